@@ -1,0 +1,87 @@
+# Every target sets up what it needs in a virtual environment of its own, once, from pyproject.toml.
+# All that must be on the machine: make, and Python 3.11, 3.12 or 3.13.
+#
+#   make demo       see it work (no PyTorch needed)      make lint   style, types and layers
+#   make test       the tests, a few minutes             make docs   the documentation, in site/
+#   make test-all   the slow ones too                    make bench  measured beside PyTorch
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test test-all bench lint docs clean
+
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c '$(SUPPORTED)' 2>/dev/null && { echo $$p; break; }; done)
+JOBS ?= 2
+PYTEST_ARGS ?=
+
+VENV := .venv
+DEMO_VENV := .venv-demo
+PIP := -m pip install --quiet --disable-pip-version-check
+TORCH := torch==2.13.0
+
+help:
+	@sed -n '4,6s/^#//p' Makefile
+
+# ---- environments ------------------------------------------------------------------------------
+# A stamp file stands for an installed set of packages, and is older than pyproject.toml when that
+# set has changed. Packages are added to an environment that is there; it is never thrown away.
+
+define make-venv
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; say where: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@test -x $(1)/bin/python || { echo "[set-up] $(1): a virtual environment from $(PYTHON)"; "$(PYTHON)" -m venv $(1); }
+endef
+
+$(DEMO_VENV)/.stamp: pyproject.toml
+	$(call make-venv,$(DEMO_VENV))
+	@echo "[set-up] $(DEMO_VENV): tautograd, NumPy, SciPy, ml_dtypes (PyTorch is not needed)"
+	@$(DEMO_VENV)/bin/python $(PIP) --editable .
+	@touch $@
+
+# PyTorch comes first and pinned, so that nothing else gets to choose its version.
+$(VENV)/.stamp-test: pyproject.toml
+	$(call make-venv,$(VENV))
+	@echo "[set-up] $(VENV): $(TORCH), which the tests compare with (the largest part)"
+	@$(VENV)/bin/python $(PIP) "$(TORCH)"
+	@echo "[set-up] $(VENV): tautograd and its test tools"
+	@$(VENV)/bin/python $(PIP) --editable ".[test]"
+	@touch $@
+
+$(VENV)/.stamp-lint: pyproject.toml
+	$(call make-venv,$(VENV))
+	@echo "[set-up] $(VENV): tautograd and its lint tools"
+	@$(VENV)/bin/python $(PIP) --editable ".[lint]"
+	@touch $@
+
+$(VENV)/.stamp-docs: pyproject.toml
+	$(call make-venv,$(VENV))
+	@echo "[set-up] $(VENV): tautograd and its documentation tools"
+	@$(VENV)/bin/python $(PIP) --editable ".[docs]"
+	@touch $@
+
+# ---- what people run -----------------------------------------------------------------------------
+
+demo: $(DEMO_VENV)/.stamp
+	@$(DEMO_VENV)/bin/python examples/demo.py
+
+test: $(VENV)/.stamp-test
+	@$(VENV)/bin/python -m pytest -q -n $(JOBS) -m "not slow" $(PYTEST_ARGS)
+
+test-all: $(VENV)/.stamp-test
+	@$(VENV)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
+
+bench: $(VENV)/.stamp-test
+	@$(VENV)/bin/python -m bench
+
+lint: $(VENV)/.stamp-lint
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+
+docs: $(VENV)/.stamp-test $(VENV)/.stamp-docs
+	@$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs site
+	@echo "the documentation is in site/index.html"
+
+clean:
+	rm -rf site build dist docs/_generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""The `taut` command: one module per command, listed in `commands.py`."""

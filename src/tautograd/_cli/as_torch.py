@@ -1,0 +1,173 @@
+"""Makes `import torch` mean tautograd, for this process and the ones it starts.
+
+A finder at the head of `sys.meta_path` answers for `torch` and everything below it with tautograd's
+module of the same dotted path: the very same module object, so `torch.nn is tautograd.nn`, and an
+installed PyTorch is not looked at. What tautograd lacks is an `ImportError` that names it and the
+nearest name there is.
+
+A child process starts with a bare `sys.meta_path`. It is reached by the one thing that Python
+itself hands down, the module search path: the folder `_torch_path` beside this file holds a package
+called `torch` that does nothing but put tautograd in its own place. `PYTHONPATH` carries it to new
+interpreters, and `sys.path` to the workers that multiprocessing spawns.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+from tautograd._nearest import missing_name
+
+_FOREIGN, _OWN = "torch", "tautograd"
+_TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_path")
+
+_alias_of: dict[str, str] = {}
+"""The `torch` path of each of tautograd's modules met so far, by the module's own name."""
+
+
+def install(*, for_child_processes: bool = False) -> None:
+    """From here on, `import torch` gives tautograd. Calling it again changes nothing."""
+    loaded = sys.modules.get(_FOREIGN)
+    if loaded is not None and loaded.__name__ != _OWN and not _is_stand_in(loaded):
+        raise RuntimeError("PyTorch is already imported in this process; it cannot be replaced now")
+    if not any(isinstance(finder, _AliasFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _AliasFinder())
+        sys.meta_path.append(_LastResort())
+    if for_child_processes:
+        _hand_down()
+
+
+def take_the_place_of(stand_in: str) -> None:
+    """Called by the stand-in `torch` package in a child process: puts tautograd in its place."""
+    install(for_child_processes=True)
+    module = _own_module(stand_in)
+    _explain_what_is_missing(module, stand_in)
+    sys.modules[stand_in] = module
+
+
+def _is_stand_in(module: ModuleType) -> bool:
+    return (module.__file__ or "").startswith(_TORCH_PATH)
+
+
+def _hand_down() -> None:
+    if _TORCH_PATH not in sys.path:
+        # Behind the script's own folder, ahead of every installed package: PYTHONPATH's place.
+        sys.path.insert(0 if sys.flags.safe_path else 1, _TORCH_PATH)
+    inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if _TORCH_PATH not in inherited:
+        os.environ["PYTHONPATH"] = os.pathsep.join([_TORCH_PATH, *filter(None, inherited)])
+
+
+# ---- import torch.x.y ----------------------------------------------------------------------------
+
+
+class _AliasFinder(MetaPathFinder):
+    """Finds `torch.x.y` as `tautograd.x.y`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != _FOREIGN and not fullname.startswith(f"{_FOREIGN}."):
+            return None
+        module = _own_module(fullname)
+        return ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
+
+
+class _AliasLoader(Loader):
+    """Puts the module it was given in place of the empty one that the import system made."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system takes what it finds in sys.modules afterwards. (Returning the module
+        # from create_module instead would overwrite its __spec__ with the alias's.)
+        name = module.__name__
+        _explain_what_is_missing(self._module, name)
+        sys.modules[name] = self._module
+
+
+def _own_module(foreign_name: str) -> ModuleType:
+    """tautograd's module for a `torch` path, or an error that names the nearest."""
+    own_name = _OWN + foreign_name.removeprefix(_FOREIGN)
+    if foreign_name == _FOREIGN:
+        return importlib.import_module(own_name)
+    parent_name, _, last = foreign_name.rpartition(".")
+    parent = sys.modules.get(parent_name) or _own_module(parent_name)
+    # A private module of tautograd has nothing to do with PyTorch's of the same name.
+    if not last.startswith("_"):
+        if own_name in sys.modules or PathFinder.find_spec(own_name, _search_path(parent)):
+            return importlib.import_module(own_name)
+        attribute = getattr(parent, last, None)
+        if isinstance(attribute, ModuleType):
+            return attribute
+    raise _not_found(parent, parent_name, last)
+
+
+def _search_path(module: ModuleType) -> Sequence[str]:
+    return list(getattr(module, "__path__", []))
+
+
+def _not_found(parent: ModuleType, parent_name: str, last: str) -> ModuleNotFoundError:
+    message = missing_name(parent_name, last, _public_names(parent))
+    return ModuleNotFoundError(message, name=f"{parent_name}.{last}")
+
+
+def _public_names(module: ModuleType) -> Iterator[str]:
+    names: Iterable[str] = dir(module)
+    yield from names
+    yield from (info.name for info in pkgutil.iter_modules(_search_path(module)))
+
+
+# ---- from torch.x import y, and torch.x.y --------------------------------------------------------
+
+
+def _explain_what_is_missing(module: ModuleType, foreign_name: str) -> None:
+    """Make a module of tautograd answer for its missing names in `torch`'s terms."""
+    if module.__name__ in _alias_of:
+        return
+    _alias_of[module.__name__] = foreign_name
+    # `from x import y` turns an AttributeError into its own terse message, except in a package,
+    # where it first tries to import the submodule x.y: that is where _LastResort speaks up.
+    module.__dict__.setdefault("__path__", [])
+    previous = module.__dict__.get("__getattr__")
+
+    def __getattr__(name: str) -> object:  # noqa: N807  (it becomes the module's)
+        if previous is not None:
+            try:
+                return previous(name)
+            except AttributeError:
+                pass
+        if name.startswith("__"):  # asked for by the language at every turn: no search, no hint
+            raise AttributeError(f"module '{foreign_name}' has no attribute '{name}'", name=name)
+        raise AttributeError(missing_name(foreign_name, name, _public_names(module)), name=name)
+
+    module.__dict__["__getattr__"] = __getattr__
+    # `import torch` alone gives torch.nn too, without passing through the finder again.
+    for name, value in list(vars(module).items()):
+        if isinstance(value, ModuleType) and _is_part_of_api(name, value):
+            _explain_what_is_missing(value, f"{foreign_name}.{name}")
+
+
+def _is_part_of_api(name: str, module: ModuleType) -> bool:
+    return not name.startswith("_") and module.__name__.startswith(f"{_OWN}.")
+
+
+class _LastResort(MetaPathFinder):
+    """Asked when no other finder knew a submodule of tautograd: says which one is nearest."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        parent_name, _, last = fullname.rpartition(".")
+        if parent_name not in _alias_of or last.startswith("__"):
+            return None
+        # Raised under torch's name, not tautograd's: importlib forgives a missing submodule of
+        # the exact name it tried, and would go on to the terse message.
+        raise _not_found(sys.modules[parent_name], _alias_of[parent_name], last)

@@ -1,0 +1,30 @@
+"""The table of commands. To add one: write its module, then its row here."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tautograd._cli import run
+
+FINE, FOUND_SOMETHING, COULD_NOT_RUN = 0, 1, 2
+"""Exit statuses that every command keeps to."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What `taut` needs to know of a command."""
+
+    name: str
+    summary: str
+    example: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    """Adds the command's own arguments to its parser."""
+    execute: Callable[[argparse.Namespace], int]
+    """Does the work and returns the exit status."""
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("run", run.SUMMARY, run.EXAMPLE, run.configure, run.execute),
+)

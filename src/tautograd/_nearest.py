@@ -1,0 +1,48 @@
+"""What to say about a name that is not there: which one it was, and the nearest one there is."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+# Below this likeness a suggestion misleads more often than it helps ("vmap" for "bmm").
+_LIKENESS = 0.6
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate most like `name`, or None when none is near.
+
+    >>> nearest("functionl", ["functional", "init", "Linear"])
+    'functional'
+    >>> nearest("linear", ["Linear", "lerp"])
+    'Linear'
+    """
+    # Letter case is the commonest slip (nn.linear, optim.adam), so it costs nothing here.
+    by_folded: dict[str, str] = {}
+    for candidate in sorted(set(candidates)):
+        by_folded.setdefault(candidate.casefold(), candidate)
+    by_folded.pop("", None)
+    found = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=_LIKENESS)
+    return by_folded[found[0]] if found else None
+
+
+def missing_name(module_name: str, name: str, candidates: Iterable[str]) -> str:
+    """The message for `module_name.name`, which tautograd lacks.
+
+    >>> missing_name("torch.nn", "functionl", ["functional", "Linear"])
+    "tautograd has no 'torch.nn.functionl'; did you mean 'torch.nn.functional'?"
+
+    In a module's ``__getattr__``, raise it with the name given::
+
+        def __getattr__(name: str) -> object:
+            raise AttributeError(missing_name(__name__, name, globals()), name=name)
+
+    Given a name and no object, Python leaves the message alone; otherwise it adds a second
+    "Did you mean" of its own.
+    """
+    public = (candidate for candidate in candidates if not candidate.startswith("_"))
+    message = f"tautograd has no '{module_name}.{name}'"
+    suggestion = nearest(name, public)
+    if suggestion is not None and suggestion != name:
+        message += f"; did you mean '{module_name}.{suggestion}'?"
+    return message
