@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -19,6 +18,9 @@ from hypothesis.extra import numpy as hnp
 from torch.autograd import forward_ad
 
 from tautograd._tensor import printing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 INTEGERS = [
     torch.uint8,
@@ -506,6 +508,8 @@ def test_given_contents() -> None:
             assert ours == tensor.__repr__(tensor_contents=contents)
 
 
+# PyTorch compiles some of its own forward derivatives on first use.
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 def test_dual_tensors_print_their_tangent() -> None:
     primals = [torch.ones(2), torch.ones(3, dtype=torch.float64), torch.ones(2, 12) / 3]
     with forward_ad.dual_level():

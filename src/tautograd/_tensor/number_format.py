@@ -7,11 +7,13 @@ zeros, infinities and NaNs follow the notation the others chose and never widen 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 # Beyond these, fixed point would show either mostly zeros or more digits than it can align.
 LARGEST_RATIO = 1000.0

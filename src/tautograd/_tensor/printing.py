@@ -10,14 +10,16 @@ The tensor layer plugs in what only it knows: ``default_dtype`` and ``plain_tens
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tautograd._tensor.number_format import number_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 
 class PrintableTensor(Protocol):
