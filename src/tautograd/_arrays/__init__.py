@@ -1,0 +1,1 @@
+"""The lowest layer: dtypes, devices and the arrays that hold a tensor's numbers."""

@@ -1,0 +1,222 @@
+"""Dtypes: PyTorch's names and promotion rules over NumPy's dtypes.
+
+Promotion works on *categories* (bool < integer < float < complex). An operand of a higher category
+decides the result; inside one category a tensor with dimensions outranks a 0-dim tensor, which
+outranks a Python number. `result_dtype` is that rule, written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+BOOL, INTEGER, FLOAT, COMPLEX = range(4)
+
+
+class dtype:
+    """A data type such as `float32`; one object per type, compared by identity."""
+
+    __slots__ = (
+        "name",
+        "numpy",
+        "category",
+        "itemsize",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+        "is_half",
+        "alias",
+    )
+
+    def __init__(self, name: str, numpy: Any, category: int, alias: str | None = None) -> None:
+        self.name = name
+        self.numpy = np.dtype(numpy)
+        self.category = category
+        self.itemsize = self.numpy.itemsize
+        self.is_floating_point = category == FLOAT
+        self.is_complex = category == COMPLEX
+        self.is_signed = name not in ("uint8", "bool")
+        self.is_half = category == FLOAT and self.itemsize == 2
+        self.alias = alias
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dtype_named, (self.name,)
+
+    def __copy__(self) -> dtype:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> dtype:
+        return self
+
+    def to_real(self) -> dtype:
+        return {complex64: float32, complex128: float64}.get(self, self)
+
+    def to_complex(self) -> dtype:
+        return {float32: complex64, float64: complex128, float16: complex64}.get(self, self)
+
+
+float32 = dtype("float32", np.float32, FLOAT, "float")
+float64 = dtype("float64", np.float64, FLOAT, "double")
+float16 = dtype("float16", np.float16, FLOAT, "half")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOAT)
+complex64 = dtype("complex64", np.complex64, COMPLEX, "cfloat")
+complex128 = dtype("complex128", np.complex128, COMPLEX, "cdouble")
+uint8 = dtype("uint8", np.uint8, INTEGER)
+int8 = dtype("int8", np.int8, INTEGER)
+int16 = dtype("int16", np.int16, INTEGER, "short")
+int32 = dtype("int32", np.int32, INTEGER, "int")
+int64 = dtype("int64", np.int64, INTEGER, "long")
+bool_ = dtype("bool", np.bool_, BOOL)
+
+ALL_DTYPES = (
+    uint8, int8, int16, int32, int64, float16, float32, float64, bfloat16, complex64, complex128,
+    bool_,
+)  # fmt: skip
+FLOAT_DTYPES = tuple(d for d in ALL_DTYPES if d.category == FLOAT)
+
+# Names as in `torch.<name>`: `float32` and its alias `float`, and so on.
+DTYPE_NAMES: dict[str, dtype] = {d.name: d for d in ALL_DTYPES} | {
+    d.alias: d for d in ALL_DTYPES if d.alias
+}
+_FROM_NUMPY: dict[Any, dtype] = {d.numpy: d for d in ALL_DTYPES}
+_PYTHON_TYPES: dict[type, dtype] = {bool: bool_, int: int64}
+
+# What the tensor types of the old API are called: `x.type()` gives these.
+LEGACY_NAMES = {
+    float32: "Float", float64: "Double", float16: "Half", bfloat16: "BFloat16", uint8: "Byte",
+    int8: "Char", int16: "Short", int32: "Int", int64: "Long", bool_: "Bool",
+    complex64: "ComplexFloat", complex128: "ComplexDouble",
+}  # fmt: skip
+
+
+def dtype_named(name: str) -> dtype:
+    return DTYPE_NAMES[name]
+
+
+def from_numpy_dtype(numpy_dtype: Any) -> dtype:
+    """The dtype for a NumPy dtype, or a TypeError that lists what there is."""
+    try:
+        return _FROM_NUMPY[numpy_dtype]
+    except KeyError:
+        pass
+    found = np.dtype(numpy_dtype)
+    if found.newbyteorder("=") in _FROM_NUMPY:
+        return _FROM_NUMPY[found.newbyteorder("=")]
+    raise TypeError(
+        f"can't convert np.ndarray of type numpy.{found.name}. The only supported types are: "
+        "float64, float32, float16, bfloat16, complex64, complex128, int64, int32, int16, int8, "
+        "uint8, and bool."
+    )
+
+
+class _Defaults:
+    __slots__ = ("float",)
+
+
+_defaults = _Defaults()
+_defaults.float = float32
+
+
+def get_default_dtype() -> dtype:
+    """The dtype that Python floats become."""
+    return _defaults.float
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the dtype that Python floats become (a floating-point dtype)."""
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise TypeError(
+            "only floating-point types are supported as the default type"
+            + ("" if isinstance(d, dtype) else f", got {type(d).__name__} for argument 'd'")
+        )
+    _defaults.float = d
+
+
+def as_dtype(value: Any, argument: str = "dtype") -> dtype:
+    """Accept a dtype or one of Python's number types, as PyTorch does."""
+    if isinstance(value, dtype):
+        return value
+    if value is float:
+        return _defaults.float if _defaults.float is float64 else float64
+    if value is complex:
+        return complex128
+    if isinstance(value, type) and value in _PYTHON_TYPES:
+        return _PYTHON_TYPES[value]
+    raise TypeError(f"{argument} must be a torch.dtype, not {type(value).__name__}")
+
+
+# float16 and bfloat16 have no order between them: their common type is float32.
+_RANK = {d: i for i, d in enumerate((bool_, uint8, int8, int16, int32, int64))}
+_FLOAT_RANK = {float16: 0, bfloat16: 0, float32: 1, float64: 2}
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest dtype that both can be cast to, as PyTorch orders them."""
+    a, b = type1, type2
+    if a is b:
+        return a
+    if a.category != b.category:
+        low, high = (a, b) if a.category < b.category else (b, a)
+        if high.category == COMPLEX and low.category == FLOAT:
+            return complex128 if float64 in (low, high.to_real()) else complex64
+        return high
+    if a.category == COMPLEX:
+        return complex128
+    if a.category == FLOAT:
+        if _FLOAT_RANK[a] == _FLOAT_RANK[b]:
+            return float32
+        return a if _FLOAT_RANK[a] > _FLOAT_RANK[b] else b
+    if {a, b} == {uint8, int8}:
+        return int16
+    return a if _RANK[a] > _RANK[b] else b
+
+
+def scalar_dtype(value: Any) -> dtype:
+    """The dtype a Python number has when it meets tensors."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool_
+    if isinstance(value, (int, np.integer)):
+        return int64
+    if isinstance(value, (float, np.floating)):
+        return _defaults.float
+    return _defaults.float.to_complex()
+
+
+def combine_dtypes(
+    dimensioned: Iterable[dtype], zero_dim: Iterable[dtype], scalars: Iterable[dtype]
+) -> dtype:
+    """PyTorch's promotion over three priorities of operand."""
+
+    def fold(group: Iterable[dtype]) -> dtype | None:
+        result: dtype | None = None
+        for item in group:
+            result = item if result is None else promote_types(result, item)
+        return result
+
+    def outrank(high: dtype | None, low: dtype | None) -> dtype | None:
+        if high is None or low is None:
+            return low if high is None else high
+        if low.category > high.category:
+            if low.category == COMPLEX and high.category == FLOAT:
+                return high.to_complex() if high is not bfloat16 else complex64
+            return low
+        return high
+
+    result = outrank(fold(dimensioned), outrank(fold(zero_dim), fold(scalars)))
+    assert result is not None, "promotion needs at least one operand"
+    return result
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether a cast keeps the category (bool < integer < float < complex) or raises it."""
+    if from_.is_complex and not to.is_complex:
+        return False
+    if from_.is_floating_point and to.category < FLOAT:
+        return False
+    return not (from_.category == INTEGER and to.category == BOOL)

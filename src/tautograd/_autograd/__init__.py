@@ -1,0 +1,1 @@
+"""Recording and differentiating: nodes, the backward engine, forward mode, custom functions."""

@@ -1,0 +1,333 @@
+"""Autograd as users call it: `backward`, `grad`, and the Tensor methods that touch the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Size, Tensor, make
+from .engine import as_grad_tensor, run_backward
+from .hooks import register_hook, register_post_accumulate_grad_hook, retain_grad
+from .modes import modes
+from .node import as_node
+from .views import bump, detached
+
+
+def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list[Tensor]:
+    """The gradients to start from: those given, checked, and ones for scalars."""
+    found = []
+    for i, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        if isinstance(gradient, Tensor):
+            if gradient._data.shape != output._data.shape:
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and "
+                    f"output[{i}] has a shape of {output.shape}."
+                )
+            if output.dtype.is_complex != gradient.dtype.is_complex:
+                raise RuntimeError(
+                    "For complex Tensors, both grad_output and output are required to have the same "
+                    f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {gradient.dtype} and "
+                    f"output[{i}] has a dtype of {output.dtype}."
+                )
+            found.append(gradient)
+        elif gradient is None:
+            if output.requires_grad:
+                if output._data.size != 1:
+                    raise RuntimeError(
+                        "grad can be implicitly created only for scalar outputs"
+                        + _advice(output)
+                    )
+                if not output.dtype.is_floating_point:
+                    raise RuntimeError(
+                        "grad can be implicitly created only for real scalar outputs but got "
+                        f"{output.dtype}"
+                    )
+            found.append(make(np.ones_like(output._data)))
+        else:
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {type(gradient).__name__}"
+            )
+    return found
+
+
+def _advice(output: Tensor) -> str:
+    return (
+        f"; this output has shape {list(output._data.shape)}. Reduce it first, as in "
+        "out.sum().backward() or out.mean().backward(), or pass gradient= a tensor of that shape "
+        "(the vector of the vector-Jacobian product)."
+    )
+
+
+def _check_roots(outputs: Sequence[Tensor]) -> None:
+    for i, output in enumerate(outputs):
+        if not output.requires_grad:
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn"
+            )
+
+
+def _as_sequence(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, Tensor) or value is None else tuple(value)
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of `tensors` to the `.grad` of the leaves they were computed from."""
+    if grad_variables is not None:
+        import warnings
+
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed.")
+        grad_tensors = grad_variables
+    if inputs is not None:
+        inputs = _as_sequence(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        for i, tensor in enumerate(inputs):
+            if not tensor.requires_grad:
+                raise RuntimeError(f"One of the differentiated Tensors does not require grad (inputs[{i}])")
+    outputs = _as_sequence(tensors)
+    gradients = _as_sequence(grad_tensors) if grad_tensors is not None else (None,) * len(outputs)
+    if len(gradients) != len(outputs):
+        raise RuntimeError(
+            f"got {len(outputs)} tensors and {len(gradients)} gradients"
+        )
+    starts = _root_gradients(outputs, gradients)
+    _check_roots(outputs)
+    run_backward(
+        outputs,
+        starts,
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+        inputs=inputs,
+    )
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of `outputs` with respect to `inputs`; no `.grad` is touched."""
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    outputs, inputs = _as_sequence(outputs), _as_sequence(inputs)
+    gradients = _as_sequence(grad_outputs) if grad_outputs is not None else (None,) * len(outputs)
+    if is_grads_batched:
+        return _batched(outputs, inputs, gradients, retain_graph, create_graph, allow_unused, materialize_grads)
+    if len(gradients) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
+    starts = _root_gradients(outputs, gradients)
+    _check_roots(outputs)
+    for tensor in inputs:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"grad(): argument 'inputs' must be Tensors, not {type(tensor).__name__}")
+        if not tensor.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    found = run_backward(
+        outputs,
+        starts,
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+        inputs=inputs,
+        accumulate=False,
+    )
+    assert found is not None
+    results = []
+    for tensor, gradient in zip(inputs, found, strict=True):
+        if gradient is None and not allow_unused:
+            raise RuntimeError(
+                "One of the differentiated Tensors appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
+            )
+        if gradient is None and materialize_grads:
+            gradient = np.zeros_like(tensor._data)
+        results.append(own(gradient))
+    return tuple(results)
+
+
+def own(gradient: Any) -> Any:
+    """A captured gradient as a tensor that shares memory with nothing."""
+    if gradient is None or isinstance(gradient, Tensor):
+        return gradient
+    return as_grad_tensor(np.copy(gradient))
+
+
+def _batched(
+    outputs: Any, inputs: Any, gradients: Any, retain: Any, create: bool, unused: bool, materialize: bool
+) -> tuple[Any, ...]:
+    """One backward per row of the gradients, stacked."""
+    from .._ops.public import FUNCTIONS
+
+    count = next(g.shape[0] for g in gradients if g is not None)
+    rows = [
+        grad(
+            outputs,
+            inputs,
+            tuple(None if g is None else g[i] for g in gradients),
+            retain_graph=True if i < count - 1 else retain,
+            create_graph=create,
+            allow_unused=unused,
+            materialize_grads=materialize,
+        )
+        for i in range(count)
+    ]
+    return tuple(None if column[0] is None else FUNCTIONS["stack"](column) for column in zip(*rows, strict=True))
+
+
+# --- Tensor methods ----------------------------------------------------------------------------
+
+
+def tensor_backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add this tensor's gradients to the `.grad` of the leaves it was computed from."""
+    if gradient is None and inputs is None and not create_graph and self._data.size == 1:
+        # The usual loss.backward(), without the sequences.
+        node = self.grad_fn
+        if node is not None and self._data.dtype.kind == "f":
+            run_backward(
+                (self,),
+                (make(np.ones_like(self._data)),),
+                retain_graph=bool(retain_graph),
+                create_graph=False,
+            )
+            return
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def detach(self: Tensor) -> Tensor:
+    """The same data with no history; an in-place change of either is seen by both."""
+    out = detached(self)
+    out._is_inference = self._is_inference
+    return out
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Forget this tensor's history."""
+    if self._base is not None and self._view_creation == "multi_output":
+        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+    if self._base is not None and self.requires_grad:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, "
+            "gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients."
+        )
+    self._node = None
+    self._output_nr = 0
+    self._requires_grad = False
+    self._history += 1
+    return self
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Ask for a gradient of this leaf (or no longer)."""
+    self.requires_grad = requires_grad
+    return self
+
+
+def _get_grad(self: Tensor) -> Any:
+    if self._grad is None and self._node is not None and not self._retains_grad and not self._requires_grad:
+        import warnings
+
+        warnings.warn(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+            "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+            "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. "
+            "If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return self._grad
+
+
+def _set_grad(self: Tensor, value: Any) -> None:
+    if value is None:
+        self._grad = None
+        return
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is self:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if value._data.dtype != self._data.dtype:
+        raise RuntimeError(
+            f"assigned grad has data of a different type: attempting to assign a gradient of dtype "
+            f"'{value.dtype}' to a tensor of dtype '{self.dtype}'"
+        )
+    if value._data.shape != self._data.shape:
+        raise RuntimeError(
+            f"assigned grad has data of a different size: attempting to assign a gradient of size "
+            f"'{list(value.shape)}' to a tensor of size '{list(self.shape)}'. Please ensure that the "
+            "gradient and the tensor are the same size"
+        )
+    self._grad = value
+
+
+def _del_grad(self: Tensor) -> None:
+    self._grad = None
+
+
+def _get_data(self: Tensor) -> Tensor:
+    out = make(self._data)
+    return out
+
+
+def _set_data(self: Tensor, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if value.dtype.is_complex != self.dtype.is_complex or (
+        self.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex)
+    ):
+        raise RuntimeError(
+            "incompatible tensor type: cannot assign data of dtype "
+            f"{value.dtype} to a tensor of dtype {self.dtype}"
+        )
+    self._data = value._data
+
+
+def _is_view(self: Tensor) -> bool:
+    return self._base is not None
+
+
+def install() -> None:
+    """Give Tensor its autograd methods."""
+    cls: Any = Tensor
+    cls.backward = tensor_backward
+    cls.detach, cls.detach_ = detach, detach_
+    cls.requires_grad_ = requires_grad_
+    cls.register_hook = register_hook
+    cls.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
+    cls.retain_grad = retain_grad
+    cls.grad = property(_get_grad, _set_grad, _del_grad)
+    cls.data = property(_get_data, _set_data)
+    cls._is_view = _is_view
+    cls.is_inference = lambda self: self._is_inference
+
+
+install()
+
+__all__ = ["Size", "as_node", "backward", "bump", "grad", "modes"]

@@ -1,0 +1,209 @@
+"""Applying an operation: run its forward on raw arrays and, if asked to, record a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import bfloat16, float16
+from .._arrays.quiet import hush, unhush
+from .._ops.record import Op
+from .._tensor.tensor import Tensor, current_node, make
+from .modes import modes
+from .node import Node, next_sequence
+from .sites import mark
+
+_new = object.__new__
+_HALVES = frozenset((float16.numpy, bfloat16.numpy))
+_FLOAT32 = np.dtype(np.float32)
+NO_PARAMETERS: dict[str, Any] = {}
+
+
+def apply(
+    op: Op,
+    inputs: tuple[Any, ...],
+    parameters: dict[str, Any] = NO_PARAMETERS,
+    compute: Any = None,
+) -> Any:
+    """Run `op` on tensors (numbers and None may stand among them) and record it.
+
+    `compute` is the NumPy dtype that tensor inputs are cast to first (promotion); gradients are
+    cast back by the engine. Half-precision inputs are computed in float32 and rounded once.
+    """
+    if modes.special:
+        from .special import apply_special
+
+        return apply_special(op, inputs, parameters, compute)
+    data = run_forward(op, [x._data if isinstance(x, Tensor) else x for x in inputs], parameters, compute)
+    return wrap(op, inputs, parameters, data)
+
+
+def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any = None) -> Any:
+    """The forward on arrays, with promotion and half-precision arithmetic done around it."""
+    half = None
+    if compute is not None:
+        if compute in _HALVES and op.opmath:
+            half, compute = compute, _FLOAT32
+        arrays = [
+            a.astype(compute) if isinstance(a, np.ndarray) and a.dtype != compute else
+            np.astype(a, compute) if hasattr(a, "__array_ufunc__") and a.dtype != compute else a
+            for a in arrays
+        ]
+    elif op.opmath:
+        for a in arrays:
+            if getattr(a, "dtype", None) in _HALVES:
+                half = a.dtype if half is None or half == a.dtype else _FLOAT32
+        if half is not None:
+            arrays = [np.astype(a, _FLOAT32) if getattr(a, "dtype", None) in _HALVES else a for a in arrays]
+    token = hush()
+    try:
+        data = op.forward(*arrays, **parameters)
+    finally:
+        unhush(token)
+    if half is not None:
+        return to_half(data, half)
+    return data
+
+
+def to_half(data: Any, half: Any) -> Any:
+    """Round float32 results of half-precision inputs back."""
+    if isinstance(data, (tuple, list)):
+        return type(data)(to_half(d, half) for d in data)
+    return np.astype(np.asarray(data) if isinstance(data, np.generic) else data, half) if data.dtype == _FLOAT32 else data
+
+
+def wrap(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any) -> Any:
+    """Tensors around the results, with a node if an input wants a gradient."""
+    node = None
+    if modes.grad and op.vjp is not None:
+        edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
+        for edge in edges:
+            if edge is not None:
+                node = record(op, inputs, edges, parameters, data)
+                break
+    if op.outputs == 1:
+        out = make(data)
+        if op.is_view:
+            as_view(out, op, inputs[0], parameters, None)
+        if node is not None and node.dtype.kind in "fcV":
+            out._node = node
+            if node.saved and op.saves_output and node.saved[-1] is not None:
+                node.versions.append((out._version_box, out._version_box[0], -1))
+        if modes.inference:
+            out._is_inference = True
+        return out
+    return wrap_several(op, inputs, parameters, data, node)
+
+
+def wrap_several(
+    op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any, node: Node | None
+) -> tuple[Tensor, ...]:
+    outs = tuple([make(d) for d in data])
+    if node is not None and op.saves_output and node.saved[-1] is not None:
+        node.versions.extend((out._version_box, 0, -1) for out in outs)
+    differentiable = range(len(outs)) if op.outputs == 0 else op.differentiable_outputs
+    for i, out in enumerate(outs):
+        if op.is_view:
+            as_view(out, op, inputs[0], parameters, i)
+        if node is not None and i in differentiable and out._data.dtype.kind in "fcV":
+            out._node = node
+            out._output_nr = i
+        if modes.inference:
+            out._is_inference = True
+    return outs
+
+
+def as_view(out: Tensor, op: Op, source: Tensor, parameters: dict[str, Any], index: int | None) -> None:
+    """Mark `out` as a view: it shares the version counter and knows the way from its base."""
+    base = source._base
+    if base is None:
+        base = source
+    out._base = base
+    out._view = (*source._view, (op, parameters, index))
+    out._seen_history = base._history
+    out._version_box = base._version_box
+    if index is not None:
+        out._view_creation = "multi_output"
+    elif not modes.grad:
+        out._view_creation = "no_grad"
+    elif source._view_creation is not None:
+        out._view_creation = source._view_creation
+
+
+def edge_of(tensor: Tensor) -> Any:
+    """What produced this tensor: its node, itself if it is a leaf that wants a gradient, or None."""
+    if tensor._base is not None:
+        current_node(tensor)
+    node = tensor._node
+    if node is not None:
+        return node
+    return tensor if tensor._requires_grad else None
+
+
+def record(op: Op, inputs: tuple[Any, ...], edges: tuple[Any, ...], parameters: dict[str, Any], data: Any) -> Node:
+    """A node for an operation that just ran."""
+    node = _new(Node)
+    node.op = op
+    node.edges = edges
+    node.parameters = parameters
+    node.sequence = next_sequence()
+    node.site = mark(2)
+    edge_nrs = None
+    versions = []
+    needs = tuple([edge is not None for edge in edges])
+    for x, need in zip(inputs, needs, strict=True):
+        if need and x._output_nr:
+            edge_nrs = tuple([x._output_nr if isinstance(x, Tensor) else 0 for x in inputs])
+            break
+    node.edge_nrs = edge_nrs
+    if not op.joint and not op.variadic:
+        for i, need in enumerate(needs):
+            if need and op.vjp[i] is None:
+                raise NotImplementedError(
+                    f"the derivative for '{op.inputs[i]}' of '{op.public_name}' is not implemented"
+                )
+    slots, saves_output = op.plan(needs)
+    if op.variadic:
+        saved = [None, None]
+        if slots:
+            saved[0] = tuple([x._data for x in inputs])
+            versions = [(x._version_box, x._version_box[0], i) for i, x in enumerate(inputs)]
+    else:
+        saved = [None] * (len(inputs) + 1)
+        for i in slots:
+            x = inputs[i]
+            if isinstance(x, Tensor):
+                if x._is_inference:
+                    raise RuntimeError(
+                        "Inference tensors cannot be saved for backward. Please do not use Tensors "
+                        "created in inference mode in computation tracked by autograd. To work around "
+                        "this, you can make a clone to get a normal tensor and use it in autograd, or "
+                        "use `torch.no_grad()` instead of `torch.inference_mode()`."
+                    )
+                saved[i] = x._data
+                box = x._version_box
+                versions.append((box, box[0], i))
+            else:
+                saved[i] = x
+    if saves_output:
+        saved[-1] = data
+    node.saved = saved if slots or saves_output else ()
+    node.versions = versions
+    if op.shape_inputs:
+        node.shapes = tuple([x._data.shape if isinstance(x, Tensor) else () for x in inputs])
+    else:
+        node.shapes = None
+    if op.dtype_inputs:
+        node.dtypes = tuple([x._data.dtype if isinstance(x, Tensor) else None for x in inputs])
+    if op.outputs == 1:
+        node.shape = data.shape
+        node.dtype = data.dtype
+    else:
+        node.shape = node.dtype = None
+        node.outputs = [(d.shape, d.dtype) for d in data]
+    if modes.anomaly:
+        from .anomaly import remember_stack
+
+        remember_stack(node)
+    return node

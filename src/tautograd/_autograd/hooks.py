@@ -1,0 +1,99 @@
+"""Hooks: functions a user hangs on tensors and nodes, in the order they were hung."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+_next_id = itertools.count().__next__
+
+
+class RemovableHandle:
+    """Takes a hook away again: `handle.remove()`, or leave its `with` block."""
+
+    __slots__ = ("_hooks", "id", "__weakref__")
+
+    def __init__(self, hooks: dict[int, Any], number: int) -> None:
+        self._hooks = hooks
+        self.id = number
+
+    def remove(self) -> None:
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+def add_hook(hooks: dict[int, Any], fn: Callable[..., Any]) -> RemovableHandle:
+    handle = RemovableHandle(hooks, _next_id())
+    hooks[handle.id] = fn
+    return handle
+
+
+def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
+    """Call `hook(grad)` each time a gradient for this tensor is computed.
+
+    The hook may return a new gradient to use in its place; it must not change its argument.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    node = self.grad_fn
+    if node is None:
+        if self._hooks is None:
+            self._hooks = {}
+        return add_hook(self._hooks, hook)
+    if node.tensor_hooks is None:
+        node.tensor_hooks = {}
+    return add_hook(node.tensor_hooks.setdefault(self._output_nr, {}), hook)
+
+
+def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], None]) -> RemovableHandle:
+    """Call `hook(tensor)` after this leaf's `.grad` has been updated."""
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    if self._post_hooks is None:
+        self._post_hooks = {}
+    return add_hook(self._post_hooks, hook)
+
+
+def retain_grad(self: Any) -> None:
+    """Keep the gradient of this non-leaf tensor in `.grad`."""
+    if not self.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    node = self.grad_fn
+    if node is None or self._retains_grad:
+        return
+    self._retains_grad = True
+    if node.retained is None:
+        node.retained = {}
+    node.retained[self._output_nr] = weakref.ref(self)
+
+
+def call_tensor_hooks(hooks: dict[int, Any], grad: Any) -> Any:
+    """Run hooks on a gradient (a Tensor); each may replace it."""
+    for hook in list(hooks.values()):
+        result = hook(grad)
+        if result is not None:
+            _check_replacement(hook, result, grad)
+            grad = result
+    return grad
+
+
+def _check_replacement(hook: Any, result: Any, grad: Any) -> None:
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not isinstance(result, type(grad)) and not hasattr(result, "_data"):
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    if result.dtype != grad.dtype:
+        raise RuntimeError(
+            f"hook '{name}' has changed the type of value (was torch.{grad.dtype.name} got "
+            f"torch.{result.dtype.name})"
+        )
+    if result.shape != grad.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value")

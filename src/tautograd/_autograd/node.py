@@ -1,0 +1,165 @@
+"""A node of the recorded graph: one operation that ran, what it saved, and where its inputs came from.
+
+An *edge* is what produced an input: another node, or, for a leaf, the leaf tensor itself (its
+`AccumulateGrad` node is made only when somebody looks). Nodes hold arrays and edges, never their own
+output tensor, so a graph has no reference cycle and is freed the moment its last user lets go.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from .._ops.record import Op
+from .sites import Mark, Site, resolve
+
+next_sequence = itertools.count().__next__
+
+# In place of what a node saved, once backward has used it.
+FREED: Any = None
+
+
+class Node:
+    """One recorded operation (`grad_fn`)."""
+
+    __slots__ = (
+        "op",
+        "edges",
+        "edge_nrs",
+        "saved",
+        "versions",
+        "shapes",
+        "parameters",
+        "sequence",
+        "shape",
+        "dtype",
+        "site",
+        "__dict__",
+        "__weakref__",
+    )
+
+    # Rare things live in `__dict__`; these are what a node has until then.
+    outputs: Any = None  # [(shape, dtype), …] of an operation with several outputs
+    dtypes: Any = None  # dtypes of the inputs, where a rule asks for them
+    tensor_hooks: Any = None  # output number -> hooks of the tensor it is
+    retained: Any = None  # output number -> weak reference to a tensor that keeps its gradient
+    hooks: Any = None  # run after the node, with (gradients of inputs, of outputs)
+    prehooks: Any = None  # run before the node, with gradients of outputs
+    packed: Any = None  # saved through saved_tensors_hooks or under forward mode
+    traceback: Any = None  # the forward's stack, under anomaly detection
+    is_leaf_edge = False
+
+    op: Op
+    edges: tuple[Any, ...]
+    edge_nrs: tuple[int, ...] | None
+    saved: Any
+    versions: Any
+    shapes: Any
+    parameters: dict[str, Any]
+    sequence: int
+    shape: Any
+    dtype: Any
+    site: Mark | None
+
+    def name(self) -> str:
+        """The name PyTorch gives this node, such as `MulBackward0`."""
+        return self.op.node_name
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own notes on this node."""
+        found: dict[Any, Any] = self.__dict__.setdefault("_metadata", {})
+        return found
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The nodes that made the inputs, each with the number of its output."""
+        numbers = self.edge_nrs or (0,) * len(self.edges)
+        return tuple(
+            (None, 0) if edge is None else (as_node(edge), nr)
+            for edge, nr in zip(self.edges, numbers, strict=True)
+        )
+
+    @property
+    def created_at(self) -> Site | None:
+        """The line of user code that recorded this operation."""
+        return resolve(self.site)
+
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+    def _input_metadata_of(self, nr: int) -> tuple[Any, Any]:
+        """Shape and dtype of output `nr`: what a gradient that arrives here must have."""
+        found: tuple[Any, Any] = (
+            (self.shape, self.dtype) if self.outputs is None else self.outputs[nr]
+        )
+        return found
+
+    def register_hook(self, fn: Callable[..., Any]) -> Any:
+        """Call `fn(grad_inputs, grad_outputs)` after this node has run in backward."""
+        from .hooks import add_hook
+
+        if self.hooks is None:
+            self.hooks = {}
+        return add_hook(self.hooks, fn)
+
+    def register_prehook(self, fn: Callable[..., Any]) -> Any:
+        """Call `fn(grad_outputs)` before this node runs in backward."""
+        from .hooks import add_hook
+
+        if self.prehooks is None:
+            self.prehooks = {}
+        return add_hook(self.prehooks, fn)
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith(("_saved_", "_raw_saved_")):
+            from .saved import saved_attribute
+
+            return saved_attribute(self, attribute)
+        raise AttributeError(f"'{self.name()}' object has no attribute '{attribute}'")
+
+    def __dir__(self) -> list[str]:
+        from .saved import saved_names
+
+        return [*super().__dir__(), *saved_names(self)]
+
+
+class AccumulateGrad:
+    """The node at which a leaf's gradient arrives; `variable` is the leaf."""
+
+    __slots__ = ("variable", "hooks", "prehooks", "_metadata", "__weakref__")
+
+    next_functions: tuple[Any, ...] = ()
+    edges: tuple[Any, ...] = ()
+    tensor_hooks: Any = None
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+        self.hooks: dict[int, Any] | None = None
+        self.prehooks: dict[int, Any] | None = None
+        self._metadata: dict[Any, Any] = {}
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        return self._metadata
+
+    def _sequence_nr(self) -> int:
+        return 2**64 - 1
+
+    register_hook = Node.register_hook
+    register_prehook = Node.register_prehook
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+def as_node(edge: Any) -> Any:
+    """The node behind an edge: itself, or the leaf's `AccumulateGrad`."""
+    return edge.grad_accumulator() if edge.is_leaf_edge else edge

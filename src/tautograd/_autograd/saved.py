@@ -1,0 +1,145 @@
+"""What a node saved: unpacked for its rules, checked against in-place changes, shown to users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
+from .._tensor.tensor import Tensor, make
+from .node import FREED, Node
+from .sites import resolve
+
+_USED_TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). "
+)
+
+
+def unpack(node: Node) -> Any:
+    """The arrays a node saved (or packed objects, unpacked to tensors), after the checks."""
+    if node.saved is FREED:
+        raise RuntimeError(_USED_TWICE + _second_time(node))
+    for box, version, slot in node.versions:
+        if box[0] != version:
+            raise RuntimeError(_modified(node, box, version, slot))
+    return node.saved
+
+
+def release(node: Node) -> None:
+    """Let go of what a node saved, after backward has used it."""
+    if node.saved:
+        node.saved = FREED
+        node.versions = ()
+        if node.packed is not None:
+            node.packed = None
+
+
+def _second_time(node: Node) -> str:
+    where = resolve(node.site)
+    recorded = f"\nThe graph through {node.name()}, recorded at\n  {where}\n" if where else "\n"
+    return (
+        recorded + "was already used and freed. Compute the loss again for another backward(); specify "
+        "retain_graph=True on the first call only if both passes really belong to one graph."
+    )
+
+
+def _modified(node: Node, box: list[Any], version: int, slot: int) -> str:
+    array = node.saved[slot] if not node.op.variadic or slot < 0 else node.saved[0][slot]
+    if isinstance(array, tuple):
+        array = array[0]
+    kind = LEGACY_NAMES.get(from_numpy_dtype(array.dtype), "Float")
+    origin = ""
+    if slot < 0:
+        origin = f", which is output 0 of {node.name()},"
+    elif slot < len(node.edges) and node.edges[slot] is not None and not node.edges[slot].is_leaf_edge:
+        nr = node.edge_nrs[slot] if node.edge_nrs else 0
+        origin = f", which is output {nr} of {node.edges[slot].name()},"
+    message = (
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [torch.{kind}Tensor {list(array.shape)}]{origin} is at version {box[0]}; "
+        f"expected version {version} instead."
+    )
+    recorded = resolve(node.site)
+    if recorded:
+        message += f"\n{node.name()} saved it at\n  {recorded}"
+    changed = resolve(box[1]) if len(box) > 1 else None
+    if changed:
+        message += f"\nand it was changed in place at\n  {changed}"
+    return message + "\nHint: use the out-of-place form there, or change a clone()."
+
+
+def as_tensor(node: Node, slot: int, array: Any) -> Any:
+    """A saved array as a tensor that has the history it had when it was saved."""
+    if array is None or not hasattr(array, "dtype") or isinstance(array, Tensor):
+        return array
+    if slot < 0:
+        tensor = make(array)
+        tensor._node = node
+        return tensor
+    edge = node.edges[slot] if slot < len(node.edges) else None
+    if edge is not None and edge.is_leaf_edge and edge._data is array:
+        return edge
+    tensor = make(array)
+    if edge is None:
+        return tensor
+    if edge.is_leaf_edge:  # the leaf was given other data since: keep what was saved
+        tensor._node = None
+        tensor._requires_grad = False
+        return edge if edge._data.shape == array.shape else tensor
+    tensor._node = edge
+    tensor._output_nr = node.edge_nrs[slot] if node.edge_nrs else 0
+    return tensor
+
+
+# PyTorch's users read `grad_fn._saved_self`; our inputs have other names in places.
+_ALIASES = {"self": 0, "input": 0, "other": 1, "mat2": 1}
+
+
+def saved_names(node: Node) -> list[str]:
+    names = [f"_saved_{n}" for n in node.parameters]
+    if node.saved:
+        names += [
+            f"_saved_{name}"
+            for name, value in zip((*node.op.inputs, "result"), node.saved, strict=False)
+            if value is not None
+        ]
+    return names
+
+
+def saved_attribute(node: Node, attribute: str) -> Any:
+    """`_saved_self`, `_saved_result`, `_saved_dim`, … as PyTorch's nodes show them."""
+    raw = attribute.startswith("_raw_saved_")
+    name = attribute[len("_raw_saved_" if raw else "_saved_") :]
+    if name in node.parameters:
+        return node.parameters[name]
+    op = node.op
+    slot = op.position.get(name)
+    if name in ("result", "out"):
+        slot = -1
+    elif slot is None and name in _ALIASES and _ALIASES[name] < len(op.inputs):
+        slot = _ALIASES[name]
+    if slot is None or node.saved == ():
+        raise AttributeError(f"'{node.name()}' object has no attribute '{attribute}'")
+    saved = unpack(node)
+    if raw:
+        return SavedTensor(node, slot)
+    if op.variadic and slot == 0:
+        return tuple(as_tensor(node, i, a) for i, a in enumerate(saved[0]))
+    return as_tensor(node, slot, saved[slot])
+
+
+class SavedTensor:
+    """A node's hold on one saved tensor: the place where pack and unpack hooks are registered."""
+
+    def __init__(self, node: Node, slot: int) -> None:
+        self._node, self._slot = node, slot
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        node, slot = self._node, self._slot
+        packed = dict(node.packed or {})
+        if slot in packed:
+            raise RuntimeError("hooks are already registered on this saved tensor")
+        packed[slot] = (pack_hook(as_tensor(node, slot, node.saved[slot])), unpack_hook)
+        node.packed = packed
+        node.saved = [None if i == slot % len(node.saved) else a for i, a in enumerate(node.saved)]

@@ -1,0 +1,1 @@
+"""The operations: one record each, in a file per family."""

@@ -1,0 +1,1 @@
+"""Declared in this file: see `_ops/families.py`."""

@@ -1,0 +1,189 @@
+"""How elementwise operations are declared and called: promotion, broadcasting, operators.
+
+`unary("sin", np.sin, d=lambda x: np.cos(x))` declares the record, `sin(x)`, `x.sin()`, `x.sin_()`
+and what `np.sin` means inside a rule. The derivative `d` gives both rules: the VJP is
+`g * conj(d)`, the JVP `t * d`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._autograd.apply import apply
+from .._autograd.lifted import COUNTERPARTS
+from .._tensor.tensor import Tensor
+from .promotion import compute_dtype, number_as
+from .public import public
+from .record import Op, Rule
+
+
+def conj(x: Any) -> Any:
+    """The conjugate, at no cost for real numbers."""
+    if isinstance(x, (int, float)):  # a Python number that met a tensor
+        return x
+    return np.conjugate(x) if x.dtype.kind == "c" else x
+
+
+def require_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be Tensor, not "
+            f"{type(value).__name__}"
+        )
+
+
+def require_operand(name: str, value: Any, argument: str, position: int) -> None:
+    if not isinstance(value, (Tensor, int, float, complex, np.number, np.bool_)):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be Tensor, not "
+            f"{type(value).__name__}"
+        )
+
+
+def call_elementwise(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any]) -> Tensor:
+    """Promote, broadcast, run, record."""
+    compute = compute_dtype(inputs, op.promotion)
+    if compute is not None:
+        inputs = tuple(
+            [
+                x if isinstance(x, Tensor) or x is None else number_as(x, compute)
+                for x in inputs
+            ]
+        )
+        for x in inputs:
+            if isinstance(x, Tensor) and x._data.dtype != compute:
+                break
+        else:
+            if compute.char not in _HALF_CHARS:
+                compute = None
+    try:
+        result: Tensor = apply(op, inputs, parameters, compute)
+    except ValueError as error:
+        check_broadcast(*(x._data.shape for x in inputs if isinstance(x, Tensor)))
+        raise error
+    return result
+
+
+_HALF_CHARS = frozenset((np.dtype(np.float16).char, "E"))
+
+
+def check_broadcast(*shapes: tuple[int, ...]) -> None:
+    """PyTorch's error for shapes that do not broadcast."""
+    for a, b in zip(shapes, shapes[1:], strict=False):
+        rank = max(len(a), len(b))
+        for dim in range(rank - 1, -1, -1):
+            m = a[dim - rank + len(a)] if dim - rank + len(a) >= 0 else 1
+            n = b[dim - rank + len(b)] if dim - rank + len(b) >= 0 else 1
+            if m != n and 1 not in (m, n):
+                raise RuntimeError(
+                    f"The size of tensor a ({m}) must match the size of tensor b ({n}) at "
+                    f"non-singleton dimension {dim}"
+                )
+
+
+def unary(
+    name: str,
+    forward: Rule,
+    *,
+    d: Rule | None = None,
+    vjp: Rule | None = None,
+    jvp: Rule | None = None,
+    promotion: str | None = "float",
+    inplace: bool = True,
+    function: bool = True,
+    method: bool = True,
+    aliases: tuple[str, ...] = (),
+    node: str | None = None,
+    **record: Any,
+) -> Op:
+    """Declare an operation on one tensor, element by element, without parameters."""
+    rules = _rules_from({"x": d}) if d is not None else {}
+    if vjp is not None:
+        rules["vjp"] = {"x": vjp}
+    if jvp is not None:
+        rules["jvp"] = {"x": jvp}
+    op = Op(name, forward, ("x",), promotion=promotion, node=node, **rules, **record)
+
+    def call(input: Any) -> Any:
+        if not isinstance(input, Tensor):
+            require_tensor(name, input)
+        return call_elementwise(op, (input,), {})
+
+    call.__name__ = call.__qualname__ = name
+    if isinstance(forward, np.ufunc):
+        COUNTERPARTS[forward] = call
+    public(name, inplace=inplace, function=function, method=method, aliases=aliases)(call)
+    return op
+
+
+def binary(
+    name: str,
+    forward: Rule,
+    *,
+    d: dict[str, Rule] | None = None,
+    vjp: dict[str, Rule] | None = None,
+    jvp: Any = None,
+    promotion: str | None = "common",
+    inplace: bool = True,
+    scalar_self: bool = False,
+    function: bool = True,
+    aliases: tuple[str, ...] = (),
+    node: str | None = None,
+    **record: Any,
+) -> Op:
+    """Declare an operation on two tensors (or a tensor and a number), broadcast together."""
+    rules = _rules_from(d) if d is not None else {}
+    if vjp is not None:
+        rules["vjp"] = vjp
+    if jvp is not None:
+        rules["jvp"] = jvp
+    op = Op(name, forward, ("x", "y"), promotion=promotion, node=node, **rules, **record)
+
+    def call(input: Any, other: Any) -> Any:
+        if not isinstance(input, Tensor) and not (scalar_self and isinstance(other, Tensor)):
+            require_tensor(name, input)
+        if not isinstance(other, Tensor):
+            require_operand(name, other, "other", 2)
+        return call_elementwise(op, (input, other), {})
+
+    call.__name__ = call.__qualname__ = name
+    if isinstance(forward, np.ufunc):
+        COUNTERPARTS[forward] = lambda x, y: call_elementwise(op, (x, y), {})
+    public(name, inplace=inplace, function=function, aliases=aliases)(call)
+    return op
+
+
+def _rules_from(derivatives: dict[str, Rule | None]) -> dict[str, Any]:
+    """VJP and JVP rules from partial derivatives: `g * conj(d)` and `t * d`."""
+    vjp, jvp = {}, {}
+    for name, d in derivatives.items():
+        assert d is not None
+        vjp[name] = _times(d, "g", conjugate=True)
+        jvp[name] = _times(d, "t", conjugate=False)
+    return {"vjp": vjp, "jvp": jvp}
+
+
+def _times(d: Rule, incoming: str, conjugate: bool) -> Rule:
+    """A rule with the derivative's parameters after the incoming gradient or tangent."""
+    names = d.__code__.co_varnames[: d.__code__.co_argcount]
+    factor = f"d({', '.join(names)})"
+    product = f"{incoming} * conj({factor})" if conjugate else f"{incoming} * {factor}"
+    text = f"lambda {', '.join((incoming, *names))}: {product}"
+    rule: Rule = eval(text, {"d": d, "conj": conj})  # noqa: S307 - made from a rule's own names
+    return rule
+
+
+def operator(op: Op, slow: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """A Python operator method from an elementwise function of two operands."""
+
+    @functools.wraps(slow)
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
+            return NotImplemented
+        return slow(other, self) if reflected else slow(self, other)
+
+    return method

@@ -1,0 +1,63 @@
+"""From operands to the dtype an operation computes in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import (
+    BOOL,
+    FLOAT,
+    combine_dtypes,
+    dtype,
+    from_numpy_dtype,
+    get_default_dtype,
+    scalar_dtype,
+)
+from .._tensor.tensor import Tensor
+
+
+def common_dtype(operands: Any) -> dtype:
+    """The promoted dtype of tensors and Python numbers together."""
+    dimensioned, zero_dim, scalars = [], [], []
+    for x in operands:
+        if isinstance(x, Tensor):
+            kind = from_numpy_dtype(x._data.dtype)
+            if getattr(x, "_is_wrapped_number", False):
+                scalars.append(kind)
+            elif x._data.shape:
+                dimensioned.append(kind)
+            else:
+                zero_dim.append(kind)
+        elif x is not None:
+            scalars.append(scalar_dtype(x))
+    return combine_dtypes(dimensioned, zero_dim, scalars)
+
+
+def compute_dtype(operands: Any, promotion: str | None) -> Any:
+    """The NumPy dtype to compute in; None where tensors of one dtype need no cast."""
+    if promotion is None:
+        return None
+    found = common_dtype(operands)
+    if promotion == "float" and found.category < FLOAT:
+        found = get_default_dtype()
+    elif promotion == "integer" and found.category == BOOL:
+        found = from_numpy_dtype(np.dtype(np.int64))
+    return found.numpy
+
+
+def number_as(value: Any, numpy_dtype: Any) -> Any:
+    """A Python number as a NumPy scalar of this dtype, wrapping round as PyTorch does."""
+    if numpy_dtype.kind in "iu" and isinstance(value, int):
+        bits = 8 * numpy_dtype.itemsize
+        wrapped = value & ((1 << bits) - 1)
+        if numpy_dtype.kind == "i" and wrapped >> (bits - 1):
+            wrapped -= 1 << bits
+        return numpy_dtype.type(wrapped)
+    return np.asarray(value).astype(numpy_dtype)[()]
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtype:
+    """The dtype an arithmetic operation on these operands gives."""
+    return common_dtype((tensor1, tensor2))

@@ -1,0 +1,192 @@
+"""The public surface: which Python functions become `tautograd.<name>` and Tensor methods.
+
+    @public()                    torch.name(x, …) and x.name(…)
+    @public(inplace=True)        … and x.name_(…), which writes the result into x
+    @public(function=False)      a method only;  method=False: a function only
+
+The wrapper understands what PyTorch's argument parser does beyond Python's own: `out=`, and
+NumPy's spellings (`axis`, `keepdims`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import can_cast
+from .._autograd.modes import modes
+from .._autograd.views import adopt, bump, check_writable, save_written_output
+from .._tensor.tensor import Tensor
+
+Function = Callable[..., Any]
+
+FUNCTIONS: dict[str, Function] = {}  # what `tautograd.<name>` offers
+METHODS: dict[str, Function] = {}  # what Tensor offers
+LINALG: dict[str, Function] = {}  # what `tautograd.linalg.<name>` offers
+SPECIAL: dict[str, Function] = {}  # what `tautograd.special.<name>` offers
+
+_SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
+
+
+def public(
+    name: str | None = None,
+    *,
+    function: bool = True,
+    method: bool = True,
+    inplace: bool = False,
+    out: bool = True,
+    namespace: dict[str, Function] | None = None,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Function], Function]:
+    """Declare a public function on tensors; see the module's docstring."""
+
+    def declare(fn: Function) -> Function:
+        exposed = _parse(fn, out) if function or method else fn
+        for label in (name or fn.__name__, *aliases):
+            if function:
+                (FUNCTIONS if namespace is None else namespace)[label] = exposed
+            if method and namespace is None:
+                attach(label, exposed)
+            if inplace:
+                twin = inplace_twin(label, fn)
+                attach(label + "_", twin)
+                if function and label + "_" in _INPLACE_FUNCTIONS:
+                    FUNCTIONS[label + "_"] = twin
+        return exposed
+
+    return declare
+
+
+# The in-place forms that PyTorch also offers as functions.
+_INPLACE_FUNCTIONS = frozenset(
+    f"{n}_"
+    for n in (
+        "abs acos acosh addmv asin asinh atan atanh ceil clamp clamp_max clamp_min clip cos cosh deg2rad "
+        "detach dropout erf erfc exp exp2 expm1 fill fix floor frac log log10 log1p log2 logit "
+        "nan_to_num neg negative put rad2deg reciprocal relu round rsqrt sigmoid sin sinc sinh sqrt "
+        "square tan tanh threshold trunc xlogy zero i0 index_put celu selu rrelu"
+    ).split()
+)
+
+
+def attach(name: str, fn: Function) -> None:
+    METHODS[name] = fn
+    setattr(Tensor, name, fn)
+
+
+def _parse(fn: Function, takes_out: bool) -> Function:
+    code = fn.__code__
+    names = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    if "out" in names:
+        takes_out = False
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            out = kwargs.pop("out", None) if takes_out else None
+            for alias in _SPELLINGS.keys() & kwargs.keys():
+                if alias not in names and _SPELLINGS[alias] in names:
+                    kwargs[_SPELLINGS[alias]] = kwargs.pop(alias)
+            if out is not None:
+                return write_out(fn, args, kwargs, out)
+        return fn(*args, **kwargs)
+
+    return call
+
+
+def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
+    """Compute, then write into the `out` tensor(s), resized if their shape differs."""
+    several = isinstance(out, (tuple, list))
+    if modes.grad:
+        tensors = [a for a in (*args, *kwargs.values(), *(out if several else (out,)))]
+        for value in tensors:
+            if isinstance(value, Tensor) and value.requires_grad:
+                raise RuntimeError(
+                    f"{fn.__name__}(): functions with out=... arguments don't support automatic "
+                    "differentiation, but one of the arguments requires grad."
+                )
+    results = fn(*args, **kwargs)
+    if several:
+        for result, target in zip(results, out, strict=True):
+            write_result(fn.__name__, result, target)
+        return type(results)(*out) if hasattr(results, "_fields") else tuple(out)
+    return write_result(fn.__name__, results, out)
+
+
+def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {_spoken(result)} can't be cast to the desired output type {_spoken(out)}"
+        )
+    if out._data.shape != result._data.shape:
+        if out._data.size:
+            import warnings
+
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape "
+                f"{list(out._data.shape)}, which does not match the required output shape "
+                f"{list(result._data.shape)}. This behavior is deprecated, and in a future PyTorch "
+                "release outputs will not be resized unless they have zero elements. You can explicitly "
+                "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=5,
+            )
+        out._data = np.empty_like(result._data, dtype=out._data.dtype)
+    np.copyto(out._data, result._data, casting="unsafe")
+    bump(out)
+    return out
+
+
+def _spoken(tensor: Tensor) -> str:
+    """PyTorch's C++ name of a dtype, as its cast errors have it."""
+    from .._arrays.dtypes import LEGACY_NAMES
+
+    return LEGACY_NAMES[tensor.dtype]
+
+
+def inplace_twin(name: str, fn: Function) -> Function:
+    """`x.add_(…)` from `add(x, …)`: the same operation, written into x."""
+
+    @functools.wraps(fn)
+    def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_writable(self)
+        return write_into(self, fn(self, *args, **kwargs), name)
+
+    twin.__name__ = twin.__qualname__ = name + "_"
+    twin.__doc__ = f"In-place version of `{name}`."
+    return twin
+
+
+def write_into(self: Tensor, result: Tensor, name: str) -> Tensor:
+    """Put a freshly computed result into a tensor's memory, and its history with it."""
+    target = self._data
+    if result is self:
+        bump(self, 3)
+        return self
+    data = result._data
+    if data.shape != target.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+            f"{list(data.shape)}"
+        )
+    if data.dtype != target.dtype and not can_cast(result.dtype, self.dtype):
+        raise RuntimeError(
+            f"result type {_spoken(result)} can't be cast to the desired output type {_spoken(self)}"
+        )
+    if 0 in target.strides and any(
+        stride == 0 and extent > 1 for stride, extent in zip(target.strides, target.shape, strict=True)
+    ):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single "
+            "memory location. Please clone() the tensor before performing the operation."
+        )
+    np.copyto(target, data, casting="unsafe")
+    bump(self, 3)
+    save_written_output(self, result, result._node)
+    adopt(self, result)
+    return self

@@ -1,0 +1,1 @@
+"""The Tensor class and how it is made, printed and given its methods."""

@@ -1,0 +1,212 @@
+"""The Tensor: an array, and how it came about.
+
+The class here holds state and identity only. Everything a tensor can *do* is an operation, declared
+in `_ops` and attached as a method by `_ops.public`; autograd's methods come from `_autograd`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from .._arrays.devices import device, device_of
+from .._arrays.dtypes import dtype, from_numpy_dtype
+from .._autograd.node import AccumulateGrad, Node
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple that prints as PyTorch's does."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def numel(self) -> int:
+        count = 1
+        for extent in self:
+            count *= extent
+        return count
+
+    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Size, (tuple(self),)
+
+
+class Tensor:
+    """A multi-dimensional array that records what is done to it."""
+
+    __slots__ = ("_data", "_node", "_requires_grad", "_version_box", "__dict__", "__weakref__")
+
+    _data: Any
+    _node: Node | None
+    _requires_grad: bool  # asked for by the user, on a leaf
+    _version_box: list[Any]  # [version, mark of the last change]; shared by all views
+
+    # Rare things live in `__dict__`; these are what a tensor has until then.
+    _output_nr = 0
+    _grad: Any = None
+    _base: Tensor | None = None  # the tensor this one is a view of
+    _view: Any = ()  # the view operations that lead here from the base
+    _history = 0  # how often an in-place change rewrote this base's history
+    _seen_history = 0  # the base's count when this view's node was made
+    _view_creation: str | None = None  # why an in-place change through this view is refused
+    _hooks: Any = None
+    _post_hooks: Any = None
+    _accumulator: Any = None
+    _retains_grad = False
+    _tangents: Any = None  # forward-mode level -> tangent
+    _is_inference = False
+    _name: str | None = None
+    is_leaf_edge = True
+    # PyTorch's attributes that say what kind of tensor this is.
+    is_cuda = is_sparse = is_quantized = is_mkldnn = is_meta = is_mps = is_nested = False
+    __array_priority__ = 1000
+
+    def __new__(cls, data: Any = None, *rest: Any, **options: Any) -> Any:
+        from .creation import legacy_tensor
+
+        return legacy_tensor(cls, data, *rest, **options)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+
+    # --- the array ---------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._data.shape)
+
+    @property
+    def ndim(self) -> int:
+        found: int = self._data.ndim
+        return found
+
+    @property
+    def dtype(self) -> dtype:
+        return from_numpy_dtype(self._data.dtype)
+
+    @property
+    def device(self) -> device:
+        return device_of(self._data)
+
+    @property
+    def itemsize(self) -> int:
+        return int(self._data.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._data.size) * self.itemsize
+
+    def __len__(self) -> int:
+        if not self._data.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return int(self._data.shape[0])
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # --- its place in the graph ----------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        if self._base is not None:
+            current_node(self)
+        return self._requires_grad or self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        set_requires_grad(self, value)
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that made this tensor, or None for a leaf."""
+        return current_node(self) if self._base is not None else self._node
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._retains_grad
+
+    @property
+    def _version(self) -> int:
+        if self._is_inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return int(self._version_box[0])
+
+    def grad_accumulator(self) -> AccumulateGrad:
+        """This leaf's `AccumulateGrad`, kept only as long as someone holds it."""
+        found = self._accumulator and self._accumulator()
+        if found is None:
+            found = AccumulateGrad(self)
+            self._accumulator = weakref.ref(found)
+        return found
+
+
+_new = object.__new__
+
+
+def make(array: Any) -> Tensor:
+    """A fresh tensor around an array (or a NumPy scalar)."""
+    if isinstance(array, np.generic):
+        array = np.asarray(array)
+    tensor = _new(Tensor)
+    tensor._data = array
+    tensor._node = None
+    tensor._requires_grad = False
+    tensor._version_box = [0]
+    return tensor
+
+
+def current_node(tensor: Tensor) -> Node | None:
+    """A view's node, made anew if an in-place change has rewritten its base's history."""
+    base = tensor._base
+    if base is not None and base._history != tensor._seen_history:
+        from .._autograd.views import replay_history
+
+        replay_history(tensor, base)
+    return tensor._node
+
+
+def set_requires_grad(tensor: Tensor, value: bool) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(
+            f"requires_grad must be a bool, not {type(value).__name__}"
+        )
+    if tensor._is_inference and value:
+        raise RuntimeError(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+        )
+    if tensor.grad_fn is not None:
+        if not value:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a "
+                "computed variable in a subgraph that doesn't require differentiation use "
+                "var_no_grad = var.detach()."
+            )
+        return
+    if value and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        raise RuntimeError(
+            "only Tensors of floating point and complex dtype can require gradients"
+        )
+    tensor._requires_grad = bool(value)
