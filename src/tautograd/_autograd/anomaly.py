@@ -1,0 +1,79 @@
+"""Anomaly detection: NaN in backward is an error that shows where the forward was recorded."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Tensor
+from .modes import modes
+from .node import Node
+
+
+class detect_anomaly:
+    """Inside, backward fails at the first NaN and shows the forward call that made the node."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
+            "enabled for debugging.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        self._before = modes.anomaly, modes.anomaly_check_nan
+        modes.anomaly, modes.anomaly_check_nan = True, self.check_nan
+
+    def __exit__(self, *exc: object) -> None:
+        modes.anomaly, modes.anomaly_check_nan = self._before
+
+
+class set_detect_anomaly:
+    """Anomaly detection on or off: at once when called, and until the end of a `with` block."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._before = modes.anomaly, modes.anomaly_check_nan
+        modes.anomaly, modes.anomaly_check_nan = mode, check_nan
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        modes.anomaly, modes.anomaly_check_nan = self._before
+
+
+def is_anomaly_enabled() -> bool:
+    return modes.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    return modes.anomaly_check_nan
+
+
+def remember_stack(node: Node) -> None:
+    node.traceback = traceback.format_stack()[:-3]
+
+
+def check_finite(node: Node, grads: Any) -> None:
+    """Raise at the first gradient that holds NaN."""
+    if not modes.anomaly_check_nan:
+        return
+    for i, grad in enumerate(grads):
+        data = grad._data if isinstance(grad, Tensor) else grad
+        if data is not None and data.dtype.kind in "fcV" and bool(np.isnan(data).any()):
+            if node.traceback:
+                warnings.warn(
+                    f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
+                    + "".join(node.traceback),
+                    UserWarning,
+                    stacklevel=2,
+                )
+            where = f"\nIt was recorded at\n  {node.created_at}" if node.created_at else ""
+            raise RuntimeError(
+                f"Function '{node.name()}' returned nan values in its {i}th output.{where}"
+            )

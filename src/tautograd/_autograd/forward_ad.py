@@ -1,0 +1,132 @@
+"""Forward mode: dual tensors, which carry a tangent through every operation.
+
+    with dual_level():
+        y = f(make_dual(x, tangent))
+        jvp = unpack_dual(y).tangent
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+from .._ops.record import LINEAR, Op
+from .._tensor.tensor import Tensor
+from .apply import apply
+from .modes import modes, update_special
+from .special import set_tangent
+
+alias_op = Op(
+    "alias",
+    lambda x: x[...],
+    ("x",),
+    vjp={"x": lambda g: g},
+    jvp=LINEAR,
+    is_view=True,
+)
+
+# level -> tensors that hold a tangent of it, so that closing the level frees the tangents
+_holders: dict[int, list[Any]] = {}
+
+
+def register(level: int, tensor: Tensor) -> None:
+    """Remember that a tensor holds a tangent of this level."""
+    _holders.setdefault(level, []).append(weakref.ref(tensor))
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A dual tensor taken apart."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Open a forward-mode level; tangents live until it is closed."""
+    modes.forward_level += 1
+    update_special()
+    return modes.forward_level - 1
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the innermost level: its tangents are gone."""
+    innermost = modes.forward_level - 1
+    if level is None:
+        level = innermost
+    if level != innermost or level < 0:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not "
+            "supported."
+        )
+    for reference in _holders.pop(level, ()):
+        tensor = reference()
+        if tensor is not None and tensor._tangents:
+            tensor._tangents = {k: t for k, t in tensor._tangents.items() if k != level} or None
+    modes.forward_level -= 1
+    update_special()
+
+
+class dual_level:
+    """A forward-mode level as a context."""
+
+    def __enter__(self) -> int:
+        if modes.forward_level:
+            raise RuntimeError(
+                "Nested forward mode AD is not supported at the moment with dual_level(); "
+                "torch.func.jvp can be nested"
+            )
+        self._level = enter_dual_level()
+        return self._level
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level(level=self._level)
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of `tensor` that carries `tangent` through the operations of an open level."""
+    if modes.forward_level == 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first."
+        )
+    if level is None:
+        level = modes.forward_level - 1
+    for argument, value in (("tensor", tensor), ("tangent", tangent)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"make_dual(): argument '{argument}' must be Tensor, not {type(value).__name__}")
+        if not (value.dtype.is_floating_point or value.dtype.is_complex):
+            word = "Tensor" if argument == "tensor" else "tangent"
+            name = "primal" if argument == "tensor" else "tangent"
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}" + (
+                "" if word else ""))
+    if tensor._data.shape != tangent._data.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, "
+            f"this is not supported. Tensor is of size {list(tensor.shape)} while the given forward "
+            f"gradient is of size {list(tangent.shape)}."
+        )
+    if tensor._data.dtype != tangent._data.dtype:
+        raise RuntimeError(
+            f"expected tangent to have the dtype of the tensor ({tensor.dtype}), but got {tangent.dtype}"
+        )
+    dual: Tensor = apply(alias_op, (tensor,))
+    set_tangent(dual, level, tangent)
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The primal and the tangent (None if it has none at this level) of a dual tensor."""
+    if level is None:
+        level = modes.forward_level - 1
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    tangent = (tensor._tangents or {}).get(level)
+    if tangent is None:
+        return UnpackedDualTensor(tensor, None)
+    held = tensor._tangents
+    tensor._tangents = {k: t for k, t in held.items() if k != level} or None
+    try:
+        primal = apply(alias_op, (tensor,))
+    finally:
+        tensor._tangents = held
+    return UnpackedDualTensor(primal, tangent)

@@ -1,0 +1,172 @@
+"""Turning recording on and off: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`.
+
+Each is a context manager and a decorator, for functions, generators and coroutine functions alike, and
+acts on the calling thread alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .modes import modes
+
+
+class _Mode:
+    """A context that can also decorate; a fresh copy is used for each call, so it is reentrant."""
+
+    def __enter__(self) -> Any:
+        raise AssertionError("subclasses say what entering does")
+
+    def __exit__(self, *exc: object) -> None:
+        raise AssertionError("subclasses say what leaving does")
+
+    def clone(self) -> _Mode:
+        return type(self)()
+
+    def __call__(self, function: Any) -> Any:
+        if isinstance(function, type):
+            import warnings
+
+            warnings.warn(
+                f"Decorating classes is deprecated and will be disabled in future versions. You should "
+                "only decorate functions or methods. To preserve the current behavior of class decoration, "
+                "you can directly decorate the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            function.__init__ = self(function.__init__)
+            return function
+        if inspect.isgeneratorfunction(function):
+            return self._wrap_generator(function)
+
+        @functools.wraps(function)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return decorated
+
+    def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            # The mode holds while the generator runs, never while its caller does.
+            try:
+                with self.clone():
+                    response = generator.send(None)
+                while True:
+                    try:
+                        request = yield response
+                    except GeneratorExit:
+                        with self.clone():
+                            generator.close()
+                        raise
+                    except BaseException as error:
+                        with self.clone():
+                            response = generator.throw(error)
+                    else:
+                        with self.clone():
+                            response = generator.send(request)
+            except StopIteration as stop:
+                return stop.value
+
+        return decorated
+
+
+class no_grad(_Mode):
+    """Operations inside are not recorded: results do not require gradients."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+    def __enter__(self) -> None:
+        self._before = modes.grad
+        modes.grad = False
+
+    def __exit__(self, *exc: object) -> None:
+        modes.grad = self._before
+
+
+class enable_grad(_Mode):
+    """Operations inside are recorded, also within `no_grad`."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+    def __enter__(self) -> None:
+        self._before = modes.grad
+        modes.grad = not modes.inference or modes.grad
+        modes.grad = True
+
+    def __exit__(self, *exc: object) -> None:
+        modes.grad = self._before
+
+
+class set_grad_enabled(_Mode):
+    """Recording on or off: at once when called, and until the end of a `with` block."""
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
+        self.mode = mode
+        self._before = modes.grad
+        modes.grad = mode
+
+    def __call__(self, function: Any) -> Any:
+        modes.grad = self._before
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        modes.grad = self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        modes.grad = self._before
+
+    def clone(self) -> set_grad_enabled:
+        before = modes.grad
+        copy = type(self)(self.mode)
+        copy._before = before
+        return copy
+
+    def __str__(self) -> str:
+        return f"set_grad_enabled(mode={self.mode})"
+
+    __repr__ = __str__
+
+
+class inference_mode(_Mode):
+    """Like `no_grad`, and results are inference tensors, which autograd never accepts."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = super().__new__(cls)
+        if isinstance(mode, bool):
+            self.mode = mode
+            return self
+        self.mode = True
+        return self(mode)
+
+    def __enter__(self) -> None:
+        self._before = modes.grad, modes.inference
+        modes.inference = self.mode
+        modes.grad = not self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        modes.grad, modes.inference = self._before
+
+    def clone(self) -> inference_mode:
+        return type(self)(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether this thread records operations."""
+    return modes.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in inference mode."""
+    return modes.inference

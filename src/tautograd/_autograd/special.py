@@ -1,0 +1,287 @@
+"""The long way round: applying an operation under forward mode or saved-tensor hooks.
+
+`apply` comes here only while `modes.special` says so. Forward mode is a recursion over levels: the
+innermost level's tangents are hidden, the operation runs as if they were not there (carrying the outer
+levels' tangents and being recorded as usual), and the op's JVP rule, itself made of recorded
+operations on tensors, gives the tangent of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import from_numpy_dtype
+from .._ops.record import LINEAR, MULTILINEAR, BoundRule, Op
+from .._tensor.tensor import Tensor, make
+from .apply import run_forward, wrap
+from .lifted import Lifted, lift, lower
+from .modes import modes
+from .node import Node
+from .saved import as_tensor, unpack
+
+
+def apply_special(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any) -> Any:
+    """`apply`, with tangents carried along and saved tensors packed."""
+    level = innermost_level(inputs)
+    if level is None:
+        return _apply_packed(op, inputs, parameters, compute)
+    tangents = [
+        x._tangents.get(level) if isinstance(x, Tensor) and x._tangents else None for x in inputs
+    ]
+    hidden = [(x, x._tangents) for x in dict.fromkeys(_tensors(inputs)) if x._tangents]
+    for x, held in hidden:
+        x._tangents = {k: t for k, t in held.items() if k < level}
+    try:
+        out = apply_special(op, inputs, parameters, compute)
+        if op.vjp is not None and any(t is not None for t in tangents):
+            _attach(op, level, out, jvp_of(op, inputs, tangents, out, parameters, compute))
+    finally:
+        for x, held in hidden:
+            x._tangents = held
+    return out
+
+
+def _tensors(inputs: Any) -> list[Tensor]:
+    return [x for x in inputs if isinstance(x, Tensor)]
+
+
+def innermost_level(inputs: Any) -> int | None:
+    """The highest forward-mode level at which an input has a tangent."""
+    if not modes.forward_level:
+        return None
+    levels = [k for x in _tensors(inputs) if x._tangents for k in x._tangents]
+    return max(levels, default=None)
+
+
+def _attach(op: Op, level: int, out: Any, tangent: Any) -> None:
+    outs = out if isinstance(out, tuple) else (out,)
+    tangents = tangent if isinstance(tangent, tuple) else (tangent,)
+    for tensor, t in zip(outs, tangents, strict=True):
+        if t is None or tensor._data.dtype.kind not in "fcV":
+            continue
+        if t._data.dtype != tensor._data.dtype:
+            t = t.to(from_numpy_dtype(tensor._data.dtype))
+        if t._data.shape != tensor._data.shape:
+            t = t.expand(tensor._data.shape)
+        set_tangent(tensor, level, t)
+        node = tensor._node
+        if node is not None and node.packed and -1 in node.packed:
+            _remember_output_tangents(node, tensor)
+
+
+def set_tangent(tensor: Tensor, level: int, tangent: Tensor) -> None:
+    from .forward_ad import register
+
+    tensor._tangents = {**(tensor._tangents or {}), level: tangent}
+    register(level, tensor)
+
+
+def jvp_of(
+    op: Op, inputs: tuple[Any, ...], tangents: list[Any], out: Any, parameters: dict[str, Any], compute: Any
+) -> Any:
+    """The tangent of an operation's output, as recorded operations on tensors."""
+    jvp = op.jvp
+    if jvp is None:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.public_name} that does not support it because it has "
+            "not been implemented yet."
+        )
+    if jvp == LINEAR:
+        along = tuple(
+            _zero_of(x) if t is None else t for x, t in zip(inputs, tangents, strict=True)
+        )
+        return apply_special(op, along, parameters, compute)
+    terms = []
+    if jvp == MULTILINEAR:
+        for i, t in enumerate(tangents):
+            if t is not None:
+                replaced = (*inputs[:i], t, *inputs[i + 1 :])
+                terms.append(apply_special(op, replaced, parameters, compute))
+        return _total(terms)
+    saved = [*(_lifted_inputs(op, inputs)), lift(out)]
+    shapes = tuple(x._data.shape if isinstance(x, Tensor) else () for x in inputs)
+    dtypes = tuple(x._data.dtype if isinstance(x, Tensor) else None for x in inputs)
+    if isinstance(jvp, BoundRule):
+        needs = tuple(t is not None for t in tangents)
+        joint = tuple(lift(_zero_of(x) if t is None else t) for x, t in zip(inputs, tangents, strict=True))
+        return _as_tensors(jvp.call(jvp.rule, joint, saved, shapes, dtypes, parameters, needs))
+    for rule, t in zip(jvp, tangents, strict=True):
+        if t is None:
+            continue
+        if rule is None:
+            raise NotImplementedError(
+                f"Trying to use forward AD with {op.public_name}: one of its inputs has no JVP rule"
+            )
+        result = rule.call(rule.rule, lift(t), saved, shapes, dtypes, parameters, None)
+        terms.append(_as_tensors(result))
+    return _total(terms)
+
+
+def _lifted_inputs(op: Op, inputs: tuple[Any, ...]) -> list[Any]:
+    return [lift(tuple(inputs))] if op.variadic else [lift(x) for x in inputs]
+
+
+def _as_tensors(result: Any) -> Any:
+    if isinstance(result, (tuple, list)):
+        return tuple(_as_tensors(r) for r in result)
+    if isinstance(result, (np.ndarray, np.generic)):
+        return make(result)
+    return lower(result) if isinstance(result, Lifted) else result
+
+
+def _zero_of(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return make(np.zeros_like(x._data)) if x._data.dtype.kind in "fcV" else x
+    return 0 if isinstance(x, (int, float, complex, np.number)) else x
+
+
+def _total(terms: list[Any]) -> Any:
+    if isinstance(terms[0], tuple):
+        return tuple(
+            _total([p for p in parts if p is not None]) if any(p is not None for p in parts) else None
+            for parts in zip(*terms, strict=True)
+        )
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+# --- packing -------------------------------------------------------------------------------------
+
+
+def _apply_packed(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any) -> Any:
+    data = run_forward(op, [x._data if isinstance(x, Tensor) else x for x in inputs], parameters, compute)
+    out = wrap(op, inputs, parameters, data)
+    first = out[0] if isinstance(out, tuple) else out
+    node = first._node if not isinstance(out, tuple) else next((o._node for o in out if o._node), None)
+    if node is not None and node.op is op and node.saved:
+        pack_saved(node, inputs)
+    return out
+
+
+def pack_saved(node: Node, inputs: tuple[Any, ...]) -> None:
+    """Replace what a node saved by packed objects: a user's, or tensors that carry tangents."""
+    saved = list(node.saved)
+    packed: dict[int, tuple[Any, Callable[[Any], Any]]] = {}
+    hooks = modes.saved_hooks[-1] if modes.saved_hooks else None
+    slots = range(len(saved)) if not node.op.variadic else (0, 1)
+    for i in slots:
+        value = saved[i]
+        last = i == len(saved) - 1
+        if value is None or not (isinstance(value, tuple) or hasattr(value, "dtype")):
+            continue
+        if isinstance(value, np.generic):
+            continue
+        slot = -1 if last else i
+        if hooks is None:
+            if last:
+                shadow = tuple(make(v) for v in value) if isinstance(value, tuple) else make(value)
+                packed[-1] = (shadow, _same)
+            else:
+                held = tuple(inputs) if node.op.variadic else inputs[i]
+                packed[slot] = (_snapshot(held), _same)
+        else:
+            pack, unpack_hook = hooks
+            packed[slot] = (_pack(node, slot, value, pack, inputs), _checked(unpack_hook))
+        saved[i] = None
+    node.saved = saved
+    node.packed = packed
+    if hooks is not None:
+        # A packed value is the user's own: in-place changes of the original no longer matter.
+        node.versions = []
+
+
+def _snapshot(held: Any) -> Any:
+    """A tensor as it is now, tangents of every level included."""
+    if isinstance(held, tuple):
+        return tuple(_snapshot(h) for h in held)
+    copy = make(held._data)
+    copy._tangents = held._tangents
+    return copy
+
+
+def _pack(node: Node, slot: int, value: Any, pack: Any, inputs: tuple[Any, ...]) -> Any:
+    if isinstance(value, tuple):
+        tensors = inputs if slot == 0 else [make(v) for v in value]
+        return tuple(pack(_plain(t)) for t in tensors)
+    if slot >= 0 and isinstance(inputs[slot], Tensor):
+        tensor = inputs[slot]
+        return pack(tensor if tensor.grad_fn is None else _plain(tensor))
+    return pack(make(value))
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    out = make(tensor._data)
+    out._version_box = tensor._version_box
+    return out
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _checked(unpack_hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        if isinstance(value, tuple) and hasattr(value, "_fields") is False and False:
+            return value
+        result = unpack_hook(value)
+        if not isinstance(result, Tensor):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(result).__name__}"
+            )
+        return result
+
+    return call
+
+
+def unpack_tensors(node: Node) -> Any:
+    """What a node saved, with packed values unpacked and given their history again."""
+    saved = list(unpack(node))
+    for slot, (value, unpack_hook) in node.packed.items():
+        variadic = node.op.variadic and slot == 0
+        if variadic or (isinstance(value, tuple) and slot == -1 and node.op.outputs != 1):
+            parts = tuple(unpack_hook(v) for v in value)
+            saved[slot] = tuple(
+                _with_history(node, i if variadic else -1, p, 0 if variadic else i) for i, p in enumerate(parts)
+            )
+        else:
+            saved[slot] = _with_history(node, slot, unpack_hook(value), 0)
+    for i, value in enumerate(saved):
+        slot = -1 if i == len(saved) - 1 else i
+        if value is not None and not isinstance(value, (Tensor, tuple)):
+            saved[i] = as_tensor(node, slot, value)
+    return saved
+
+
+def _with_history(node: Node, slot: int, tensor: Tensor, nr: int) -> Tensor:
+    if slot >= 0 and node.edges[slot] is not None and node.edges[slot].is_leaf_edge:
+        leaf = node.edges[slot]
+        if leaf._data is tensor._data and leaf._tangents is tensor._tangents:
+            found: Tensor = leaf
+            return found
+    out = as_tensor(node, slot, tensor._data)
+    if out._tangents is not tensor._tangents:
+        if out is not tensor and out.is_leaf_edge and out._node is None and out._requires_grad:
+            return out
+        out._tangents = tensor._tangents
+    if slot < 0:
+        out._output_nr = nr
+        if nr not in node.op.differentiable_outputs and node.op.outputs > 1:
+            out._node = None
+    return out
+
+
+def _remember_output_tangents(node: Node, tensor: Tensor) -> None:
+    shadow = node.packed[-1][0]
+    if isinstance(shadow, tuple):
+        shadow = shadow[tensor._output_nr]
+    shadow._tangents = tensor._tangents
+    from .forward_ad import register
+
+    for level in tensor._tangents or ():
+        register(level, shadow)
