@@ -7,7 +7,8 @@ seed and the same calls, arrays and generator states equal PyTorch's.
 from .continuous import cauchy, exponential, log_normal, normal, uniform
 from .discrete import bernoulli, bernoulli_from, geometric, multinomial
 from .engine import Generator, default_generator
-from .integers import randint, random, randperm
+from .integers import randint, random
+from .permutation import randperm
 from .rejection import binomial, poisson, standard_gamma
 from .shapes import lay_out, memory_order
 

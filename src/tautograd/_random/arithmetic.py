@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -18,55 +19,77 @@ Doubles = npt.NDArray[np.float64]
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 _SPLITTER = 2.0**27 + 1.0
+# Elements treated at a time: the intermediate arrays stay in the processor's cache.
+_CHUNK = 1 << 13
 
 
-def _two_sum(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
+def _two_sum(a: Doubles, b: Doubles | float) -> tuple[Doubles, Doubles]:
     """The rounded sum and what the rounding lost, exactly."""
     total = a + b
     b_part = total - a
-    return total, (a - (total - b_part)) + (b - b_part)
+    lost = total - b_part
+    np.subtract(a, lost, out=lost)
+    np.subtract(b, b_part, out=b_part)
+    lost += b_part
+    return total, lost
 
 
-def _two_product(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
+def _two_product(a: Doubles, b: float) -> tuple[Doubles, Doubles]:
     """The rounded product and what the rounding lost, exactly (Dekker's splitting)."""
     product = a * b
-    scaled_a, scaled_b = _SPLITTER * a, _SPLITTER * b
-    a_high, b_high = scaled_a - (scaled_a - a), scaled_b - (scaled_b - b)
-    a_low, b_low = a - a_high, b - b_high
+    scaled = _SPLITTER * a
+    a_high = scaled - (scaled - a)
+    a_low = a - a_high
+    b_high = _SPLITTER * b - (_SPLITTER * b - b)
+    b_low = b - b_high
     lost = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
     return product, lost
 
 
-def _sum_to_odd(a: Doubles, b: Doubles) -> Doubles:
+def _sum_to_odd(a: Doubles, b: Doubles | float) -> Doubles:
     """a + b, where an inexact sum takes the neighbour whose last bit is one.
 
     A value rounded to odd may be rounded again to nearest in fewer bits without the error of
     double rounding, because an odd last bit can never sit on a tie.
     """
     total, lost = _two_sum(a, b)
-    fix = (lost != 0) & (total.view(np.int64) & 1 == 0)
-    if not fix.any():
-        return total
-    towards = np.where(lost > 0, np.inf, -np.inf)
-    return np.where(fix, np.nextafter(total, towards), total)
+    fix = np.flatnonzero((lost != 0) & (total.view(np.int64) & 1 == 0))
+    if fix.size:
+        total[fix] = np.nextafter(total[fix], np.copysign(np.inf, lost[fix]))
+    return total
+
+
+def _fma64(a: Doubles, b: float, c: float) -> Doubles:
+    product, product_lost = _two_product(a, b)
+    total, total_lost = _two_sum(product, c)
+    result = total + _sum_to_odd(total_lost, product_lost)
+    if not np.isfinite(result).all():
+        return a * b + c  # the splitting overflowed; the plain formula knows infinities
+    return result
+
+
+def _fma32(a: npt.NDArray[np.float32], b: float, c: float) -> npt.NDArray[np.float32]:
+    # The product of two singles is exact in double.
+    return _sum_to_odd(a.astype(np.float64) * b, c).astype(np.float32)
 
 
 def fma64(a: Doubles, b: float, c: float) -> Doubles:
-    """a*b + c in double precision with one rounding."""
+    """a*b + c in double precision with one rounding; `a` is one-dimensional."""
     if b == 1.0 or c == 0.0:
         return a * b + c  # one of the two roundings is exact
-    factor, addend = np.full_like(a, b), np.full_like(a, c)
-    product, product_lost = _two_product(a, factor)
-    if not np.isfinite(product).all() or not np.isfinite(product_lost).all():
-        return a * b + c
-    total, total_lost = _two_sum(product, addend)
-    return total + _sum_to_odd(total_lost, product_lost)
+    result = np.empty_like(a)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, a.size, _CHUNK):
+            result[start : start + _CHUNK] = _fma64(a[start : start + _CHUNK], b, c)
+    return result
 
 
 def fma32(a: npt.NDArray[np.float32], b: np.float32, c: np.float32) -> npt.NDArray[np.float32]:
-    """a*b + c in single precision with one rounding: the product is exact in double."""
-    product = a.astype(np.float64) * np.float64(b)
-    return _sum_to_odd(product, np.full_like(product, c)).astype(np.float32)
+    """a*b + c in single precision with one rounding; `a` is one-dimensional."""
+    result = np.empty_like(a)
+    for start in range(0, a.size, _CHUNK):
+        result[start : start + _CHUNK] = _fma32(a[start : start + _CHUNK], float(b), float(c))
+    return result
 
 
 def c_library(function: Callable[[float], float], values: Doubles) -> Doubles:
@@ -94,7 +117,7 @@ def exp(values: Doubles) -> Doubles:
         return np.exp(values.astype(np.complex128)).real
 
 
-def narrow(values: npt.NDArray[np.generic], dtype: np.dtype) -> npt.NDArray[np.generic]:
+def narrow(values: npt.NDArray[Any], dtype: np.dtype) -> npt.NDArray[Any]:
     """Cast samples to `dtype` as C++ does: to 16-bit floats by way of single precision."""
     if values.dtype == dtype:
         return values

@@ -14,6 +14,7 @@ once in 2**29 steps, where the double rounding shows as one unit in the last pla
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -165,7 +166,7 @@ def _double_blocks(uniform: Doubles, mean: float, std: float) -> Doubles:
 
 def block_normals(
     generator: Generator, count: int, mean: float, std: float, dtype: np.dtype
-) -> npt.NDArray[np.generic]:
+) -> npt.NDArray[Any]:
     """At least 16 normals by blocks.
 
     When `count` is no multiple of 16 the last 16 values are drawn anew. In single and double
@@ -180,7 +181,7 @@ def block_normals(
     if double:
         doubles = unit_doubles(generator, whole + extra)
         used = np.concatenate([doubles[:whole], doubles[-BLOCK:]]) if remainder else doubles
-        values: npt.NDArray[np.generic] = _double_blocks(used, mean, std)
+        values: npt.NDArray[Any] = _double_blocks(used, mean, std)
     else:
         floats = unit_floats(generator, whole + extra)
         used32 = np.concatenate([floats[:whole], floats[-BLOCK:]]) if remainder else floats

@@ -7,6 +7,7 @@ element type and casts the result.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +17,9 @@ from .box_muller import BLOCK, block_normals, serial_normals
 from .engine import Generator, unit_doubles, unit_floats
 from .shapes import Shape, as_shape, count
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
-_REAL_PART = {
+_REAL_PART: dict[np.dtype, np.dtype] = {
     np.dtype(np.complex64): np.dtype(np.float32),
     np.dtype(np.complex128): np.dtype(np.float64),
 }
@@ -31,8 +32,7 @@ def _checked_range(low: float, high: float, dtype: np.dtype) -> None:
             raise RuntimeError(f"{label} is out of bounds for {names.cpp_name(dtype)}")
     if not low <= high:
         raise RuntimeError(
-            "uniform_ expects to return a [from, to) range, "
-            f"but found from={low:g} > to={high:g}"
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
     if high - low > limits[1]:
         raise RuntimeError(
@@ -68,8 +68,9 @@ def uniform(
             values = arithmetic.fma32(values, width, start)
         values = arithmetic.narrow(values, kind)
     # The interval is open above; what rounding lifted onto the bound starts over at the bottom.
-    bounds = arithmetic.narrow(np.array([low, high]), kind)
-    return np.where(values == bounds[1], bounds[0], values).reshape(sizes)
+    bottom, top = arithmetic.narrow(np.array([low, high]), kind)
+    values[values == top] = bottom
+    return values.reshape(sizes)
 
 
 def normal(

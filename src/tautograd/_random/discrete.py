@@ -6,6 +6,7 @@ Each sample costs a fixed number of uniform numbers, so that whole arrays are dr
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from .continuous import exponential
 from .engine import Generator, unit_doubles, unit_floats
 from .shapes import Shape, as_shape, count
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 _MOST_CATEGORIES = 2**24
 
@@ -52,6 +53,7 @@ def bernoulli_from(
         raise names.not_implemented("bernoulli_tensor_cpu_self_", kind)
     names.require_floating("bernoulli_tensor_cpu_p_", p.dtype)
     total = count(sizes)
+    uniforms: Array
     if p.dtype == np.float64:
         probability, uniforms = p, unit_doubles(generator, total)
     else:
@@ -123,8 +125,9 @@ def _race(generator: Generator, rows: Array, num_samples: int) -> npt.NDArray[np
     rivals = exponential(generator, rows.shape, 1.0, rows.dtype)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scores = (rows / rivals).astype(np.float64)
+    best: npt.NDArray[np.int64] = np.argmax(scores, axis=1, keepdims=True)
     if num_samples == 1:
-        return np.argmax(scores, axis=1, keepdims=True)
+        return best
     return np.argsort(-scores, axis=1, kind="stable")[:, :num_samples]
 
 

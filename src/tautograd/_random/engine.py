@@ -96,7 +96,8 @@ class Generator:
 
     def get_state(self) -> npt.NDArray[np.uint8]:
         """The whole state as the 5056 bytes of `torch.Generator.get_state()`."""
-        _, words, position, _, _ = self._core.get_state(legacy=True)
+        _, words, at, _, _ = self._core.get_state(legacy=True)
+        position = int(at)
         record = np.zeros(1, _STATE_LAYOUT)
         record["seed"] = self._initial_seed
         record["seeded"] = 1
@@ -204,7 +205,7 @@ def unit_doubles(generator: Generator, count: int) -> npt.NDArray[np.float64]:
     words = generator.random64(count)
     words &= np.uint64(2**53 - 1)
     # As int64 the conversion to double is one machine instruction per value; it is exact.
-    return words.view(np.int64) * 2.0**-53
+    return words.view(np.int64).astype(np.float64) * 2.0**-53
 
 
 def unit_floats(generator: Generator, count: int) -> npt.NDArray[np.float32]:

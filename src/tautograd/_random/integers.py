@@ -1,4 +1,4 @@
-"""Integers without bias correction, and permutations: remainders of random words.
+"""Integers in a range: remainders of random words.
 
 PyTorch reduces a random word modulo the range: a 32-bit word while the range is below 2**28, a
 64-bit word from there on, which keeps the bias of the remainder small.
@@ -7,20 +7,21 @@ PyTorch reduces a random word modulo the range: a 32-bit word while the range is
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import names
-from .arithmetic import narrow
+from .arithmetic import bfloat16, narrow
 from .engine import Generator
 from .shapes import Shape, as_shape, count
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 _INT64_LOWEST, _INT64_HIGHEST = -(2**63), 2**63 - 1
 _WIDE_RANGE = 2**28
-_FULL_RANGE_KINDS = frozenset(map(names.known, (np.int64, np.float64, np.float32, "bfloat16")))
+_FULL_RANGE_KINDS = {np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.float32), bfloat16}
 
 
 def _integer_limits(kind: np.dtype) -> tuple[int, int]:
@@ -35,8 +36,9 @@ def _is_real(kind: np.dtype) -> bool:
 
 
 def _as_kind(value: int, kind: np.dtype) -> int:
-    """`value` after a cast to the floating-point `kind`."""
-    return int(float(narrow(np.array([value], np.int64), kind)[0]))
+    """`value` cast to the floating-point `kind` and back; what does not fit gives the lowest."""
+    cast = float(narrow(np.array([value], np.int64), kind)[0])
+    return int(cast) if abs(cast) < 2.0**63 else _INT64_LOWEST
 
 
 def _spacing(value: int, kind: np.dtype) -> int:
@@ -122,9 +124,7 @@ def randint(
         )
     if not _is_real(kind):
         caller = "random_from_to_impl" if high is None else "check_random_bounds"
-        raise RuntimeError(
-            f"{caller} handles only integral, floating-point and boolean types"
-        )
+        raise RuntimeError(f"{caller} handles only integral, floating-point and boolean types")
     if kind in names.FLOATING:
         low, high = _inward(low, high, kind)
         if high is not None and low >= high:
@@ -162,30 +162,3 @@ def random(generator: Generator, shape: Shape, dtype: npt.DTypeLike = np.float32
     wide = kind in (np.int64, np.float64)
     words = generator.random64(total) if wide else generator.random32(total).astype(np.uint64)
     return narrow((words % np.uint64(span)).view(np.int64), kind).reshape(sizes)
-
-
-def randperm(generator: Generator, n: int, dtype: npt.DTypeLike = np.int64) -> Array:
-    """A permutation of 0..n-1 by Fisher and Yates' shuffle: `torch.randperm`.
-
-    The shuffle is sequential by nature. The words are drawn and reduced at once; what is left for
-    the loop is the swap of two list entries. (From n = 214748364 on, where a list no longer fits
-    in memory, PyTorch shuffles by 64-bit words in another order; that is not reproduced.)
-    """
-    if n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    kind = names.known(dtype)
-    if not _is_real(kind) or kind == np.bool_ or kind in names.BAREBONES_UNSIGNED:
-        raise names.not_implemented("randperm", kind)
-    if kind in names.FLOATING:
-        highest: float = 2 ** names.significand_digits(kind) + 1
-    else:
-        highest = _integer_limits(kind)[1]
-    if n > highest:
-        raise RuntimeError(f"n={n} cannot be converted to type {kind} without overflow")
-    values = list(range(n))
-    steps = max(n - 1, 0)
-    partners = generator.random32(steps) % np.arange(n, n - steps, -1, dtype=np.uint32)
-    partners += np.arange(steps, dtype=np.uint32)
-    for place, partner in enumerate(partners.tolist()):
-        values[place], values[partner] = values[partner], values[place]
-    return narrow(np.array(values, np.int64), kind)

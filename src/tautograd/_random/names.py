@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -44,6 +43,10 @@ _NAMES[bfloat16] = _Names("BFloat16", "c10::BFloat16")
 # Bits of the significand, the implicit one included.
 _DIGITS = {np.dtype(np.float16): 11, bfloat16: 8, np.dtype(np.float32): 24}
 _DIGITS[np.dtype(np.float64)] = 53
+
+_HIGHEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in ("f2", "f4", "f8")}
+# 8 significant bits below 2**128
+_HIGHEST[bfloat16] = 2.0**128 - 2.0**120
 
 FLOATING = frozenset(_DIGITS)
 BAREBONES_UNSIGNED = frozenset(map(np.dtype, (np.uint16, np.uint32, np.uint64)))
@@ -87,5 +90,4 @@ def require_floating(kernel: str, dtype: npt.DTypeLike) -> np.dtype:
 
 def float_limits(dtype: np.dtype) -> tuple[float, float]:
     """The lowest and the highest finite number of a floating-point `dtype`."""
-    highest = float(ml_dtypes.finfo(dtype).max)
-    return -highest, highest
+    return -_HIGHEST[dtype], _HIGHEST[dtype]

@@ -9,6 +9,7 @@ which PyTorch computes them: that of the array for its own arithmetic, double fo
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from . import names
 from .arithmetic import narrow
 from .engine import Generator, Lookahead
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[Any]
 
 # log(k!) minus Stirling's formula, for k below ten.
 _STIRLING_TAIL = (

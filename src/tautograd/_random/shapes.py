@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,8 +58,8 @@ def memory_order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...
 
 
 def lay_out(
-    run: npt.NDArray[np.generic], shape: Sequence[int], strides: Sequence[int]
-) -> npt.NDArray[np.generic]:
+    run: npt.NDArray[Any], shape: Sequence[int], strides: Sequence[int]
+) -> npt.NDArray[Any]:
     """The array of `shape` that `run` becomes when it fills a tensor with these `strides`."""
     slowest_first = memory_order(shape, strides)[::-1]
     filled = run.reshape([shape[dim] for dim in slowest_first])
