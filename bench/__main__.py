@@ -1,0 +1,53 @@
+"""`python -m bench`: measure, print the table, write it as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+THREADS = "2"
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = THREADS  # read when NumPy and PyTorch are imported: the same for both
+
+from bench import report  # noqa: E402
+from bench.rows import ROWS  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+LATEST = HERE / "results" / "latest.json"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description=__doc__,
+        epilog="example:\n  python -m bench --only import,scalar",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", default="", help="rows whose name contains one of these words")
+    parser.add_argument("--readme", action="store_true", help="put the table into README.md too")
+    options = parser.parse_args()
+    words = [word for word in options.only.split(",") if word]
+
+    results = []
+    for row in ROWS:
+        if words and not any(word in row.name for word in words):
+            continue
+        print(f"measuring: {row.name} …", file=sys.stderr, flush=True)
+        results.append(report.describe_row(row.name, row.measure(), row.target, row.unit))
+
+    record = {**report.describe_machine(), "rows": results}
+    print(report.as_text(results))
+    if not words:  # a part of the table would pass for the whole
+        LATEST.parent.mkdir(exist_ok=True)
+        LATEST.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(f"\nwritten to {LATEST.relative_to(HERE.parent)}")
+        if options.readme:
+            report.write_into(HERE.parent / "README.md", record)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

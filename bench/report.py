@@ -1,0 +1,106 @@
+"""The table of a run: as text, as JSON, and as the part of README.md that shows the last one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+Result = dict[str, Any]
+
+PACKAGES = ("tautograd", "numpy", "scipy", "ml_dtypes", "torch")
+START, END = "<!-- bench: written by `make bench` -->", "<!-- /bench -->"
+
+
+def describe_machine() -> dict[str, Any]:
+    """What a reader needs to judge the figures."""
+    return {
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+    }
+
+
+def describe_row(name: str, figures: tuple[float, float], target: float, unit: str) -> Result:
+    first, second = figures
+    return {
+        "name": name,
+        "tautograd": first,
+        "peer": second,
+        "unit": unit,
+        "ratio": round(first / second, 4),
+        "target": target,
+        "met": first / second <= target,
+    }
+
+
+def human(value: float, unit: str) -> str:
+    """A figure with three digits and a fitting prefix."""
+    scales = (
+        ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+        if unit == "s"
+        else ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
+    )
+    for scale, name in scales:
+        if value >= scale:
+            return f"{value / scale:.3g} {name}"
+    return f"{value / scales[-1][0]:.3g} {scales[-1][1]}"
+
+
+def as_text(rows: list[Result]) -> str:
+    head = ("", "tautograd", "PyTorch", "ratio", "target", "")
+    lines = [head]
+    for row in rows:
+        first, second = (human(row[key], row["unit"]) for key in ("tautograd", "peer"))
+        lines.append(
+            (
+                row["name"],
+                first,
+                second,
+                f"{row['ratio']:.3f}",
+                f"≤ {row['target']:g}",
+                "met" if row["met"] else "MISSED",
+            )
+        )
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i in (0, 5) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def as_markdown(record: dict[str, Any]) -> str:
+    versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
+    lines = [
+        "| work | tautograd | PyTorch | ratio | target | |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for row in record["rows"]:
+        first, second = (human(row[key], row["unit"]) for key in ("tautograd", "peer"))
+        verdict = "met" if row["met"] else "**missed**"
+        cells = (row["name"], first, second, f"{row['ratio']:.2f}", f"≤ {row['target']:g}", verdict)
+        lines.append(f"| {' | '.join(cells)} |")
+    setting = f"{record['date']}; {record['machine']}, two threads; Python {record['python']}"
+    lines += [
+        "",
+        f"{setting}, {versions}.",
+        "Each figure is a median, each ratio one of medians of interleaved runs.",
+    ]
+    return "\n".join(lines)
+
+
+def write_into(readme: Path, record: dict[str, Any]) -> None:
+    """Replace the table between the markers in a Markdown file."""
+    text = readme.read_text(encoding="utf-8")
+    before, _, rest = text.partition(START)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise SystemExit(f"{readme.name} has no lines {START!r} … {END!r}")
+    readme.write_text(f"{before}{START}\n{as_markdown(record)}\n{END}{after}", encoding="utf-8")
