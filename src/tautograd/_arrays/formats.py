@@ -1,0 +1,85 @@
+"""Layouts and memory formats: PyTorch's names for how elements lie in memory.
+
+Every tensor here is strided. A memory format is a wish about the order of the dimensions
+in memory; `empty_in_order` grants it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._random.shapes import memory_order
+
+
+class _Named:
+    """A constant that prints as `torch.<name>` and is equal to itself only."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return format_named, (self.name,)
+
+
+class layout(_Named):
+    """How a tensor stores its elements; there is `strided`."""
+
+    __slots__ = ()
+
+
+class memory_format(_Named):
+    """The order in which dimensions lie in memory."""
+
+    __slots__ = ()
+
+
+strided = layout("strided")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+FORMAT_NAMES: dict[str, Any] = {
+    f.name: f for f in (strided, contiguous_format, preserve_format, channels_last, channels_last_3d)
+}
+# Channels come last in memory, though they are the second dimension.
+_CHANNELS = {channels_last: (4, (0, 2, 3, 1)), channels_last_3d: (5, (0, 2, 3, 4, 1))}
+
+
+def format_named(name: str) -> Any:
+    return FORMAT_NAMES[name]
+
+
+def order_of(shape: Sequence[int], wanted: memory_format) -> tuple[int, ...]:
+    """The dimensions from the slowest to the fastest for a memory format."""
+    if wanted not in _CHANNELS:
+        return tuple(range(len(shape)))
+    rank, order = _CHANNELS[wanted]
+    if len(shape) != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {wanted.name} format")
+    return order
+
+
+def empty_preserving(array: Any, dtype: Any = None, wanted: memory_format = preserve_format) -> Any:
+    """An uninitialised dense array with the shape of `array`, its dimensions in the same order."""
+    shape = array.shape
+    if wanted is not preserve_format:
+        return empty_in_order(array, shape, order_of(shape, wanted), dtype)
+    if array.ndim < 2 or array.flags.c_contiguous:
+        return np.empty_like(array, dtype=dtype, order="C", subok=False)
+    return empty_in_order(array, shape, memory_order(shape, array.strides)[::-1], dtype)
+
+
+def empty_in_order(like: Any, shape: Sequence[int], order: Sequence[int], dtype: Any) -> Any:
+    """An uninitialised array whose dimensions lie in memory in this order, slowest first."""
+    extents = tuple([shape[d] for d in order])
+    dense = np.empty_like(like, dtype=dtype, shape=extents, order="C", subok=False)
+    return np.transpose(dense, [order.index(d) for d in range(len(order))])

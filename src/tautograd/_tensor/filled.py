@@ -1,0 +1,366 @@
+"""Tensors of one value: `zeros`, `ones`, `full`, `empty`, `eye`, their `_like` and `new_` forms."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import bool_, dtype, get_default_dtype, int64
+from .._arrays.formats import contiguous_format, empty_in_order, empty_preserving, order_of, preserve_format
+from .._autograd.views import bump
+from .._ops.public import FUNCTIONS, attach
+from .arguments import (
+    as_element,
+    as_size,
+    checked_size,
+    finish,
+    number,
+    place,
+    size_argument,
+    type_name,
+    wanted_dtype,
+)
+from .tensor import Tensor, make
+
+
+def function(fn: Any) -> Any:
+    """Offer a function as `tautograd.<name>`, and complain about keywords as PyTorch does."""
+    FUNCTIONS[fn.__name__] = fn
+    return fn
+
+
+def into(out: Tensor, shape: tuple[int, ...], name: str) -> Any:
+    """The array of an `out=` tensor, resized to `shape`."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+    if out._data.shape != shape:
+        out._data = np.empty_like(out._data, shape=shape, order="C")
+    bump(out, 3)
+    return out._data
+
+
+def _new(
+    name: str,
+    shape: tuple[int, ...],
+    value: Any,
+    kind: dtype,
+    device: Any,
+    requires_grad: bool,
+    out: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """A new tensor of one value (None: uninitialised), or `out` filled with it."""
+    if out is not None:
+        array = into(out, shape, name)
+        if value is not None:
+            array[...] = as_element(value, out.dtype)
+        return out
+    arrays = place(device)
+    if memory_format is not None and memory_format is not contiguous_format:
+        array = empty_in_order(arrays.empty(0), shape, order_of(shape, memory_format), kind.numpy)
+        if value is not None:
+            array[...] = value
+    elif value is None:
+        array = arrays.empty(shape, kind.numpy)
+    elif value == 0 and value is not True:
+        array = arrays.zeros(shape, kind.numpy)
+    else:
+        array = arrays.full(shape, as_element(value, kind), kind.numpy)
+    return finish(array, requires_grad)
+
+
+def _variadic(name: str, value: Any, doc: str) -> Any:
+    def create(
+        *size: Any,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+        **options: Any,
+    ) -> Tensor:
+        options.pop("names", None)
+        size = size_argument(name, size, options)
+        if options:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
+        kind = wanted_dtype(name, dtype) or get_default_dtype()
+        shape = checked_size(name, size)
+        return _new(name, shape, value, kind, device, requires_grad, out, memory_format)
+
+    create.__name__ = create.__qualname__ = name
+    create.__doc__ = doc
+    return function(create)
+
+
+zeros = _variadic("zeros", 0, "A tensor of zeros of the given size.")
+ones = _variadic("ones", 1, "A tensor of ones of the given size.")
+empty = _variadic("empty", None, "A tensor of the given size whose values are not set.")
+
+
+@function
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    names: Any = None,
+) -> Tensor:
+    """A tensor of the given size with every element `fill_value`, whose type gives the dtype."""
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
+        )
+    value = number("full", fill_value, "fill_value", 2)
+    kind = wanted_dtype("full", dtype)
+    if kind is None:
+        kind = fill_value.dtype if isinstance(fill_value, Tensor) else _dtype_of_number(value)
+    return _new("full", checked_size("full", size, False), value, kind, device, requires_grad, out)
+
+
+def _dtype_of_number(value: Any) -> dtype:
+    if isinstance(value, bool):
+        return bool_
+    if isinstance(value, int):
+        return int64
+    default = get_default_dtype()
+    return default.to_complex() if isinstance(value, complex) else default
+
+
+@function
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """An uninitialised tensor with these strides (counted in elements)."""
+    shape = checked_size("empty_strided", size, False)
+    strides = as_size("empty_strided", stride, "stride", False)
+    kind = wanted_dtype("empty_strided", dtype) or get_default_dtype()
+    return finish(strided_array(shape, strides, kind, device), requires_grad)
+
+
+def strided_array(shape: tuple[int, ...], strides: tuple[int, ...], kind: dtype, device: Any = None) -> Any:
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+            f"({len(strides)})"
+        )
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
+    flat = place(device).empty(extent, kind.numpy)
+    return np.lib.stride_tricks.as_strided(flat, shape, [s * kind.itemsize for s in strides])
+
+
+@function
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A 0-dim tensor; floating-point unless a dtype is given."""
+    kind = wanted_dtype("scalar_tensor", dtype) or get_default_dtype()
+    value = number("scalar_tensor", s, "s", 1)
+    return _new("scalar_tensor", (), value, kind, device, requires_grad)
+
+
+@function
+def eye(
+    n: Any,
+    m: Any = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A matrix with ones on the diagonal and zeros elsewhere."""
+    rows = _count("eye", n, "n", 1)
+    columns = rows if m is None else _count("eye", m, "m", 2)
+    kind = wanted_dtype("eye", dtype) or get_default_dtype()
+    if out is not None:
+        into(out, (rows, columns), "eye")[...] = np.eye(rows, columns)
+        return out
+    return finish(place(device).eye(rows, columns, dtype=kind.numpy), requires_grad)
+
+
+def _count(name: str, value: Any, argument: str, position: int) -> int:
+    try:
+        found = as_size(name, (value,))[0]
+    except TypeError:
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be int, not "
+            f"{type_name(value)}"
+        ) from None
+    if found < 0:
+        raise RuntimeError(f"{argument} must be greater or equal to 0, got {found}")
+    return found
+
+
+# --- with the shape of another tensor ------------------------------------------------------------
+
+
+def like(
+    name: str, input: Any, value: Any, dtype: Any, device: Any, requires_grad: bool, memory_format: Any
+) -> Tensor:
+    """A tensor of one value with the shape, dtype and memory order of another."""
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}"
+        )
+    kind = wanted_dtype(name, dtype) or input.dtype
+    if device is not None:
+        place(device)
+    array = empty_preserving(input._data, kind.numpy, memory_format or preserve_format)
+    if value is not None:
+        array[...] = as_element(value, kind)
+    return finish(array, requires_grad)
+
+
+def _like(name: str, value: Any) -> Any:
+    def create(
+        input: Any,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        return like(name, input, value, dtype, device, requires_grad, memory_format)
+
+    create.__name__ = create.__qualname__ = name
+    create.__doc__ = f"`{name[:-5]}` with the shape and dtype of `input`."
+    return function(create)
+
+
+zeros_like = _like("zeros_like", 0)
+ones_like = _like("ones_like", 1)
+empty_like = _like("empty_like", None)
+
+
+@function
+def full_like(
+    input: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """`full` with the shape and dtype of `input`."""
+    value = number("full_like", fill_value, "fill_value", 2)
+    return like("full_like", input, value, dtype, device, requires_grad, memory_format)
+
+
+# --- with the dtype of another tensor ------------------------------------------------------------
+
+
+def _method(name: str, doc: str) -> Any:
+    def declare(fn: Any) -> Any:
+        fn.__name__ = fn.__qualname__ = name
+        fn.__doc__ = doc
+        attach(name, fn)
+        return fn
+
+    return declare
+
+
+def _new_variadic(name: str, value: Any) -> None:
+    def create(
+        self: Tensor,
+        *size: Any,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
+        **options: Any,
+    ) -> Tensor:
+        size = size_argument(name, size, options)
+        if options:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
+        kind = wanted_dtype(name, dtype) or self.dtype
+        return _new(name[4:], checked_size(name, size), value, kind, device, requires_grad)
+
+    _method(name, f"`{name[4:]}` with this tensor's dtype and device.")(create)
+
+
+for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", None)):
+    _new_variadic(_name, _value)
+
+
+@functools.partial(_method, "new_full")("`full` with this tensor's dtype and device.")
+def _new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    kind = wanted_dtype("new_full", dtype) or self.dtype
+    value = number("new_full", fill_value, "fill_value", 2)
+    return _new("full", checked_size("new_full", size, False), value, kind, device, requires_grad)
+
+
+@functools.partial(_method, "new_empty_strided")("`empty_strided` with this tensor's dtype.")
+def _new_empty_strided(
+    self: Tensor, size: Any, stride: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    kind = wanted_dtype("new_empty_strided", dtype) or self.dtype
+    return finish(strided_array(tuple(size), tuple(stride), kind, device), requires_grad)
+
+
+@functools.partial(_method, "new_tensor")("A tensor with a copy of `data` and this tensor's dtype.")
+def _new_tensor(
+    self: Tensor,
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    from .creation import array_from
+
+    return finish(array_from(data, wanted_dtype("new_tensor", dtype) or self.dtype), requires_grad)
+
+
+@functools.partial(_method, "new")("The old constructor, with this tensor's dtype.")
+def _new_legacy(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    from .creation import legacy_tensor
+
+    data = args[0] if args else None
+    if isinstance(data, (list, tuple)) and not hasattr(data, "numel"):
+        from .creation import array_from
+
+        return make(array_from(data, self.dtype))
+    found = legacy_tensor(Tensor, *args)
+    return make(found._data.astype(self._data.dtype, copy=False))
