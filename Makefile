@@ -17,7 +17,7 @@ PYTEST_ARGS ?=
 
 VENV := .venv
 DEMO_VENV := .venv-demo
-PIP := -m pip install --quiet --disable-pip-version-check
+PIP := -m pip install -qq --disable-pip-version-check
 TORCH := torch==2.13.0
 
 help:
