@@ -17,13 +17,15 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     >>> nearest("linear", ["Linear", "lerp"])
     'Linear'
     """
-    # Letter case is the commonest slip (nn.linear, optim.adam), so it costs nothing here.
-    by_folded: dict[str, str] = {}
-    for candidate in sorted(set(candidates)):
-        by_folded.setdefault(candidate.casefold(), candidate)
-    by_folded.pop("", None)
+    # Letter case is the commonest slip (nn.linear, optim.adam), so it only breaks ties (torch has
+    # both tensor and Tensor).
+    by_folded: dict[str, list[str]] = {}
+    for candidate in sorted(set(candidates) - {""}):
+        by_folded.setdefault(candidate.casefold(), []).append(candidate)
     found = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=_LIKENESS)
-    return by_folded[found[0]] if found else None
+    if not found:
+        return None
+    return max(by_folded[found[0]], key=lambda c: difflib.SequenceMatcher(None, c, name).ratio())
 
 
 def missing_name(module_name: str, name: str, candidates: Iterable[str]) -> str:

@@ -15,6 +15,8 @@ from tautograd._nearest import missing_name, nearest
     [
         ("functionl", ["functional", "init"], "functional"),
         ("linear", ["Linear", "lerp"], "Linear"),
+        ("tensr", ["Tensor", "tensor"], "tensor"),
+        ("Tensr", ["Tensor", "tensor"], "Tensor"),
         ("relu", ["relu6", "relu_", "prelu"], "relu_"),
         ("qqqq", ["functional", "init"], None),
         ("anything", [], None),
