@@ -1,0 +1,142 @@
+"""Whether two engines agree on a call, and if not, where.
+
+Compared for every item: dtype, shape, values within the derived tolerance (see `tolerance`), NaN
+and infinities in the same places, whether it requires a gradient and the name of its node. The
+sign of zero is compared for the outputs of real elementwise operations. Strides and sharing of
+memory are compared where a user can tell: for every output of views and of elementwise operations.
+Outputs of all others are compared by value only, since PyTorch leaves their layout to the kernel.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from .cases import Call, is_elementwise
+from .measure import Item, Outcome
+from .tolerance import Condition, epsilon, roundings, smallest
+
+# PyTorch has no kernel in half precision for every operation; tautograd computes all of them in
+# float32 and rounds, so it may give a result where PyTorch has "… not implemented for 'Half'".
+ERRORS = (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError)
+_NO_HALF_KERNEL = re.compile(
+    r"not (implemented|supported).*(Half|BFloat16|half|bfloat16)|Low precision"
+)
+
+
+def disagreement(call: Call, want: Outcome, got: Outcome, condition: Condition) -> str | None:
+    """What is wrong with `got` (tautograd's) given `want` (PyTorch's), or None."""
+    if want.error is not None:
+        return _error_disagreement(call, want, got)
+    if got.error is not None:
+        return f"{got.stage} raised {type(got.error).__name__}: {_line(got.error)}"
+    if want.items.keys() != got.items.keys():
+        return f"gave {list(got.items)} for {list(want.items)}"
+    for key, expected in want.items.items():
+        problem = _item_disagreement(call, key, expected, got.items[key], condition)
+        if problem:
+            return f"{key}: {problem}"
+    return None
+
+
+def _error_disagreement(call: Call, want: Outcome, got: Outcome) -> str | None:
+    theirs = f"PyTorch raises in {want.stage}: {type(want.error).__name__}: {_line(want.error)}"
+    if got.error is None:
+        if call.dtype in ("float16", "bfloat16") and _NO_HALF_KERNEL.search(str(want.error)):
+            return None
+        return f"computed, where {theirs}"
+    if got.stage != want.stage or not isinstance(got.error, ERRORS):
+        return f"{got.stage} raised {type(got.error).__name__}: {_line(got.error)}, where {theirs}"
+    return None
+
+
+def _line(error: Any) -> str:
+    return (str(error).strip().splitlines() or [""])[0][:160]
+
+
+def _item_disagreement(
+    call: Call, key: str, want: Any, got: Any, condition: Condition
+) -> str | None:
+    if isinstance(want, Item) != isinstance(got, Item):
+        if key.startswith("second") and _is_zero(want) and _is_zero(got):
+            return None
+        return f"{_shown(got)} for {_shown(want)}"
+    if not isinstance(want, Item):
+        return _plain_disagreement(want, got, condition.dtype)
+    for what in ("dtype", "requires_grad", "node"):
+        if key.startswith("out") and getattr(want, what) != getattr(got, what):
+            return f"{what} {getattr(got, what)} for {getattr(want, what)}"
+    if want.dtype != got.dtype:
+        return f"dtype {got.dtype} for {want.dtype}"
+    if want.array.shape != got.array.shape:
+        return f"shape {got.array.shape} for {want.array.shape}"
+    op = call.op
+    if key.startswith("out") and (op.is_view or is_elementwise(op)):
+        for what in ("strides", "aliases"):
+            if getattr(want, what) != getattr(got, what):
+                return f"{what} {getattr(got, what)} for {getattr(want, what)}"
+    return value_disagreement(call, key, want, got, condition)
+
+
+def _plain_disagreement(want: Any, got: Any, dtype: str) -> str | None:
+    if type(want) is not type(got):
+        return f"{got!r} for {want!r}"
+    if isinstance(want, (float, complex)):
+        same = np.isclose(got, want, rtol=8 * epsilon("float32"), atol=0, equal_nan=True)
+    else:
+        same = want == got
+    return None if same else f"{got!r} for {want!r}"
+
+
+def _is_zero(item: Any) -> bool:
+    return item is None or (isinstance(item, Item) and not np.any(item.array))
+
+
+def _shown(item: Any) -> str:
+    return f"a {item.dtype} tensor {item.array.shape}" if isinstance(item, Item) else repr(item)
+
+
+def value_disagreement(
+    call: Call, key: str, want: Item, got: Item, condition: Condition
+) -> str | None:
+    a, b = _wide(want.array), _wide(got.array)
+    if want.dtype not in _INEXACT:
+        wrong = a != b
+    else:
+        with np.errstate(all="ignore"):
+            wrong = _apart(call, key, want.dtype, a, b, condition)
+            if key.startswith("out") and is_elementwise(call.op) and a.dtype.kind == "f":
+                wrong = wrong | ((a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b)))
+    if not np.any(wrong):
+        return None
+    where = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return f"{b[where]!r} for {a[where]!r} at {where} ({int(np.sum(wrong))} of {a.size} differ)"
+
+
+_INEXACT = frozenset(("float32", "float64", "float16", "bfloat16", "complex64", "complex128"))
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128)
+    return array.astype(np.float64) if array.dtype.kind in "fV" else array
+
+
+def _apart(call: Call, key: str, dtype: str, a: Any, b: Any, condition: Condition) -> Any:
+    """Where two inexact arrays differ by more than their tolerance."""
+    k = roundings(call.op, call.sample, key) * epsilon(dtype)
+    wrong = _exceeds(a, b, k * np.abs(a) + 2 * smallest(dtype))
+    if np.any(wrong):
+        wrong &= _exceeds(a, b, k * (np.abs(a) + condition.of(key)) + 2 * smallest(dtype))
+    return wrong
+
+
+def _exceeds(a: Any, b: Any, tolerance: Any) -> Any:
+    if a.dtype.kind == "c":  # parts that are not finite must agree one by one
+        strange = ~np.isfinite(a) | ~np.isfinite(b)
+        parts = _exceeds(a.real, b.real, tolerance) | _exceeds(a.imag, b.imag, tolerance)
+        return np.where(strange, parts, ~(np.abs(a - b) <= tolerance))
+    alike = (a == b) | (np.isnan(a) & np.isnan(b))
+    return ~(alike | (np.abs(a - b) <= tolerance))

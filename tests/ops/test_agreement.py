@@ -1,0 +1,43 @@
+"""Question 1: does every record agree with PyTorch?
+
+One test per record: each of its samples (and the derived ones) in each dtype, on both engines; the
+report lists every case that differs. See `compare` for what is compared and `tolerance` for how
+closely.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tautograd._ops.record import REGISTRY
+
+from .arrays import DIFFERENTIABLE, DTYPES
+from .cases import RECORDS, TAUTOGRAD, TORCH, Call, cases_of
+from .compare import disagreement
+from .measure import measure, order_for
+from .reporting import Problems
+from .tolerance import Condition
+
+
+def compare_case(
+    op: Any, sample: Any, dtype: str, fns: tuple[Any, Any] = (None, None)
+) -> str | None:
+    """Run one sample in one dtype on both engines."""
+    order = order_for(dtype)
+    calls = [Call(e, op, sample, dtype, dtype in DIFFERENTIABLE) for e in (TORCH, TAUTOGRAD)]
+    want, got = (measure(c, order, fn) for c, fn in zip(calls, fns, strict=True))
+    return disagreement(calls[1], want, got, Condition(op, sample, dtype, fns[0]))
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_agrees_with_pytorch(name: str, tally: Any) -> None:
+    op = REGISTRY[name]
+    problems = Problems(name)
+    for label, sample in cases_of(name):
+        for dtype in DTYPES:
+            problems.add(f"{label} {sample}", compare_case(op, sample, dtype), dtype)
+            tally("comparisons with PyTorch")
+    tally("records compared with PyTorch")
+    problems.fail_if_any()
