@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,7 @@ def evidence_for(op: Op) -> Evidence:
             first=differentiable_inputs(op),
             second=second_order(op, ours, samples) if runnable else "–",
             forward="yes" if op.jvp is not None else "–",
-            agreement=agreement(op, ours, theirs, samples) if runnable and theirs else "–",
+            agreement=agreement(ours, theirs, samples) if runnable and theirs else "–",
         )
 
 
@@ -75,34 +76,43 @@ def differentiable_inputs(op: Op) -> tuple[str, ...]:
 # ---- running a sample ----------------------------------------------------------------------------
 
 
-def build(value: Any, dtype: str, engine: str, counter: Iterator[int], leaves: list[Any]) -> Any:
-    """A sample's argument with every `T` in it made into a tensor; those to differentiate noted."""
-    if isinstance(value, T):
-        array = arrays.array_for(value, dtype, next(counter))
-        grad = value.grad and array.dtype.kind in "fc"
-        made = (arrays.to_torch if engine == "torch" else arrays.to_tautograd)(array, grad)
-        if grad:
-            leaves.append(made)
+class Maker:
+    """Makes a sample's tensors on one engine, or takes those to differentiate from a given list."""
+
+    def __init__(self, engine: str, dtype: str, given: Sequence[Any] | None = None) -> None:
+        self._place = arrays.to_torch if engine == "torch" else arrays.to_tautograd
+        self._dtype = dtype
+        self._position = itertools.count()
+        self._given = iter(given) if given is not None else None
+        self.leaves: list[Any] = []
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, T):
+            return self._tensor(value)
+        if isinstance(value, (list, tuple)):
+            return type(value)([self(part) for part in value])
+        return value
+
+    def _tensor(self, wanted: T) -> Any:
+        array = arrays.array_for(wanted, self._dtype, next(self._position))
+        if not wanted.grad or (wanted.dtype or self._dtype) not in arrays.DIFFERENTIABLE:
+            return self._place(array)
+        made = self._place(array, True) if self._given is None else next(self._given)
+        self.leaves.append(made)
         return made
-    if isinstance(value, (list, tuple)):
-        return type(value)([build(v, dtype, engine, counter, leaves) for v in value])
-    return value
 
 
-def call(function: Any, sample: Sample, dtype: str, engine: str) -> tuple[Any, list[Any]]:
-    import itertools
-
-    leaves: list[Any] = []
-    counter = itertools.count()
-    args = [build(a, dtype, engine, counter, leaves) for a in sample.args]
-    kwargs = {k: build(v, dtype, engine, counter, leaves) for k, v in sample.kwargs.items()}
-    return function(*args, **kwargs), leaves
+def call(function: Any, sample: Sample, make: Maker) -> Any:
+    return function(
+        *[make(value) for value in sample.args],
+        **{name: make(value) for name, value in sample.kwargs.items()},
+    )
 
 
 def accepted_dtypes(function: Any, samples: list[Sample]) -> str:
     def runs(dtype: str) -> bool:
         try:
-            call(function, samples[0], dtype, "tautograd")
+            call(function, samples[0], Maker("tautograd", dtype))
         except (RuntimeError, TypeError, NotImplementedError, ValueError):
             return False
         return True
@@ -115,28 +125,45 @@ def accepted_dtypes(function: Any, samples: list[Sample]) -> str:
 
 
 def second_order(op: Op, function: Any, samples: list[Sample]) -> str:
+    """Whether the gradient's gradient agrees with finite differences, on the first small sample."""
+    if op.vjp is None:
+        return "–"
+    for sample in samples:
+        make = Maker("tautograd", "float64")
+        results = flat(call(function, sample, make))
+        if sum(leaf.numel() for leaf in make.leaves) == 0:
+            continue
+        if not any(getattr(result, "requires_grad", False) for result in results):
+            continue
+
+        def differentiated(*leaves: Any, sample: Sample = sample) -> Any:
+            outputs = flat(call(function, sample, Maker("tautograd", "float64", leaves)))
+            return tuple(out for out in outputs if out.requires_grad)
+
+        good = tautograd.autograd.gradgradcheck(differentiated, make.leaves, raise_exception=False)
+        return "agrees" if good else "DISAGREES"
     return "–"
 
 
-def agreement(op: Op, ours: Any, theirs: Any, samples: list[Sample]) -> str:
-    """The largest difference over all samples, or what stood in the way of comparing."""
+def agreement(ours: Any, theirs: Any, samples: list[Sample]) -> str:
+    """The largest difference from PyTorch over all samples, values and gradients."""
     worst = 0.0
-    for dtype in ("float32", "float64"):
-        for sample in samples:
-            try:
-                expected, their_leaves = call(theirs, sample, dtype, "torch")
-            except Exception:
-                continue
-            got, our_leaves = call(ours, sample, dtype, "tautograd")
-            for a, b in zip(flat(got), flat(expected), strict=True):
-                worst = max(worst, difference(a, b))
-            if our_leaves and their_leaves:
-                pairs = zip(
-                    gradients(tautograd, got, our_leaves),
-                    gradients(torch, expected, their_leaves),
-                    strict=True,
-                )
-                worst = max([worst, *(difference(a, b) for a, b in pairs)])
+    for dtype, sample in itertools.product(("float32", "float64"), samples):
+        their_make, our_make = Maker("torch", dtype), Maker("tautograd", dtype)
+        try:
+            expected = call(theirs, sample, their_make)
+        except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError):
+            continue  # a sample that PyTorch refuses in this dtype
+        got = call(ours, sample, our_make)
+        pairs = [
+            *zip(flat(got), flat(expected), strict=True),
+            *zip(
+                gradients(tautograd, got, our_make.leaves),
+                gradients(torch, expected, their_make.leaves),
+                strict=True,
+            ),
+        ]
+        worst = max([worst, *(difference(a, b) for a, b in pairs)])
     return "exact" if worst == 0 else f"{worst:.1f} ε"
 
 
