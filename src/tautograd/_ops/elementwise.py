@@ -44,22 +44,40 @@ def require_operand(name: str, value: Any, argument: str, position: int) -> None
         )
 
 
-def call_elementwise(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any]) -> Tensor:
-    """Promote, broadcast, run, record."""
-    compute = compute_dtype(inputs, op.promotion)
+def call_elementwise(
+    op: Op,
+    inputs: tuple[Any, ...],
+    parameters: dict[str, Any],
+    numbers: dict[str, Any] | None = None,
+    exact: bool = False,
+) -> Tensor:
+    """Promote, broadcast, run, record.
+
+    `numbers` are parameters that take part in promotion as operands do. A number that meets
+    half precision is rounded to it first, unless `exact` (as PyTorch's products and quotients are).
+    """
+    compute = compute_dtype(inputs if numbers is None else (*inputs, *numbers.values()), op.promotion)
+    if op.refuses is not None:
+        refuse(op, inputs[0]._data.dtype if compute is None else compute)
     if compute is not None:
+        number_dtype = _FLOAT32 if exact and compute.char in _HALF_CHARS else compute
         inputs = tuple(
             [
-                x if isinstance(x, Tensor) or x is None else number_as(x, compute)
+                x if isinstance(x, Tensor) or x is None else number_as(x, number_dtype)
                 for x in inputs
             ]
         )
+        if numbers is not None:
+            cast = {name: number_as(x, number_dtype) for name, x in numbers.items()}
+            parameters = {**parameters, **cast}
         for x in inputs:
             if isinstance(x, Tensor) and x._data.dtype != compute:
                 break
         else:
             if compute.char not in _HALF_CHARS:
                 compute = None
+    elif numbers is not None:
+        parameters = {**parameters, **numbers}
     try:
         result: Tensor = apply(op, inputs, parameters, compute)
     except ValueError as error:
@@ -68,7 +86,15 @@ def call_elementwise(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any]
     return result
 
 
+_FLOAT32 = np.dtype(np.float32)
 _HALF_CHARS = frozenset((np.dtype(np.float16).char, "E"))
+
+
+def refuse(op: Op, numpy_dtype: Any) -> None:
+    """Raise PyTorch's error if an operation is not defined for this dtype."""
+    if op.refuses is not None and numpy_dtype in op.refuses:
+        error, sentence = op.refuses[numpy_dtype]
+        raise error(sentence)
 
 
 def check_broadcast(*shapes: tuple[int, ...]) -> None:
@@ -89,6 +115,7 @@ def unary(
     name: str,
     forward: Rule,
     *,
+    doc: str,
     d: Rule | None = None,
     vjp: Rule | None = None,
     jvp: Rule | None = None,
@@ -96,6 +123,7 @@ def unary(
     inplace: bool = True,
     function: bool = True,
     method: bool = True,
+    namespace: dict[str, Any] | None = None,
     aliases: tuple[str, ...] = (),
     node: str | None = None,
     **record: Any,
@@ -107,16 +135,25 @@ def unary(
     if jvp is not None:
         rules["jvp"] = {"x": jvp}
     op = Op(name, forward, ("x",), promotion=promotion, node=node, **rules, **record)
+    label = op.public_name.replace(".", "_")
 
     def call(input: Any) -> Any:
         if not isinstance(input, Tensor):
-            require_tensor(name, input)
+            require_tensor(label, input)
         return call_elementwise(op, (input,), {})
 
-    call.__name__ = call.__qualname__ = name
+    call.__name__ = call.__qualname__ = op.public_name.rpartition(".")[2]
+    call.__doc__ = doc
     if isinstance(forward, np.ufunc):
         COUNTERPARTS[forward] = call
-    public(name, inplace=inplace, function=function, method=method, aliases=aliases)(call)
+    public(
+        call.__name__,
+        inplace=inplace and namespace is None,
+        function=function,
+        method=method,
+        namespace=namespace,
+        aliases=aliases,
+    )(call)
     return op
 
 
@@ -124,36 +161,51 @@ def binary(
     name: str,
     forward: Rule,
     *,
+    doc: str,
     d: dict[str, Rule] | None = None,
     vjp: dict[str, Rule] | None = None,
     jvp: Any = None,
     promotion: str | None = "common",
     inplace: bool = True,
-    scalar_self: bool = False,
+    numbers: str = "",
     function: bool = True,
+    method: bool = True,
+    namespace: dict[str, Any] | None = None,
     aliases: tuple[str, ...] = (),
     node: str | None = None,
     **record: Any,
 ) -> Op:
-    """Declare an operation on two tensors (or a tensor and a number), broadcast together."""
+    """Declare an operation on two tensors, broadcast together.
+
+    `numbers` says where a Python number may stand: "y", or "xy" (but not both at once).
+    """
     rules = _rules_from(d) if d is not None else {}
     if vjp is not None:
         rules["vjp"] = vjp
     if jvp is not None:
         rules["jvp"] = jvp
     op = Op(name, forward, ("x", "y"), promotion=promotion, node=node, **rules, **record)
+    label = op.public_name.replace(".", "_")
 
     def call(input: Any, other: Any) -> Any:
-        if not isinstance(input, Tensor) and not (scalar_self and isinstance(other, Tensor)):
-            require_tensor(name, input)
+        if not isinstance(input, Tensor) and not ("x" in numbers and isinstance(other, Tensor)):
+            require_tensor(label, input)
         if not isinstance(other, Tensor):
-            require_operand(name, other, "other", 2)
+            (require_operand if numbers else require_tensor)(label, other, "other", 2)
         return call_elementwise(op, (input, other), {})
 
-    call.__name__ = call.__qualname__ = name
+    call.__name__ = call.__qualname__ = op.public_name.rpartition(".")[2]
+    call.__doc__ = doc
     if isinstance(forward, np.ufunc):
         COUNTERPARTS[forward] = lambda x, y: call_elementwise(op, (x, y), {})
-    public(name, inplace=inplace, function=function, aliases=aliases)(call)
+    public(
+        call.__name__,
+        inplace=inplace and namespace is None,
+        function=function,
+        method=method,
+        namespace=namespace,
+        aliases=aliases,
+    )(call)
     return op
 
 

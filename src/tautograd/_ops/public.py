@@ -27,6 +27,7 @@ FUNCTIONS: dict[str, Function] = {}  # what `tautograd.<name>` offers
 METHODS: dict[str, Function] = {}  # what Tensor offers
 LINALG: dict[str, Function] = {}  # what `tautograd.linalg.<name>` offers
 SPECIAL: dict[str, Function] = {}  # what `tautograd.special.<name>` offers
+NN_FUNCTIONAL: dict[str, Function] = {}  # what `tautograd.nn.functional.<name>` offers
 
 _SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 

@@ -74,6 +74,7 @@ class Op:
         "public_name",
         "position",
         "once_only",
+        "refuses",
     )
 
     def __init__(
@@ -95,6 +96,7 @@ class Op:
         samples: Callable[..., Iterable[Any]] | None = None,
         domain: Any = None,
         public: str | None = None,
+        refuses: Mapping[Any, tuple[type[Exception], str]] | None = None,
     ) -> None:
         if name in REGISTRY:
             raise ValueError(f"operation {name!r} is declared twice")
@@ -116,6 +118,8 @@ class Op:
         self.samples = samples
         self.domain = domain
         self.public_name = public or name
+        # NumPy dtypes the operation is not defined for, each with the error and its words.
+        self.refuses = refuses
         self.position = {input_name: i for i, input_name in enumerate(inputs)}
         self._plans: dict[Any, tuple[tuple[int, ...], bool]] = {}
         self.set_rules(vjp, jvp)

@@ -58,3 +58,35 @@ class Sample:
     def __repr__(self) -> str:
         parts = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.kwargs.items()]
         return f"Sample({', '.join(parts)})"
+
+
+def over(low: float = -2.0, high: float = 2.0, **options: Any) -> Any:
+    """Samples for an operation on one tensor whose domain is [low, high)."""
+
+    def samples() -> list[Sample]:
+        shapes: list[tuple[int, ...]] = [(2, 3), (), (1,), (0, 2)]
+        made = [Sample(T(*shape, low=low, high=high), **options) for shape in shapes]
+        return [*made, Sample(T(3, 2, low=low, high=high, layout="transposed"), **options)]
+
+    return samples
+
+
+def pairs(x: tuple[float, float] = (-2.0, 2.0), y: tuple[float, float] = (-2.0, 2.0)) -> Any:
+    """Samples for an operation on two tensors, broadcast together, with a domain each."""
+
+    def samples() -> list[Sample]:
+        def of(first: tuple[int, ...], second: tuple[int, ...], **layout: Any) -> Sample:
+            return Sample(
+                T(*first, low=x[0], high=x[1], **layout), T(*second, low=y[0], high=y[1], seed=1)
+            )
+
+        return [
+            of((2, 3), (2, 3)),
+            of((2, 1), (3,)),
+            of((), (2, 2)),
+            of((), ()),
+            of((0, 2), (2,)),
+            of((3, 2), (3, 2), layout="transposed"),
+        ]
+
+    return samples
