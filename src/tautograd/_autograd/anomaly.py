@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
-from .modes import modes
+from .modes import modes, update_special
 from .node import Node
 
 
@@ -28,9 +28,11 @@ class detect_anomaly:
     def __enter__(self) -> None:
         self._before = modes.anomaly, modes.anomaly_check_nan
         modes.anomaly, modes.anomaly_check_nan = True, self.check_nan
+        update_special()
 
     def __exit__(self, *exc: object) -> None:
         modes.anomaly, modes.anomaly_check_nan = self._before
+        update_special()
 
 
 class set_detect_anomaly:
@@ -39,12 +41,14 @@ class set_detect_anomaly:
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = modes.anomaly, modes.anomaly_check_nan
         modes.anomaly, modes.anomaly_check_nan = mode, check_nan
+        update_special()
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: object) -> None:
         modes.anomaly, modes.anomaly_check_nan = self._before
+        update_special()
 
 
 def is_anomaly_enabled() -> bool:

@@ -44,11 +44,25 @@ def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list
                         "grad can be implicitly created only for real scalar outputs but got "
                         f"{output.dtype}"
                     )
-            found.append(make(np.ones_like(output._data)))
+            found.append(make(_ones_like(output._data)))
         else:
             raise TypeError(
                 f"gradients can be either Tensors or None, but got {type(gradient).__name__}"
             )
+    return found
+
+
+_ONES: dict[Any, np.ndarray] = {}
+
+
+def _ones_like(array: Any) -> Any:
+    """The gradient to start from; the 0-dim ones of each dtype are kept, and never written to."""
+    if type(array) is not np.ndarray or array.shape:
+        return np.ones_like(array)
+    found = _ONES.get(array.dtype)
+    if found is None:
+        found = _ONES[array.dtype] = np.ones((), array.dtype)
+        found.flags.writeable = False
     return found
 
 
@@ -212,7 +226,7 @@ def tensor_backward(
         if node is not None and self._data.dtype.kind == "f":
             run_backward(
                 (self,),
-                (make(np.ones_like(self._data)),),
+                (make(_ones_like(self._data)),),
                 retain_graph=bool(retain_graph),
                 create_graph=False,
             )

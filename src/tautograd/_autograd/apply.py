@@ -201,6 +201,7 @@ def record(op: Op, inputs: tuple[Any, ...], edges: tuple[Any, ...], parameters: 
         node.dtype = data.dtype
     else:
         node.shape = node.dtype = None
+        node.unusual = True
         node.outputs = [(d.shape, d.dtype) for d in data]
     if modes.anomaly:
         from .anomaly import remember_stack

@@ -28,6 +28,7 @@ from .node import FREED, Node
 from .saved import release, unpack
 
 _HALVES = frozenset((float16.numpy, bfloat16.numpy))
+_HALF_CODES = frozenset(d.char for d in _HALVES)
 _FLOAT32 = np.dtype(np.float32)
 _accumulate_lock = threading.Lock()
 
@@ -54,28 +55,33 @@ def run_backward(
         edge = edge_of(root)
         if edge is None:
             continue
-        deliver(pending, edge, root._output_nr, gradient if lifted else gradient._data, lifted)
+        deliver(pending, edge, root._output_nr, gradient if lifted else gradient._data)
         starts.append(edge)
     needed = captures.needed(starts) if captures is not None else None
     counts = _count_dependencies(starts, needed)
 
-    before = modes.grad
+    before = modes.grad, modes.run
     modes.grad = create_graph
+    modes.run = _Run(counts, starts)
     token = hush()
     try:
         heap: list[Any] = []
         for edge in dict.fromkeys(starts):
             if edge not in counts:
                 _ready(edge, heap, pending, captures, accumulate, lifted)
+        anomaly = modes.anomaly
         while heap:
             node = heappop(heap)[1]
             gradient = pending.pop(node, None)
-            if captures is not None or node.tensor_hooks is not None or node.retained is not None:
+            if captures is not None or node.unusual:
                 gradient = _arrive(node, gradient, captures, accumulate, lifted)
                 if needed is not None and node not in needed.through:
                     continue
-            grads = run_node(node, gradient, lifted)
-            if not retain_graph:
+            if lifted or anomaly or gradient is None or node.unusual:
+                grads = run_node(node, gradient, lifted)
+            else:
+                grads = run_rules(node, gradient)
+            if not retain_graph and node.saved:
                 release(node)
             edges = node.edges
             if len(grads) != len(edges):
@@ -88,31 +94,58 @@ def run_backward(
                 if grad is not None:
                     nr = numbers[i] if numbers is not None else 0
                     if edge.is_leaf_edge:
-                        shape, dtype = edge._data.shape, edge._data.dtype
-                    elif edge.outputs is None:
+                        data = edge._data
+                        shape, dtype = data.shape, data.dtype
+                    elif edge.shape is not None:
                         shape, dtype = edge.shape, edge.dtype
                     else:
                         shape, dtype = edge.outputs[nr]
-                    if grad.shape != shape or _dtype_of(grad) != dtype:
-                        grad = _fit(node, i, grad, shape, dtype, lifted)
-                    if edge in pending or (not edge.is_leaf_edge and edge.outputs is not None):
-                        deliver(pending, edge, nr, grad, lifted)
+                    if lifted:
+                        if grad._data.shape != shape or grad._data.dtype != dtype:
+                            grad = _fit(node, i, grad, shape, dtype, True)
+                    elif grad.shape != shape or grad.dtype != dtype:
+                        grad = _fit(node, i, grad, shape, dtype, False)
+                    if edge in pending or (not edge.is_leaf_edge and edge.shape is None):
+                        deliver(pending, edge, nr, grad)
                     else:
                         pending[edge] = grad
                 left = counts[edge] - 1
-                counts[edge] = left
-                if not left:
-                    if edge.is_leaf_edge:
-                        grad = grads = None if len(edges) == 1 else grads
-                        _ready(edge, heap, pending, captures, accumulate, lifted)
-                        if grads is None:
-                            break
-                    else:
-                        heappush(heap, (-edge.sequence, edge))
+                if left:
+                    counts[edge] = left
+                elif edge.is_leaf_edge:
+                    # Nothing but `pending` may hold the gradient while the leaf decides whether
+                    # it can take the array as its own.
+                    grad = None
+                    if len(edges) == 1:
+                        grads = ()
+                    _ready(edge, heap, pending, captures, accumulate, lifted)
+                else:
+                    heappush(heap, (-edge.sequence, edge))
     finally:
         unhush(token)
-        modes.grad = before
+        modes.grad, modes.run = before
     return captures.gradients if captures is not None else None
+
+
+class _Run:
+    """One backward pass: which edges it will reach."""
+
+    __slots__ = ("counts", "starts")
+
+    def __init__(self, counts: dict[Any, int], starts: list[Any]) -> None:
+        self.counts = counts
+        self.starts = starts
+
+
+def current_run() -> Any:
+    """The backward pass this thread is in, as an object to compare by identity."""
+    return modes.run
+
+
+def tensors_reached(run: _Run, tensors: Sequence[Tensor]) -> int:
+    """How many of these tensors a backward pass reaches."""
+    edges = (edge_of(t) for t in tensors)
+    return sum(edge is not None and (edge in run.counts or edge in run.starts) for edge in edges)
 
 
 def _dtype_of(grad: Any) -> Any:
@@ -137,7 +170,7 @@ def _ready(edge: Any, heap: list[Any], pending: dict[Any, Any], captures: Any, a
         accumulate_leaf(edge, pending.pop(edge), lifted)
 
 
-def deliver(pending: dict[Any, Any], edge: Any, nr: int, grad: Any, lifted: bool) -> None:
+def deliver(pending: dict[Any, Any], edge: Any, nr: int, grad: Any) -> None:
     """Add a gradient to what has already arrived at an edge."""
     if edge.is_leaf_edge or edge.outputs is None:
         present = pending.get(edge)
@@ -193,11 +226,12 @@ def run_node(node: Node, gradient: Any, lifted: bool) -> Any:
 def run_rules(node: Node, g: Any) -> Any:
     """Run a node's rules on raw arrays."""
     op = node.op
-    saved = unpack(node) if node.saved != () else node.saved
-    if node.outputs is not None:
+    saved = node.saved
+    if saved != ():
+        saved = unpack(node)
+    if node.shape is None:
         g = _several(node, g)
-    half = op.opmath and _is_half(node, saved)
-    if half:
+    if op.opmath and _is_half(node):
         saved = _widen(saved)
         g = _widen(g)
     edges = node.edges
@@ -206,15 +240,15 @@ def run_rules(node: Node, g: Any) -> Any:
         rule = op.vjp
         grads = rule.call(rule.rule, g, saved, node.shapes, node.dtypes, node.parameters, needs)
         return grads
-    grads = []
-    for edge, rule in zip(edges, op.vjp, strict=True):
-        if edge is None:
-            grads.append(None)
-        else:
-            grads.append(
-                rule.call(rule.rule, g, saved, node.shapes, node.dtypes, node.parameters, None)
-            )
-    return grads
+    shapes, parameters, dtypes = node.shapes, node.parameters, None
+    if op.dtype_inputs:
+        dtypes = node.dtypes
+    return [
+        None
+        if edge is None
+        else rule.call(rule.rule, g, saved, shapes, dtypes, parameters, None)
+        for edge, rule in zip(edges, op.vjp, strict=True)
+    ]
 
 
 def _several(node: Node, g: Any) -> Any:
@@ -230,10 +264,10 @@ def _several(node: Node, g: Any) -> Any:
     )
 
 
-def _is_half(node: Node, saved: Any) -> bool:
-    if node.outputs is None:
-        return node.dtype in _HALVES
-    return any(dtype in _HALVES for _, dtype in node.outputs)
+def _is_half(node: Node) -> bool:
+    if node.shape is not None:
+        return node.dtype.char in _HALF_CODES
+    return any(dtype.char in _HALF_CODES for _, dtype in node.outputs)
 
 
 def _widen(value: Any) -> Any:

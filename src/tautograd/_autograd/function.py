@@ -28,6 +28,7 @@ _new = object.__new__
 class FunctionNode(Node):
     """The node of a custom Function, and the `ctx` its forward and backward receive."""
 
+    unusual = True
     function: Any = None  # the Function subclass
     materialize_grads = True
     to_save: tuple[Any, ...] = ()

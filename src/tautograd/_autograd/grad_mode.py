@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .modes import modes
+from .modes import modes, update_special
 
 
 class _Mode:
@@ -100,7 +100,6 @@ class enable_grad(_Mode):
 
     def __enter__(self) -> None:
         self._before = modes.grad
-        modes.grad = not modes.inference or modes.grad
         modes.grad = True
 
     def __exit__(self, *exc: object) -> None:
@@ -154,9 +153,11 @@ class inference_mode(_Mode):
         self._before = modes.grad, modes.inference
         modes.inference = self.mode
         modes.grad = not self.mode
+        update_special()
 
     def __exit__(self, *exc: object) -> None:
         modes.grad, modes.inference = self._before
+        update_special()
 
     def clone(self) -> inference_mode:
         return type(self)(self.mode)

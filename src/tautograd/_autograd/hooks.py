@@ -49,6 +49,7 @@ def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
         return add_hook(self._hooks, hook)
     if node.tensor_hooks is None:
         node.tensor_hooks = {}
+    node.unusual = True
     return add_hook(node.tensor_hooks.setdefault(self._output_nr, {}), hook)
 
 
@@ -73,6 +74,7 @@ def retain_grad(self: Any) -> None:
     self._retains_grad = True
     if node.retained is None:
         node.retained = {}
+    node.unusual = True
     node.retained[self._output_nr] = weakref.ref(self)
 
 

@@ -9,18 +9,21 @@ from typing import Any
 class _Modes(threading.local):
     grad = True  # operations are recorded
     inference = False  # results may never take part in recording
-    # True while a forward-mode level is open or saved-tensor hooks are in force: `apply` then takes
-    # the general path, so that the common one stays short.
+    # True while a forward-mode level is open, saved-tensor hooks are in force, or a thread is in
+    # inference or anomaly mode: `apply` then takes the general path, so the common one stays short.
     special = False
     forward_level = 0  # how many forward-mode levels are open
     saved_hooks: tuple[Any, ...] = ()  # (pack, unpack) pairs, innermost last
     saved_hooks_disabled: str | None = None  # the message to raise when they are forbidden
     anomaly = False
     anomaly_check_nan = True
+    run: Any = None  # the backward pass this thread is in
 
 
 modes = _Modes()
 
 
 def update_special() -> None:
-    modes.special = bool(modes.forward_level or modes.saved_hooks)
+    modes.special = bool(
+        modes.forward_level or modes.saved_hooks or modes.inference or modes.anomaly
+    )

@@ -39,7 +39,9 @@ class Node:
         "__weakref__",
     )
 
-    # Rare things live in `__dict__`; these are what a node has until then.
+    # Rare things live in `__dict__`; these are what a node has until then. `unusual` is set with any
+    # of them that backward must look at, so that a plain node costs it one question.
+    unusual = False
     outputs: Any = None  # [(shape, dtype), …] of an operation with several outputs
     dtypes: Any = None  # dtypes of the inputs, where a rule asks for them
     tensor_hooks: Any = None  # output number -> hooks of the tensor it is
@@ -105,6 +107,7 @@ class Node:
 
         if self.hooks is None:
             self.hooks = {}
+        self.unusual = True
         return add_hook(self.hooks, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> Any:
@@ -113,6 +116,7 @@ class Node:
 
         if self.prehooks is None:
             self.prehooks = {}
+        self.unusual = True
         return add_hook(self.prehooks, fn)
 
     def __getattr__(self, attribute: str) -> Any:
@@ -131,7 +135,7 @@ class Node:
 class AccumulateGrad:
     """The node at which a leaf's gradient arrives; `variable` is the leaf."""
 
-    __slots__ = ("variable", "hooks", "prehooks", "_metadata", "__weakref__")
+    __slots__ = ("variable", "hooks", "prehooks", "_metadata", "unusual", "__weakref__")
 
     next_functions: tuple[Any, ...] = ()
     edges: tuple[Any, ...] = ()
@@ -142,6 +146,7 @@ class AccumulateGrad:
         self.hooks: dict[int, Any] | None = None
         self.prehooks: dict[int, Any] | None = None
         self._metadata: dict[Any, Any] = {}
+        self.unusual = False
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"

@@ -142,4 +142,5 @@ class SavedTensor:
             raise RuntimeError("hooks are already registered on this saved tensor")
         packed[slot] = (pack_hook(as_tensor(node, slot, node.saved[slot])), unpack_hook)
         node.packed = packed
+        node.unusual = True
         node.saved = [None if i == slot % len(node.saved) else a for i, a in enumerate(node.saved)]

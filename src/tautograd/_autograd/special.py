@@ -190,6 +190,7 @@ def pack_saved(node: Node, inputs: tuple[Any, ...]) -> None:
         saved[i] = None
     node.saved = saved
     node.packed = packed
+    node.unusual = True
     if hooks is not None:
         # A packed value is the user's own: in-place changes of the original no longer matter.
         node.versions = []

@@ -58,15 +58,15 @@ def replay_history(view: Tensor, base: Tensor) -> None:
     if edge_of(base) is None:
         view._node = None
         return
-    before = modes.grad, modes.inference
-    modes.grad, modes.inference = True, False
+    before = modes.grad, modes.inference, modes.special
+    modes.grad, modes.inference, modes.special = True, False, modes.forward_level > 0
     try:
         tensor = base
         for op, parameters, index in view._view:
             result = apply(op, (tensor,), parameters)
             tensor = result if index is None else result[index]
     finally:
-        modes.grad, modes.inference = before
+        modes.grad, modes.inference, modes.special = before
     view._node = tensor._node
     view._output_nr = tensor._output_nr
     view._requires_grad = False
