@@ -16,6 +16,7 @@ from . import (  # noqa: F401
     indexing,
     joining,
     linalg,
+    parts,
     products,
     rearranging,
     reductions,

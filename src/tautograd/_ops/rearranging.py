@@ -1,1 +1,69 @@
-"""Declared in this file: see `_ops/families.py`."""
+"""Copies with the elements in other places: clone, flip, roll, repeat and the like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.formats import contiguous_format, empty_preserving, preserve_format
+from .._autograd.apply import apply
+from .._autograd.lifted import counterpart
+from .._tensor.tensor import Tensor
+from .elementwise import require_tensor
+from .public import public
+from .record import LINEAR, Op
+from .samples import Sample, T
+
+
+def copy_as(x: Any, memory_format: Any) -> Any:
+    """A copy whose dimensions lie in memory as the format asks."""
+    if memory_format is contiguous_format:
+        return np.copy(x, order="C")
+    if type(x) is not np.ndarray or (x.flags.c_contiguous and memory_format is preserve_format):
+        return np.copy(x)
+    out = empty_preserving(x, wanted=memory_format)
+    np.copyto(out, x)
+    return out
+
+
+clone_op = Op(
+    "clone",
+    copy_as,
+    ("x",),
+    vjp={"x": lambda g: g},
+    jvp=LINEAR,
+    opmath=False,
+    samples=lambda: [
+        Sample(T(2, 3)),
+        Sample(T()),
+        Sample(T(0, 2)),
+        Sample(T(2, 3, layout="transposed")),
+        Sample(T(2, 3, layout="strided")),
+        Sample(T(2, 3, layout="expanded")),
+    ],
+)
+
+
+@public(out=False)
+def clone(input: Any, *, memory_format: Any = None) -> Tensor:
+    """A copy that passes gradients back to the original."""
+    require_tensor("clone", input)
+    wanted = preserve_format if memory_format is None else memory_format
+    result: Tensor = apply(clone_op, (input,), {"memory_format": wanted})
+    return result
+
+
+@public(function=False, out=False)
+def contiguous(self: Tensor, memory_format: Any = contiguous_format) -> Tensor:
+    """This tensor if it lies in memory in order, else a copy that does."""
+    if memory_format is contiguous_format:
+        flags = getattr(self._data, "flags", None)
+        if flags is None or flags.c_contiguous:
+            return self
+    return clone(self, memory_format=memory_format)
+
+
+@counterpart(np.copy)
+def _np_copy(x: Tensor, order: str = "K", subok: bool = False) -> Tensor:
+    return clone(x, memory_format=contiguous_format if order == "C" else preserve_format)

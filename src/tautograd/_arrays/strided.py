@@ -1,0 +1,98 @@
+"""Where an array's elements lie: strides in elements, storage, and arrays over the same memory.
+
+NumPy's own `as_strided` builds a chain of helper objects; `strided` makes the array directly over
+the owner of the memory. It only concerns NumPy's own arrays: every other array type is asked through
+NumPy's functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements of a dense array in C order; an empty extent counts as one."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def strides_of(array: Any) -> tuple[int, ...]:
+    """Strides in elements, as users see them."""
+    if 0 in array.shape:  # NumPy keeps none for an array without elements
+        return contiguous_strides(array.shape)
+    size = array.dtype.itemsize
+    return tuple([stride // size for stride in array.strides])
+
+
+def storage_of(array: Any) -> Any:
+    """The array that owns the memory an array looks into."""
+    owner = array
+    while True:
+        base = getattr(owner, "base", None)
+        if base is None or not hasattr(base, "base"):
+            return owner
+        if isinstance(base, np.ndarray) or isinstance(base.base, np.ndarray):
+            owner = base if isinstance(base, np.ndarray) else base.base
+        else:
+            return owner
+
+
+def address(array: Any) -> int:
+    found: int = array.__array_interface__["data"][0]
+    return found
+
+
+def storage_offset_of(array: Any) -> int:
+    """How many elements after the start of its storage an array begins."""
+    owner = storage_of(array)
+    if owner is array:
+        return 0
+    return (address(array) - address(owner)) // array.dtype.itemsize
+
+
+def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Any:
+    """An array over the same memory, `offset` and `strides` in bytes from where `array` begins."""
+    owner = storage_of(array)
+    flags = owner.flags
+    if flags.c_contiguous or flags.f_contiguous:
+        if owner is not array:
+            offset += address(array) - address(owner)
+        return np.ndarray(shape, array.dtype, owner if flags.c_contiguous else owner.T, offset, strides)
+    if offset:
+        array = np.lib.stride_tricks.as_strided(array, (2,), (offset,))[1:]
+    return np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides))
+
+
+def view_strides(
+    shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]
+) -> tuple[int, ...] | None:
+    """Strides that show memory in another shape, or None where only a copy can.
+
+    Dimensions that follow each other without a gap form a run; a new dimension must lie inside one.
+    """
+    if 0 in shape:
+        return contiguous_strides(wanted)
+    if not shape:
+        return (1,) * len(wanted)
+    found = [0] * len(wanted)
+    at = len(wanted) - 1
+    run, taken = 1, 1  # elements in the present run, and those that new dimensions have used up
+    base = strides[-1]
+    for dim in range(len(shape) - 1, -1, -1):
+        run *= shape[dim]
+        if dim == 0 or (shape[dim - 1] != 1 and strides[dim - 1] != run * base):
+            while at >= 0 and (taken < run or wanted[at] == 1):
+                found[at] = taken * base
+                taken *= wanted[at]
+                at -= 1
+            if taken != run:
+                return None
+            if dim:
+                base, run, taken = strides[dim - 1], 1, 1
+    return tuple(found) if at < 0 else None
