@@ -1,0 +1,50 @@
+"""Derivatives without rules: central differences, extrapolated, with their own error estimate.
+
+D(h) = (f(x + ht) - f(x - ht)) / 2h has an error in even powers of h, so combining D(h), D(h/2) and
+D(h/4) removes the first two (Richardson). What the last combination changed estimates what is
+left; rounding adds eps·|f|/h. The step that promises the least error wins, so a kink nearby, which
+spoils the larger steps, does not spoil the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+STEPS = (2.0**-9, 2.0**-12, 2.0**-15)
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Derivative(NamedTuple):
+    """A directional derivative per output, and how far it may be off (one number)."""
+
+    values: tuple[np.ndarray, ...]
+    error: float
+
+
+def directional(f: Callable[[float], tuple[Any, ...]]) -> Derivative:
+    """The derivative at 0 of a function of the step along a direction."""
+    found = [_richardson(f, h) for h in STEPS]
+    return min(found, key=lambda d: d.error if np.isfinite(d.error) else np.inf)
+
+
+def _richardson(f: Callable[[float], tuple[Any, ...]], h: float) -> Derivative:
+    coarse, middle, fine = (_central(f, h / 2**k) for k in range(3))
+    size = max((_largest(v) for v in f(0.0)), default=0.0)
+    values, error = [], 0.0
+    for a, b, c in zip(coarse, middle, fine, strict=True):
+        first, second = b + (b - a) / 3, c + (c - b) / 3
+        best = second + (second - first) / 15
+        values.append(best)
+        error = max(error, _largest(best - second))
+    return Derivative(tuple(values), error + 64 * EPS * size / h)
+
+
+def _central(f: Callable[[float], tuple[Any, ...]], h: float) -> list[np.ndarray]:
+    return [(up - down) / (2 * h) for up, down in zip(f(h), f(-h), strict=True)]
+
+
+def _largest(x: Any) -> float:
+    return float(np.max(np.abs(x), initial=0.0))
