@@ -96,3 +96,29 @@ def view_strides(
             if dim:
                 base, run, taken = strides[dim - 1], 1, 1
     return tuple(found) if at < 0 else None
+
+
+def lies_in(array: Any, order: Sequence[int]) -> bool:
+    """Whether an array is dense with its dimensions in this order, slowest first."""
+    step = array.dtype.itemsize
+    for dim in reversed(order):
+        if array.shape[dim] != 1:
+            if array.strides[dim] != step and array.size:
+                return False
+            step *= array.shape[dim]
+    return True
+
+
+def prefers(array: Any, order: Sequence[int]) -> bool:
+    """Whether an array's strides ascend in this order, dense or not, and in no other."""
+    if not array.strides[order[-1]]:
+        return False
+    least = 0
+    for dim in reversed(order):
+        if not array.shape[dim] or array.strides[dim] < least:
+            return False
+        # Channels of size one alone do not tell the formats apart.
+        if dim == order[0] and least == array.strides[order[-1]]:
+            return False
+        least = array.strides[dim] * max(array.shape[dim], 1)
+    return True
