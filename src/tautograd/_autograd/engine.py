@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.batched import sum_level
 from .._arrays.dtypes import bfloat16, float16
 from .._arrays.quiet import hush, unhush
 from .._tensor.tensor import Tensor, make
-from .apply import edge_of
+from .apply import apply, edge_of
 from .hooks import call_tensor_hooks
 from .modes import modes
 from .node import FREED, Node
@@ -41,11 +42,13 @@ def run_backward(
     create_graph: bool,
     inputs: Sequence[Tensor] | None = None,
     accumulate: bool = True,
+    keep_level: int | None = None,
 ) -> list[Any] | None:
     """Differentiate `roots`; add to leaves' `.grad`, or return gradients of `inputs`.
 
     With `inputs`, only what lies between them and the roots runs. `accumulate=False` captures the
-    gradients (raw arrays or tensors, None where unused) and touches no `.grad`.
+    gradients (raw arrays or tensors, None where unused) and touches no `.grad`. `keep_level` is the
+    level of a batch of gradients, each of which is to be carried through by itself.
     """
     lifted = create_graph or modes.forward_level > 0
     captures = _Captures(inputs) if inputs is not None else None
@@ -62,7 +65,7 @@ def run_backward(
 
     before = modes.grad, modes.run
     modes.grad = create_graph
-    modes.run = _Run(counts, starts)
+    modes.run = _Run(counts, starts, keep_level)
     token = hush()
     try:
         heap: list[Any] = []
@@ -130,11 +133,12 @@ def run_backward(
 class _Run:
     """One backward pass: which edges it will reach."""
 
-    __slots__ = ("counts", "starts")
+    __slots__ = ("counts", "starts", "keep_level")
 
-    def __init__(self, counts: dict[Any, int], starts: list[Any]) -> None:
+    def __init__(self, counts: dict[Any, int], starts: list[Any], keep_level: int | None) -> None:
         self.counts = counts
         self.starts = starts
+        self.keep_level = keep_level
 
 
 def current_run() -> Any:
@@ -281,7 +285,10 @@ def _widen(value: Any) -> Any:
 
 def _fit(node: Node, i: int, grad: Any, shape: Any, dtype: Any, lifted: bool) -> Any:
     """Undo broadcasting and promotion: a gradient has the shape and dtype of its tensor."""
-    if grad.shape != shape:
+    levels = getattr(_data_of(grad).shape, "levels", ())
+    if levels:
+        grad = _sum_batches(grad, set(levels) - set(getattr(shape, "levels", ())), lifted)
+    if tuple(grad.shape) != tuple(shape):
         if not can_unbroadcast(tuple(grad.shape), tuple(shape)):
             name = node.op.inputs[min(i, len(node.op.inputs) - 1)] if node.op is not None else str(i)
             raise RuntimeError(
@@ -292,6 +299,24 @@ def _fit(node: Node, i: int, grad: Any, shape: Any, dtype: Any, lifted: bool) ->
         grad = unbroadcast(grad, tuple(shape), lifted)
     if _dtype_of(grad) != dtype:
         grad = _cast(grad, dtype, lifted)
+    return grad
+
+
+def _data_of(grad: Any) -> Any:
+    return grad._data if isinstance(grad, Tensor) else grad
+
+
+def _sum_batches(grad: Any, levels: set[int], lifted: bool) -> Any:
+    """A tensor that is the same for every example gets the sum of the examples' gradients."""
+    for level in levels:
+        if level == modes.run.keep_level:
+            continue
+        if lifted:
+            from .vmap import sum_batch_op
+
+            grad = apply(sum_batch_op, (grad,), {"level": level})
+        else:
+            grad = sum_level(grad, level)
     return grad
 
 

@@ -23,6 +23,7 @@ alias_op = Op(
     vjp={"x": lambda g: g},
     jvp=LINEAR,
     is_view=True,
+    internal=True,
 )
 
 # level -> tensors that hold a tangent of it, so that closing the level frees the tangents
@@ -95,11 +96,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if not isinstance(value, Tensor):
             raise TypeError(f"make_dual(): argument '{argument}' must be Tensor, not {type(value).__name__}")
         if not (value.dtype.is_floating_point or value.dtype.is_complex):
-            word = "Tensor" if argument == "tensor" else "tangent"
             name = "primal" if argument == "tensor" else "tangent"
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}" + (
-                "" if word else ""))
-    if tensor._data.shape != tangent._data.shape:
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
+    if tuple(tensor._data.shape) != tuple(tangent._data.shape):
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, "
             f"this is not supported. Tensor is of size {list(tensor.shape)} while the given forward "

@@ -17,6 +17,7 @@ class _Modes(threading.local):
     saved_hooks_disabled: str | None = None  # the message to raise when they are forbidden
     anomaly = False
     anomaly_check_nan = True
+    vmap_levels: tuple[Any, ...] = ()  # the vmaps this thread is inside of, innermost last
     run: Any = None  # the backward pass this thread is in
 
 

@@ -64,7 +64,7 @@ def _attach(op: Op, level: int, out: Any, tangent: Any) -> None:
             continue
         if t._data.dtype != tensor._data.dtype:
             t = t.to(from_numpy_dtype(tensor._data.dtype))
-        if t._data.shape != tensor._data.shape:
+        if tuple(t._data.shape) != tuple(tensor._data.shape):
             t = t.expand(tensor._data.shape)
         set_tangent(tensor, level, t)
         node = tensor._node
@@ -227,8 +227,6 @@ def _same(value: Any) -> Any:
 
 def _checked(unpack_hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def call(value: Any) -> Any:
-        if isinstance(value, tuple) and hasattr(value, "_fields") is False and False:
-            return value
         result = unpack_hook(value)
         if not isinstance(result, Tensor):
             raise TypeError(

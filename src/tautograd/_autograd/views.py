@@ -49,6 +49,7 @@ view_scatter = Op(
     jvp=LINEAR,
     node="CopySlices",
     opmath=False,
+    internal=True,
 )
 
 

@@ -33,6 +33,8 @@ MULTILINEAR = "multilinear"
 
 # Every record by its unique name ("mul", "sum_dim", …), in order of declaration.
 REGISTRY: dict[str, Op] = {}
+# Operations of the engine itself, which no public function stands for (tested by themselves).
+INTERNAL: dict[str, Op] = {}
 
 
 class BoundRule:
@@ -73,7 +75,6 @@ class Op:
         "_plans",
         "public_name",
         "position",
-        "once_only",
         "refuses",
     )
 
@@ -97,8 +98,9 @@ class Op:
         domain: Any = None,
         public: str | None = None,
         refuses: Mapping[Any, tuple[type[Exception], str]] | None = None,
+        internal: bool = False,
     ) -> None:
-        if name in REGISTRY:
+        if name in REGISTRY or name in INTERNAL:
             raise ValueError(f"operation {name!r} is declared twice")
         self.name = name
         self.forward = forward
@@ -123,7 +125,7 @@ class Op:
         self.position = {input_name: i for i, input_name in enumerate(inputs)}
         self._plans: dict[Any, tuple[tuple[int, ...], bool]] = {}
         self.set_rules(vjp, jvp)
-        REGISTRY[name] = self
+        (INTERNAL if internal else REGISTRY)[name] = self
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"

@@ -1,0 +1,434 @@
+"""`torch.func`: functions from functions (`grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`, …).
+
+Reverse-mode transforms differentiate a fresh alias of each input, so they nest: the alias is part of
+the outer graph when there is one. Forward-mode transforms open a level of their own. Jacobians send
+a whole basis through at once, as a batch that the graph does not know of.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._arrays.batched import BatchedArray
+from .._tensor.tensor import Tensor, make
+from .apply import apply, edge_of
+from .engine import run_backward
+from .forward_ad import alias_op, enter_dual_level, exit_dual_level, make_dual, unpack_dual
+from .grad_mode import enable_grad
+from .modes import modes
+from .trees import leaves, map_tree, rebuild
+from .vmap import open_level, unbatch
+
+Argnums = int | tuple[int, ...]
+
+
+def _chosen(args: tuple[Any, ...], argnums: Argnums) -> Any:
+    for i in (argnums,) if isinstance(argnums, int) else argnums:
+        if not isinstance(i, int):
+            raise RuntimeError(f"argnum must be an integer, got {i!r}")
+        if not -len(args) <= i < len(args):
+            raise RuntimeError(f"Got argnum={i}, but only {len(args)} positional inputs")
+    return args[argnums] if isinstance(argnums, int) else tuple(args[i] for i in argnums)
+
+
+def _replaced(args: tuple[Any, ...], argnums: Argnums, values: Any) -> tuple[Any, ...]:
+    new = list(args)
+    if isinstance(argnums, int):
+        new[argnums] = values
+    else:
+        for i, value in zip(argnums, values, strict=True):
+            new[i] = value
+    return tuple(new)
+
+
+def _fresh(value: Any) -> Any:
+    """An alias to differentiate: joined to the outer graph if there is one, else a new leaf."""
+    if not isinstance(value, Tensor):
+        return value
+    alias: Tensor = apply(alias_op, (value,))
+    if alias._node is None:
+        alias._base, alias._view = None, ()
+        alias._requires_grad = alias.dtype.is_floating_point or alias.dtype.is_complex
+    return alias
+
+
+def _outer_graph(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
+    """Whether the outputs depend on anything that wants gradients besides these inputs."""
+    own = {id(edge_of(x)) for x in inputs if x._node is None}
+    stack = [edge_of(out) for out in outputs if isinstance(out, Tensor)]
+    seen = set()
+    while stack:
+        edge = stack.pop()
+        if edge is None or id(edge) in seen or id(edge) in own:
+            continue
+        if edge.is_leaf_edge:
+            return True
+        seen.add(id(edge))
+        stack.extend(edge.edges)
+    return False
+
+
+def _gradients(outputs: list[Tensor], inputs: list[Tensor], cotangents: list[Tensor], create: bool, **options: Any) -> list[Any]:
+    """Gradients as tensors, zeros where an input was not used."""
+    wanted = [x for x in inputs if x.requires_grad]
+    roots = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
+    found: dict[int, Any] = {}
+    if wanted and roots:
+        results = run_backward(
+            [o for o, _ in roots],
+            [c for _, c in roots],
+            retain_graph=True,
+            create_graph=create,
+            inputs=wanted,
+            accumulate=False,
+            **options,
+        )
+        assert results is not None
+        found = {id(x): g for x, g in zip(wanted, results, strict=True)}
+    gradients = []
+    for x in inputs:
+        g = found.get(id(x))
+        if g is None:
+            g = np.zeros_like(x._data)
+        gradients.append(g if isinstance(g, Tensor) else make(np.copy(g)))
+    return gradients
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns (gradient, value) of a scalar-valued `func`."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        recording = modes.grad
+        with enable_grad():
+            chosen = map_tree(_fresh, _chosen(args, argnums))
+            output = func(*_replaced(args, argnums, chosen), **kwargs)
+            aux = None
+            if has_aux:
+                if not (isinstance(output, tuple) and len(output) == 2):
+                    raise RuntimeError(
+                        "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if "
+                        "has_aux is True"
+                    )
+                output, aux = output
+            if not isinstance(output, Tensor):
+                raise RuntimeError(
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}"
+                )
+            if output.ndim != 0:
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+                    f"{output.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                )
+            inputs = leaves(chosen)
+            outer = recording and _outer_graph([output], inputs)
+            gradients = _gradients([output], inputs, [make(np.ones_like(output._data))], outer)
+        value = output if outer else _settled(output)
+        result = rebuild(chosen, gradients), value
+        return (result[0], (value, map_tree(_settled if not outer else _same, aux))) if has_aux else result
+
+    return wrapper
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _settled(value: Any) -> Any:
+    """A result without the transform's own graph; outer tangents stay."""
+    if not isinstance(value, Tensor) or (value._node is None and not value._requires_grad):
+        return value
+    out = make(value._data)
+    out._tangents = value._tangents
+    return out
+
+
+def value_and_grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns (value, gradient) of a scalar-valued `func`."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return value, gradient
+
+    return wrapper
+
+
+def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns the gradient of a scalar-valued `func`."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return wrapper
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """`(output, vjp_fn)`: `vjp_fn(cotangents)` is the vector-Jacobian product at `primals`."""
+    recording = modes.grad
+    with enable_grad():
+        fresh = map_tree(_fresh, primals)
+        output = func(*fresh)
+    aux = None
+    if has_aux:
+        if not (isinstance(output, tuple) and len(output) == 2):
+            raise RuntimeError(
+                "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
+            )
+        output, aux = output
+    outputs, inputs = leaves(output), leaves(fresh)
+    if not outputs or not all(isinstance(o, Tensor) for o in outputs):
+        raise RuntimeError("vjp(f, *primals): Expected f(*primals) to return only tensors")
+    outer = recording and _outer_graph(outputs, inputs)
+
+    def vjp_fn(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        given = leaves(cotangents)
+        if len(given) != len(outputs):
+            raise RuntimeError(
+                f"vjp_fn(*cotangents): expected {len(outputs)} cotangents, got {len(given)}"
+            )
+        for o, c in zip(outputs, given, strict=True):
+            if tuple(o.shape) != tuple(c.shape):
+                raise RuntimeError(
+                    f"vjp_fn: expected a cotangent of shape {list(o.shape)}, got {list(c.shape)}"
+                )
+        create = modes.grad and (outer or any(c.requires_grad for c in given))
+        if create_graph is not None:
+            create = create_graph
+        return rebuild(fresh, _gradients(outputs, inputs, given, create))
+
+    shown = output if outer else map_tree(_settled, output)
+    return (shown, vjp_fn, map_tree(_settled, aux)) if has_aux else (shown, vjp_fn)
+
+
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """`(output, tangent)`: the Jacobian-vector product of `func` at `primals` along `tangents`."""
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            f"jvp(f, primals, tangents): Expected primals to be a tuple, got {type(primals).__name__}. E.g. it "
+            "should be valid to call f(*primals)."
+        )
+    if not isinstance(tangents, tuple) or len(leaves(tangents)) != len(leaves(primals)):
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure."
+        )
+    level = enter_dual_level()
+    try:
+        duals = map_tree(lambda p, t: make_dual(p, t, level=level), primals, tangents)
+        output = func(*duals)
+        aux = None
+        if has_aux:
+            output, aux = output
+            aux = map_tree(lambda a: unpack_dual(a, level=level).primal if isinstance(a, Tensor) else a, aux)
+        unpacked = [unpack_dual(o, level=level) for o in _tensors_only(output)]
+        values = [u.primal for u in unpacked]
+        slopes = []
+        for u in unpacked:
+            if u.tangent is None and strict:
+                raise RuntimeError(
+                    "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This "
+                    "is not allowed with strict=True."
+                )
+            slopes.append(make(np.zeros_like(u.primal._data)) if u.tangent is None else u.tangent)
+    finally:
+        exit_dual_level(level=level)
+    result = rebuild(output, values), rebuild(output, slopes)
+    return (*result, aux) if has_aux else result
+
+
+def _tensors_only(output: Any) -> list[Tensor]:
+    found = leaves(output)
+    for value in found:
+        if not isinstance(value, Tensor):
+            raise RuntimeError(
+                f"jvp(f, primals, tangents): Expected f(*primals) to return only tensors, got unsupported "
+                f"type {type(value)}"
+            )
+    return found
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> Any:
+    """`(output, jvp_fn)`: the output and a function that maps tangents to output tangents."""
+    output = func(*primals)
+
+    def jvp_fn(*tangents: Any) -> Any:
+        return jvp(func, primals, tangents)[1]
+
+    return output, jvp_fn
+
+
+def _basis(tensors: list[Tensor], start: int, stop: int) -> list[Any]:
+    """Rows start…stop of the standard basis of all these tensors' entries together."""
+    rows = []
+    offset = 0
+    for tensor in tensors:
+        size = tensor._data.size
+        block = np.zeros((stop - start, size), tensor._data.dtype)
+        first, last = max(start, offset), min(stop, offset + size)
+        if first < last:
+            index = np.arange(first, last)
+            block[index - start, index - offset] = 1
+        rows.append(block.reshape(stop - start, *tensor._data.shape))
+        offset += size
+    return rows
+
+
+def _chunks(total: int, chunk_size: int | None) -> list[tuple[int, int]]:
+    step = total if chunk_size is None else chunk_size
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacobian: `chunk_size` should be greater than 0.")
+    return [(s, min(s + step, total)) for s in range(0, total, max(step, 1))]
+
+
+def jacrev(
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable[..., Any]:
+    """A function that returns the Jacobian of `func`, by reverse mode with all rows at once."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any) -> Any:
+        recording = modes.grad
+        with enable_grad():
+            chosen = map_tree(_fresh, _chosen(args, argnums))
+            output = func(*_replaced(args, argnums, chosen))
+            aux = None
+            if has_aux:
+                output, aux = output
+            outputs, inputs = leaves(output), leaves(chosen)
+            outer = recording and _outer_graph(outputs, inputs)
+            jacobians = rows_by_reverse(outputs, inputs, outer, chunk_size)
+        result = _shape_jacobian(jacobians, output, outputs, chosen, inputs)
+        return (result, map_tree(_settled, aux)) if has_aux else result
+
+    return wrapper
+
+
+def rows_by_reverse(
+    outputs: list[Tensor], inputs: list[Tensor], create: bool, chunk_size: int | None = None
+) -> list[Tensor]:
+    """For each input a tensor of (entries of all outputs, *shape of the input)."""
+    from .._ops.public import FUNCTIONS
+
+    total = sum(o._data.size for o in outputs)
+    pieces = []
+    for start, stop in _chunks(total, chunk_size):
+        with open_level(stop - start) as level:
+            cotangents = [make(BatchedArray(b, level.number)) for b in _basis(outputs, start, stop)]
+            found = _gradients(outputs, inputs, cotangents, create, keep_level=level.number)
+            pieces.append([unbatch(g, 0, level) for g in found])
+    if not pieces:
+        return [make(np.zeros((0, *x._data.shape), x._data.dtype)) for x in inputs]
+    return [c[0] if len(c) == 1 else FUNCTIONS["cat"](list(c)) for c in zip(*pieces, strict=True)]
+
+
+def _shape_jacobian(rows: list[Tensor], output: Any, outputs: list[Tensor], chosen: Any, inputs: list[Tensor]) -> Any:
+    """Nest Jacobians as PyTorch does: by output, then by input."""
+    per_output = []
+    offset = 0
+    for o in outputs:
+        size = o._data.size
+        blocks = [
+            r.narrow(0, offset, size).reshape((*o._data.shape, *x._data.shape))
+            for r, x in zip(rows, inputs, strict=True)
+        ]
+        per_output.append(rebuild(chosen, blocks))
+        offset += size
+    return per_output[0] if isinstance(output, Tensor) else _nest(output, per_output)
+
+
+def _nest(tree: Any, values: list[Any]) -> Any:
+    rest = iter(values)
+
+    def place(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {k: place(v) for k, v in node.items()}
+        if isinstance(node, (list, tuple)):
+            return tuple(place(v) for v in node)
+        return next(rest)
+
+    return place(tree)
+
+
+def jacfwd(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable[..., Any]:
+    """A function that returns the Jacobian of `func`, by forward mode with all columns at once."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any) -> Any:
+        chosen = _chosen(args, argnums)
+        inputs = leaves(chosen)
+        total = sum(x._data.size for x in inputs)
+
+        def along(*values: Any) -> Any:
+            return func(*_replaced(args, argnums, rebuild(chosen, list(values))))
+
+        with open_level(total, randomness) as level:
+            tangents = tuple(make(BatchedArray(b, level.number)) for b in _basis(inputs, 0, total))
+            found = jvp(along, tuple(inputs), tangents, has_aux=has_aux)
+            columns = [unbatch(t, 0, level) for t in leaves(found[1])]
+        blocks = [[] for _ in columns]
+        offset = 0
+        for x in inputs:
+            size = x._data.size
+            for block, column in zip(blocks, columns, strict=True):
+                part = column.narrow(0, offset, size).movedim(0, -1)
+                block.append(part.reshape((*column._data.shape[1:], *x._data.shape)))
+            offset += size
+        per_output = [rebuild(chosen, block) for block in blocks]
+        result = per_output[0] if isinstance(found[0], Tensor) else _nest(found[0], per_output)
+        return (result, found[2]) if has_aux else result
+
+    return wrapper
+
+
+def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that returns the Hessian of `func`: forward mode over reverse mode."""
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def functional_call(
+    module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True, strict: bool = False
+) -> Any:
+    """Call a module with these parameters and buffers in place of its own."""
+    given: dict[str, Any] = {}
+    dicts = parameter_and_buffer_dicts
+    for one in (dicts,) if isinstance(dicts, dict) else dicts:
+        repeated = given.keys() & one.keys()
+        if repeated:
+            raise ValueError(f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+        given.update(one)
+    own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+    unexpected, missing = sorted(given.keys() - own.keys()), sorted(own.keys() - given.keys())
+    if strict and (unexpected or missing):
+        raise RuntimeError(f"Unexpected key(s): {unexpected}, missing key(s): {missing} in functional_call")
+    if tie_weights:
+        by_tensor: dict[int, Any] = {id(own[name]): value for name, value in given.items() if name in own}
+        given = {**{name: by_tensor[id(t)] for name, t in own.items() if id(t) in by_tensor}, **given}
+    held = []
+    try:
+        for name, value in given.items():
+            owner, _, leaf = name.rpartition(".")
+            place = module.get_submodule(owner) if owner else module
+            slots = place._parameters if leaf in place._parameters else place._buffers
+            if leaf in slots:
+                held.append((slots, leaf, slots[leaf]))
+                slots[leaf] = value
+        arguments = () if args is None else args if isinstance(args, tuple) else (args,)
+        return module(*arguments, **(kwargs or {}))
+    finally:
+        for slots, leaf, value in reversed(held):
+            slots[leaf] = value
