@@ -125,6 +125,7 @@ _KINDS: dict[str, Any] = {
     "uniform": _uniform,
     "distinct": _distinct,
     "ties": _ties,
+    "ascending": lambda t, dtype, rng: np.sort(_distinct(t, dtype, rng), axis=-1),
     "spd": _matrix(lambda a, n: a @ _adjoint(a) + n * np.eye(n)),
     "symmetric": _matrix(lambda a, n: (a + _adjoint(a)) / 2 + np.diag(np.arange(n)) * 2),
     "well_conditioned": _matrix(lambda a, n: a + 2 * n * np.eye(a.shape[-2], n)),

@@ -70,7 +70,13 @@ def program_of(engine: Engine, op: Op) -> Callable[..., Any]:
     """What a record's samples are arguments of."""
     if op.name in PROGRAMS:
         return PROGRAMS[op.name][0](engine)
-    return function(engine, op.public_name)
+    fn = function(engine, op.public_name)
+    return on_a_clone(fn) if op.public_name[-1] == "_" != op.public_name[-2] else fn
+
+
+def on_a_clone(in_place: Callable[..., Any]) -> Callable[..., Any]:
+    """An in-place method as a function that leaves its (leaf) argument alone."""
+    return lambda x, *rest, **options: in_place(x.clone(), *rest, **options)
 
 
 class Call:

@@ -13,8 +13,9 @@ from tautograd._ops.samples import Sample, T
 
 def _write_through_view(engine: Any) -> Any:
     def program(x: Any, part: Any) -> Any:
-        y = x * 1
-        y[0] = part
+        y = x.clone()
+        view = y[0]
+        view.mul_(part)
         return y
 
     return program

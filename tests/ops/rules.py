@@ -94,6 +94,17 @@ def _heard_from(name: str, dtype: str, ops: Any, order: int) -> dict[str, tuple[
     return {key: tuple(calls) for key, calls in found.items()}
 
 
+def why_silent(name: str, dtype: str = "float64") -> str:
+    """Why a record was not heard: it has no samples, or the error they raise."""
+    if not samples_of(name):
+        return "it has no samples, and no other record's gradient uses it"
+    for sample in samples_of(name):
+        outcome = measure(Call(TAUTOGRAD, REGISTRY[name], sample, dtype, False), 0)
+        if outcome.error is not None:
+            return f"{sample} raises {type(outcome.error).__name__}: {outcome.error}"
+    return "its samples run, but never call its forward"
+
+
 @contextmanager
 def listening(ops: Any) -> Iterator[list[Any]]:
     """Note every call of some records' forwards; arrays are copied, as they may change later."""
@@ -158,7 +169,7 @@ def run_jvp(call: RecordCall, inputs: Any, out: Any, tangents: dict[int, Any]) -
 
 def _tangent(call: RecordCall, inputs: Any, out: Any, tangents: dict[int, Any]) -> Any:
     op = call.op
-    zeros = [_zero_like(x) for x in inputs]
+    zeros = [zero_like(x) for x in inputs]
     along = [tangents.get(i, zero) for i, zero in enumerate(zeros)]
     if op.jvp == LINEAR:
         return op.forward(*along, **call.parameters)
@@ -174,19 +185,19 @@ def _tangent(call: RecordCall, inputs: Any, out: Any, tangents: dict[int, Any]) 
         else:
             rule = op.jvp[i]
             terms.append(rule.call(rule.rule, t, saved, shapes, dtypes, call.parameters, None))
-    return _sum(terms)
+    return add_up(terms)
 
 
-def _sum(terms: list[Any]) -> Any:
+def add_up(terms: list[Any]) -> Any:
     if isinstance(terms[0], (tuple, list)):
-        return tuple(_sum(list(parts)) for parts in zip(*terms, strict=True))
+        return tuple(add_up(list(parts)) for parts in zip(*terms, strict=True))
     total = terms[0]
     for term in terms[1:]:
         total = total + term
     return total
 
 
-def _zero_like(x: Any) -> Any:
+def zero_like(x: Any) -> Any:
     if hasattr(x, "shape"):
         return np.zeros_like(x) if is_inexact(x) else x
     return 0 if isinstance(x, (int, float, complex, np.number)) else x

@@ -15,7 +15,7 @@ from tautograd._ops.record import REGISTRY
 from .cases import RECORDS
 from .gradient_checks import first_order_problems, forward_mode_problems, second_order_problems
 from .reporting import Problems
-from .rules import calls_of
+from .rules import calls_of, why_silent
 
 DIFFERENTIABLE = [name for name in RECORDS if REGISTRY[name].differentiable]
 CHECKS = (first_order_problems, forward_mode_problems, second_order_problems)
@@ -39,7 +39,7 @@ def test_rules_are_the_derivative(name: str, tally: Any) -> None:
                         call.label, f"{check.__name__}: {type(error).__name__}: {error}", dtype
                     )
     if not checked:
-        problems.add("samples", "none of them reaches a rule")
+        problems.add("samples", f"not reached: {why_silent(name)}")
     tally("calls checked numerically", checked)
     tally("differentiable records checked numerically")
     problems.fail_if_any()

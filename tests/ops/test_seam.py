@@ -1,0 +1,97 @@
+"""Question 3: does every record run on arrays that give nothing away but NumPy's protocols?
+
+Each record's forward and rules run on `foreign.Foreign` arrays, on the very calls its samples make,
+and must give what they give on plain arrays, as foreign arrays again. Whatever asks for values on
+the way (an `if`, a loop over elements, a NumPy call outside the protocols) raises and is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .cases import RECORDS
+from .foreign import Foreign, ValuesRefusedError, hide, reveal
+from .gradient_checks import direction, random_like
+from .reporting import Problems
+from .rules import RecordCall, calls_of, run_jvp, run_vjp, why_silent
+
+# The shape of the result depends on values, so no array type could hide them: the only exceptions.
+SHAPE_DEPENDS_ON_VALUES: dict[str, str] = {}
+
+
+@pytest.mark.parametrize("name", [n for n in RECORDS if n not in SHAPE_DEPENDS_ON_VALUES])
+def test_runs_on_foreign_arrays(name: str, tally: Any) -> None:
+    problems = Problems(name)
+    checked = 0
+    for dtype in ("float64", "complex128", "int64", "bool"):
+        for call in calls_of(name, dtype):
+            checked += 1
+            try:
+                for problem in seam_problems(call):
+                    problems.add(call.label, problem, dtype)
+            except ValuesRefusedError as error:
+                problems.add(call.label, str(error), dtype)
+            except Exception as error:
+                problems.add(call.label, f"{type(error).__name__}: {error}", dtype)
+    if not checked:
+        problems.add("samples", f"not reached: {why_silent(name)}")
+    tally("calls on foreign arrays", checked)
+    tally("records run on foreign arrays")
+    problems.fail_if_any()
+
+
+@pytest.mark.parametrize("name", SHAPE_DEPENDS_ON_VALUES)
+def test_exceptions_are_exceptions(name: str) -> None:
+    """A record listed above does ask for values; otherwise it has no place there."""
+    call = calls_of(name, "float64")[0]
+    with pytest.raises(ValuesRefusedError):
+        call.op.forward(*hide(call.inputs), **hide(call.parameters))
+
+
+def seam_problems(call: RecordCall) -> Iterator[str]:
+    """Forward, VJP and JVP on foreign arrays against the same on plain ones."""
+    plain = call.forward()
+    foreign = RecordCall(call.op, call.label, call.inputs, hide(call.parameters))
+    inputs = hide(call.inputs)
+    out = call.op.forward(*inputs, **foreign.parameters)
+    yield from _same("forward", out, plain)
+    if not call.op.differentiable or not call.slots():
+        return
+    out = hide(reveal(out))
+    g = [random_like(o, 1) for o in call.outputs(plain)]
+    want = run_vjp(call, call.inputs, plain, g, fit=False)
+    yield from _same("VJP", run_vjp(foreign, inputs, out, hide(g), fit=False), want)
+    for slot in call.slots():
+        t = direction(call, slot, 1)
+        want = run_jvp(call, call.inputs, plain, {slot: t})
+        have = run_jvp(foreign, inputs, out, {slot: Foreign(t)})
+        yield from _same(f"JVP of {call.op.inputs[min(slot, len(call.op.inputs) - 1)]}", have, want)
+
+
+def _same(what: str, have: Any, want: Any) -> Iterator[str]:
+    if isinstance(want, (tuple, list)):
+        for i, (a, b) in enumerate(zip(have, want, strict=True)):
+            yield from _same(f"{what} {i}", a, b)
+    elif want is not None and isinstance(want, (np.ndarray, np.generic)):
+        if not isinstance(have, Foreign):
+            yield f"{what} gave a plain {type(have).__name__}, not a foreign array"
+        elif have.dtype != want.dtype or have.shape != want.shape:
+            yield f"{what}: {have} for {want.dtype} {want.shape}"
+        elif not np.array_equal(reveal(have), want, equal_nan=want.dtype.kind in "fc"):
+            yield f"{what} differs from the plain run"
+
+
+def test_a_foreign_array_gives_nothing_away() -> None:
+    x = Foreign(np.arange(3.0))
+    for ask in (
+        float, int, bool, complex, list, np.asarray, np.array, len, np.nonzero,
+        lambda a: a.item(), lambda a: a.tolist(), lambda a: a.sum(), lambda a: 1.0 in a,
+        lambda a: [1, 2, 3][a], lambda a: a[a > 1], lambda a: np.allclose(a, a), lambda a: a.T,
+    ):  # fmt: skip
+        with pytest.raises((ValuesRefusedError, TypeError, AttributeError)):
+            ask(x)
+    assert isinstance(np.sum(x * 2), Foreign)
