@@ -1,1 +1,279 @@
-"""Declared in this file: see `_ops/families.py`."""
+"""Running sums, products and extremes, differences, and integrals by the trapezoid rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import from_numpy_dtype
+from .._autograd.lifted import counterpart
+from .._tensor.tensor import Tensor
+from .elementwise import conj, require_tensor
+from .public import FUNCTIONS, public
+from .record import LINEAR, Op
+from .reducing import axis_of, contiguous, integer_result, reduce_with
+from .reductions import _exclusive
+from .refusals import no_kernel, refusal
+from .return_types import RETURN_TYPES
+from .samples import Sample, T
+
+
+def _along(**options: Any) -> list[Sample]:
+    """Samples for an operation that runs along one dimension."""
+    return [
+        Sample(T(5, **options), 0),
+        Sample(T(3, 4, **options), -1),
+        Sample(T(2, 3, 4, **options), 1),
+        Sample(T(3, 4, layout="transposed", **options), 0),
+        Sample(T(**options), 0),
+        Sample(T(1, **options), 0),
+        Sample(T(2, 0, 3), 1),
+    ]
+
+
+def _run(accumulate: Any, x: Any, dim: int, dtype: Any) -> Any:
+    """A running sum or product; float32 runs in float64, since its rounding would add up."""
+    if not x.ndim:
+        return x + x.dtype.type(0) if dtype is None else np.astype(x, dtype)
+    if x.dtype == np.float32 or x.dtype == np.complex64:
+        wide = np.float64 if x.dtype.kind == "f" else np.complex128
+        return np.astype(contiguous(accumulate(x, axis=dim, dtype=wide)), x.dtype)
+    return contiguous(accumulate(x, axis=dim, dtype=dtype))
+
+
+def _reverse_sum(g: Any, dim: int) -> Any:
+    return np.flip(np.cumsum(np.flip(g, dim), axis=dim), dim) if g.ndim else g
+
+
+cumsum_op = Op(
+    "cumsum",
+    lambda x, dim, dtype: _run(np.cumsum, x, dim, dtype),
+    ("x",),
+    vjp={"x": lambda g, dim: _reverse_sum(g, dim)},
+    jvp=LINEAR,
+    samples=lambda: [*_along(), Sample(T(3), 0, dtype="float64")],
+)
+
+
+# --- products ------------------------------------------------------------------------------------
+
+
+def _scan(a: Any, b: Any, dim: int) -> Any:
+    """s_i = b_i + a_i s_(i-1), by doubling: log n steps of whole arrays, and no division."""
+    n, shift = a.shape[dim], 1
+    along: tuple[slice, ...] = (slice(None),) * dim
+    while shift < n:
+        head, tail, back = (
+            (*along, part)
+            for part in (slice(0, shift), slice(shift, None), slice(0, n - shift))
+        )
+        b = np.concatenate((b[head], b[tail] + a[tail] * b[back]), axis=dim)
+        a = np.concatenate((a[head], a[tail] * a[back]), axis=dim)
+        shift *= 2
+    return b
+
+
+def _cumprod_vjp(g: Any, x: Any, dim: int) -> Any:
+    """Σ_(i≥j) g_i Π_(k≤i, k≠j) x_k = (Π_(k<j) x_k) s_j with s_j = g_j + x_(j+1) s_(j+1)."""
+    if not x.ndim:
+        return g
+    x = conj(x)
+    along: tuple[slice, ...] = (slice(None),) * dim
+    first = (*along, slice(0, 1))
+    following = np.concatenate((x[(*along, slice(1, None))], np.zeros_like(x[first])), axis=dim)
+    s = np.flip(_scan(np.flip(following, dim), np.flip(g, dim), dim), dim)
+    return _exclusive(x, dim) * s
+
+
+def _cumprod_jvp(t: Any, x: Any, dim: int) -> Any:
+    """y_i' = x_i y_(i-1)' + y_(i-1) t_i."""
+    return _scan(x, _exclusive(x, dim) * t, dim) if x.ndim else t
+
+
+cumprod_op = Op(
+    "cumprod",
+    lambda x, dim, dtype: _run(np.cumprod, x, dim, dtype),
+    ("x",),
+    vjp={"x": _cumprod_vjp},
+    jvp={"x": _cumprod_jvp},
+    samples=lambda: [
+        *_along(),
+        Sample(T(6, kind="ties"), 0),
+        Sample(T(4, 3, kind="ties"), 0),
+        Sample(T(4, kind="zeros"), 0),
+        Sample(T(3), 0, dtype="float64"),
+    ],
+)
+
+
+def _declare_running(op: Op, function: Any, what: str) -> None:
+    name = op.name
+
+    def call(input: Any, dim: Any, *, dtype: Any = None) -> Tensor:
+        if not isinstance(input, Tensor):
+            require_tensor(name, input)
+        axis = axis_of(dim, input._data.ndim, name)
+        parameters = {"dim": axis, "dtype": integer_result(input, dtype)}
+        return reduce_with(op, name, input, parameters, dtype)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The running {what} along `dim`; integers and bools run in int64."
+    public(name)(call)
+
+    def inplace(self: Any, dim: Any, *, dtype: Any = None) -> Tensor:
+        if dtype is not None and dtype is not self.dtype:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {_cpp(self.dtype)} and output tensor dtype "
+                f"{_cpp(dtype)} should match"
+            )
+        if self._data.dtype.kind == "b":
+            raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+        return call(self, dim, dtype=self.dtype)
+
+    from .public import attach, inplace_twin
+
+    attach(f"{name}_", inplace_twin(name, inplace))
+    counterpart(function)(
+        lambda x, axis=None, dtype=None: call(
+            x, axis, dtype=None if dtype is None else from_numpy_dtype(dtype)
+        )
+    )
+
+
+def _cpp(kind: Any) -> str:
+    """A dtype as C++ spells it."""
+    return {"float32": "float", "float64": "double", "int64": "long int"}.get(kind.name, kind.name)
+
+
+_declare_running(cumsum_op, np.cumsum, "sum")
+_declare_running(cumprod_op, np.cumprod, "product")
+
+
+# --- log-sum-exp ---------------------------------------------------------------------------------
+
+
+def _log_add(a: Any, b: Any) -> Any:
+    """log(exp(a) + exp(b)) for complex numbers."""
+    swap = np.real(a) < np.real(b)
+    high, low = np.where(swap, b, a), np.where(swap, a, b)
+    found = high + np.log1p(np.exp(low - high))
+    return np.where(np.isinf(np.real(high)) & (np.real(high) < 0), high, found)
+
+
+def _logcumsumexp(x: Any, dim: int) -> Any:
+    if not x.ndim:
+        return x + 0
+    if x.dtype.kind == "f":
+        return contiguous(np.logaddexp.accumulate(x, axis=dim))
+    n, shift = x.shape[dim], 1
+    along: tuple[slice, ...] = (slice(None),) * dim
+    while shift < n:
+        tail = _log_add(x[(*along, slice(0, n - shift))], x[(*along, slice(shift, None))])
+        x = np.concatenate((x[(*along, slice(0, shift))], tail), axis=dim)
+        shift *= 2
+    return contiguous(x)
+
+
+def _reverse_log(x: Any, dim: int) -> Any:
+    if not x.ndim:
+        return x
+    return np.flip(logcumsumexp_op(np.flip(x, dim), dim=dim), dim)
+
+
+def _logcumsumexp_vjp(g: Any, x: Any, out: Any, dim: int) -> Any:
+    """Σ_(i≥j) g_i exp(x_j - out_i), in logarithms, positive and negative gradients apart."""
+    if x.dtype.kind == "c":
+        return conj(np.exp(_reverse_log(np.log(conj(g)) - out, dim) + x))
+    minus = np.full_like(g, -np.inf)
+    up = np.where(g > 0, np.log(np.where(g > 0, g, 1)), minus)
+    down = np.where(g < 0, np.log(np.where(g < 0, -g, 1)), minus)
+    return np.exp(_reverse_log(up - out, dim) + x) - np.exp(_reverse_log(down - out, dim) + x)
+
+
+def _logcumsumexp_jvp(t: Any, x: Any, out: Any, dim: int) -> Any:
+    """Σ_(j≤i) t_j exp(x_j - out_i), as a ratio of running sums about the largest element."""
+    if not x.ndim:
+        return t
+    if x.dtype.kind == "c":
+        return np.exp(logcumsumexp_op(np.log(t) + x, dim=dim) - out)
+    minus = np.full_like(t, -np.inf)
+    up = np.where(t > 0, np.log(np.where(t > 0, t, 1)), minus)
+    down = np.where(t < 0, np.log(np.where(t < 0, -t, 1)), minus)
+    return np.exp(logcumsumexp_op(up + x, dim=dim) - out) - np.exp(
+        logcumsumexp_op(down + x, dim=dim) - out
+    )
+
+
+logcumsumexp_op = Op(
+    "logcumsumexp",
+    _logcumsumexp,
+    ("x",),
+    vjp={"x": _logcumsumexp_vjp},
+    jvp={"x": _logcumsumexp_jvp},
+    refuses=no_kernel("logcumsumexp_out_cpu", "bi"),
+    samples=lambda: [*_along(), Sample(T(4, low=-900.0, high=900.0), 0)],
+)
+
+
+@public()
+def logcumsumexp(input: Any, dim: Any) -> Tensor:
+    """`log(cumsum(exp(input)))` along `dim`, without overflow."""
+    if not isinstance(input, Tensor):
+        require_tensor("logcumsumexp", input)
+    axis = axis_of(dim, input._data.ndim, "logcumsumexp")
+    return reduce_with(logcumsumexp_op, "logcumsumexp", input, {"dim": axis})
+
+
+# --- extremes ------------------------------------------------------------------------------------
+
+
+def _declare_extreme(name: str, ufunc: Any, what: str) -> None:
+    def forward(x: Any, dim: int) -> tuple[Any, Any]:
+        if not x.ndim:
+            return np.copy(x), np.zeros_like(x, dtype=np.int64)
+        values = ufunc.accumulate(x, axis=dim)
+        # An element that equals the running extreme, or is NaN, takes over as its place.
+        takes_over = (x == values) | np.isnan(x) if x.dtype.kind == "f" else x == values
+        shape = tuple([-1 if d == dim else 1 for d in range(x.ndim)])
+        places = np.reshape(np.arange(x.shape[dim], like=x), shape)
+        indices = np.maximum.accumulate(np.where(takes_over, places, 0), axis=dim)
+        return contiguous(values), contiguous(indices)
+
+    def vjp(g: Any, x_shape: Any, out1: Any, dim: int) -> Any:
+        from .gathering import scatter_add_op
+
+        if not x_shape:
+            return g
+        return scatter_add_op(np.zeros_like(g), out1, g, dim=dim)
+
+    op = Op(
+        name,
+        forward,
+        ("x",),
+        vjp={"x": vjp},
+        jvp={
+            "x": lambda t, out1, dim: (
+                np.take_along_axis(t, out1, axis=dim) if t.ndim else t,
+                None,
+            )
+        },
+        outputs=2,
+        differentiable_outputs=(0,),
+        refuses=no_kernel(f"{name}_cpu", "c"),
+        samples=lambda: _along(kind="distinct"),
+    )
+
+    def call(input: Any, dim: Any) -> Any:
+        if not isinstance(input, Tensor):
+            require_tensor(name, input)
+        axis = axis_of(dim, input._data.ndim, name)
+        return RETURN_TYPES[name](reduce_with(op, name, input, {"dim": axis}))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The running {what} along `dim`, and where it is: the last, where several tie."
+    public(name)(call)
+
+
+_declare_extreme("cummax", np.maximum, "maximum")
+_declare_extreme("cummin", np.minimum, "minimum")

@@ -113,7 +113,7 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
     if several:
         for result, target in zip(results, out, strict=True):
             write_result(fn.__name__, result, target)
-        return type(results)(*out) if hasattr(results, "_fields") else tuple(out)
+        return type(results)(out)
     return write_result(fn.__name__, results, out)
 
 

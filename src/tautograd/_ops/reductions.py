@@ -1,1 +1,398 @@
-"""Declared in this file: see `_ops/families.py`."""
+"""Sums, means, products and truth over dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import LEGACY_NAMES, as_dtype, from_numpy_dtype
+from .._autograd.apply import apply
+from .._autograd.lifted import counterpart
+from .._tensor.tensor import Tensor
+from .elementwise import conj, require_tensor
+from .public import FUNCTIONS, public
+from .record import LINEAR, Op
+from .reducing import (
+    INT64,
+    axes_of,
+    axis_of,
+    contiguous,
+    count,
+    exact_sum,
+    integer_result,
+    reduce_with,
+    restore,
+    spread,
+)
+from .refusals import no_kernel
+from .samples import Sample, T
+
+
+def over_dims(**options: Any) -> list[Sample]:
+    """Samples for a reduction that takes several dimensions."""
+    return [
+        Sample(T(3, 4, **options), 1),
+        Sample(T(2, 3, 4, **options), (0, -1)),
+        Sample(T(2, 3, 4, **options), -2, True),
+        Sample(T(3, 4, layout="transposed", **options), 0),
+        Sample(T(**options), 0),
+        Sample(T(1, **options), 0, keepdim=True),
+    ]
+
+
+def over_all(**options: Any) -> list[Sample]:
+    """Samples for a reduction of everything."""
+    return [
+        Sample(T(3, 4, **options)),
+        Sample(T(**options)),
+        Sample(T(1, **options)),
+        Sample(T(2, 3, 2, layout="transposed", **options)),
+        Sample(T(4, layout="strided", **options)),
+    ]
+
+
+# --- sums ----------------------------------------------------------------------------------------
+
+sum_op = Op(
+    "sum",
+    lambda x, dtype: exact_sum(x, None, False, dtype),
+    ("x",),
+    vjp={"x": lambda g, x_shape: np.broadcast_to(g, x_shape)},
+    jvp=LINEAR,
+    samples=lambda: [*over_all(), Sample(T(0, 2)), Sample(T(3), dtype="float64")],
+)
+sum_dim_op = Op(
+    "sum_dim",
+    lambda x, dim, keepdim, dtype: exact_sum(x, dim, keepdim, dtype),
+    ("x",),
+    vjp={"x": lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim)},
+    jvp=LINEAR,
+    node="SumBackward1",
+    public="sum",
+    samples=lambda: [*over_dims(), Sample(T(2, 0, 3), 1), Sample(T(2, 3), 1, dtype="float64")],
+)
+nansum_op = Op(
+    "nansum",
+    lambda x, dim, keepdim, dtype: exact_sum(_without_nan(x), dim, keepdim, dtype),
+    ("x",),
+    vjp={
+        "x": lambda g, x, dim, keepdim: restore(g, x.shape, dim, keepdim)
+        * np.logical_not(np.isnan(x))
+    },
+    jvp={
+        "x": lambda t, x, dim, keepdim: np.sum(
+            np.where(np.isnan(x), 0, t), axis=dim, keepdims=keepdim
+        )
+    },
+    refuses=no_kernel("nansum_cpu", "c"),
+    samples=lambda: [*over_all(), *over_dims(), Sample(T(2, 0, 3), 1)],
+)
+
+
+def _without_nan(x: Any) -> Any:
+    return np.where(np.isnan(x), 0, x) if x.dtype.kind == "f" else x
+
+
+@public()
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum over `dim`, or of everything; integers and bools add up in int64."""
+    if not isinstance(input, Tensor):
+        require_tensor("sum", input)
+    parameters = {"dtype": integer_result(input, dtype)}
+    if dim is None and not keepdim:
+        return reduce_with(sum_op, "sum", input, parameters, dtype)
+    dims = axes_of(dim, input._data.ndim, "sum")
+    return reduce_with(
+        sum_dim_op, "sum", input, {"dim": dims, "keepdim": keepdim, **parameters}, dtype
+    )
+
+
+@public()
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum with NaN counted as zero."""
+    if not isinstance(input, Tensor):
+        require_tensor("nansum", input)
+    if dtype is None and input._data.dtype.kind in "biu":
+        return sum(input, dim, keepdim)
+    parameters = {
+        "dim": axes_of(dim, input._data.ndim, "nansum"),
+        "keepdim": keepdim,
+        "dtype": integer_result(input, dtype),
+    }
+    return reduce_with(nansum_op, "nansum", input, parameters, dtype)
+
+
+@counterpart(np.sum)
+def _sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    return sum(x, axis, keepdims, dtype=None if dtype is None else from_numpy_dtype(dtype))
+
+
+# --- means ---------------------------------------------------------------------------------------
+
+mean_op = Op(
+    "mean",
+    lambda x: exact_sum(x) / count(x.shape, None),
+    ("x",),
+    vjp={"x": lambda g, x_shape: np.broadcast_to(_per(g, count(x_shape, None)), x_shape)},
+    jvp=LINEAR,
+    samples=lambda: [*over_all(), Sample(T(0, 2)), Sample(T(3), dtype="float64")],
+)
+mean_dim_op = Op(
+    "mean_dim",
+    lambda x, dim, keepdim: _per(exact_sum(x, dim, keepdim), count(x.shape, dim)),
+    ("x",),
+    vjp={
+        "x": lambda g, x_shape, dim, keepdim: spread(
+            _per(g, count(x_shape, dim)), x_shape, dim, keepdim
+        )
+    },
+    jvp=LINEAR,
+    node="MeanBackward1",
+    public="mean",
+    samples=lambda: [*over_dims(), Sample(T(2, 0, 3), 1), Sample(T(2, 3), 1, dtype="float64")],
+)
+
+
+def _per(total: Any, n: int) -> Any:
+    """`total / n`, where n may be zero."""
+    return total / n if n else total / np.zeros_like(total)
+
+
+@public()
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean over `dim`, or of everything; integers need a floating-point `dtype`."""
+    if not isinstance(input, Tensor):
+        require_tensor("mean", input)
+    wanted = as_dtype(dtype) if dtype is not None else input.dtype
+    if not (wanted.is_floating_point or wanted.is_complex):
+        whose = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {whose} dtype must be either a floating point or "
+            f"complex dtype. Got: {LEGACY_NAMES[wanted]}"
+        )
+    if dim is None and not keepdim:
+        return reduce_with(mean_op, "mean", input, {}, dtype)
+    dims = axes_of(dim, input._data.ndim, "mean")
+    return reduce_with(mean_dim_op, "mean", input, {"dim": dims, "keepdim": keepdim}, dtype)
+
+
+@public()
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of what is not NaN."""
+    if not isinstance(input, Tensor):
+        require_tensor("nanmean", input)
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{LEGACY_NAMES[input.dtype]}"
+        )
+    numbers = FUNCTIONS["isnan"](input.detach()).logical_not()
+    return nansum(input, dim, keepdim, dtype=dtype) / sum(numbers, dim, keepdim)
+
+
+@counterpart(np.mean)
+def _mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    return mean(x, axis, keepdims, dtype=None if dtype is None else from_numpy_dtype(dtype))
+
+
+# --- products ------------------------------------------------------------------------------------
+
+
+def others(x: Any, dim: int) -> Any:
+    """For each element, the product of all others along `dim`; zeros need no special care."""
+    if not x.ndim:
+        return np.ones_like(x)
+    before = _exclusive(x, dim)
+    after = np.flip(_exclusive(np.flip(x, dim), dim), dim)
+    return before * after
+
+
+def _exclusive(x: Any, dim: int) -> Any:
+    """The product of everything before each element."""
+    along: tuple[slice, ...] = (slice(None),) * dim
+    first = np.ones_like(x[(*along, slice(0, 1))])
+    return np.concatenate((first, np.cumprod(x, axis=dim)[(*along, slice(0, -1))]), axis=dim)
+
+
+def _others_of_all(x: Any) -> Any:
+    return np.reshape(others(np.reshape(x, (-1,)), 0), x.shape)
+
+
+prod_op = Op(
+    "prod",
+    lambda x, dtype: np.prod(x, dtype=dtype),
+    ("x",),
+    vjp={"x": lambda g, x: g * conj(_others_of_all(x))},
+    jvp={"x": lambda t, x: np.sum(t * _others_of_all(x))},
+    samples=lambda: [
+        *over_all(),
+        Sample(T(0, 2)),
+        Sample(T(3, 2, kind="zeros")),
+        Sample(T(5, kind="ties")),
+        Sample(T(3), dtype="float64"),
+    ],
+)
+prod_dim_op = Op(
+    "prod_dim",
+    lambda x, dim, keepdim, dtype: contiguous(
+        np.prod(x, axis=dim if x.ndim else None, keepdims=keepdim, dtype=dtype)
+    ),
+    ("x",),
+    vjp={
+        "x": lambda g, x, dim, keepdim: restore(g, x.shape, (dim,) if x.ndim else None, keepdim)
+        * conj(others(x, dim))
+    },
+    jvp={
+        "x": lambda t, x, dim, keepdim: np.sum(
+            t * others(x, dim), axis=dim if x.ndim else None, keepdims=keepdim
+        )
+    },
+    node="ProdBackward1",
+    public="prod",
+    samples=lambda: [
+        Sample(T(3, 4), 1),
+        Sample(T(2, 3, 4), -2, True),
+        Sample(T(3, 4, layout="transposed"), 0),
+        Sample(T(), 0),
+        Sample(T(2, 0, 3), 1),
+        Sample(T(4, 3, kind="ties"), 0),
+        Sample(T(4, 3, kind="zeros"), 0),
+        Sample(T(2, 3), 1, dtype="float64"),
+    ],
+)
+
+
+@public()
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product along `dim`, or of everything; integers and bools multiply in int64."""
+    if not isinstance(input, Tensor):
+        require_tensor("prod", input)
+    parameters = {"dtype": integer_result(input, dtype)}
+    if dim is None:
+        return reduce_with(prod_op, "prod", input, parameters, dtype)
+    parameters |= {"dim": axis_of(dim, input._data.ndim, "prod"), "keepdim": keepdim}
+    return reduce_with(prod_dim_op, "prod", input, parameters, dtype)
+
+
+@counterpart(np.prod)
+def _prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    return prod(x, axis, keepdims, dtype=None if dtype is None else from_numpy_dtype(dtype))
+
+
+# --- logsumexp -----------------------------------------------------------------------------------
+
+
+def _logsumexp(x: Any, dim: Any, keepdim: bool) -> Any:
+    if not x.ndim:
+        return np.log(np.exp(x - x)) + x if x.dtype.kind == "c" else x + 0
+    if count(x.shape, dim) == 0:
+        return contiguous(np.log(np.sum(np.exp(x), axis=dim, keepdims=keepdim)))
+    top = np.max(np.real(x), axis=dim, keepdims=True)
+    top = np.where(np.isinf(top), np.zeros_like(top), top)
+    total = np.log(exact_sum(np.exp(x - top), dim, keepdim))
+    return contiguous(total + (top if keepdim else np.reshape(top, total.shape)))
+
+
+logsumexp_op = Op(
+    "logsumexp",
+    _logsumexp,
+    ("x",),
+    vjp={
+        "x": lambda g, x, out, dim, keepdim: restore(g, x.shape, dim, keepdim)
+        * conj(np.exp(x - restore(out, x.shape, dim, keepdim)))
+    },
+    jvp={
+        "x": lambda t, x, out, dim, keepdim: np.sum(
+            t * np.exp(x - restore(out, x.shape, dim, keepdim)), axis=dim, keepdims=keepdim
+        )
+    },
+    samples=lambda: [*over_dims(), Sample(T(2, 0, 3), 1), Sample(T(3, low=500.0, high=900.0), 0)],
+)
+
+
+@public()
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
+    """`log(sum(exp(input)))` over `dim`, without overflow."""
+    if not isinstance(input, Tensor):
+        require_tensor("logsumexp", input)
+    if dim is None:
+        raise TypeError("logsumexp(): argument 'dim' must be tuple of ints, not NoneType")
+    parameters = {"dim": axes_of(dim, input._data.ndim, "logsumexp"), "keepdim": keepdim}
+    from .._arrays.dtypes import get_default_dtype
+
+    dtype = get_default_dtype() if input._data.dtype.kind in "biu" else None
+    return reduce_with(logsumexp_op, "logsumexp", input, parameters, dtype)
+
+
+# --- truth ---------------------------------------------------------------------------------------
+
+
+def _truth(name: str, reduction: Any) -> None:
+    """`any` or `all`: bool results, uint8 for uint8 as PyTorch keeps it."""
+
+    def forward(x: Any, dim: Any, keepdim: bool) -> Any:
+        found = contiguous(reduction(x, axis=dim, keepdims=keepdim))
+        return np.astype(found, np.uint8) if x.dtype == np.uint8 else found
+
+    op = Op(
+        name,
+        forward,
+        ("x",),
+        opmath=False,
+        samples=lambda: [
+            *over_all(kind="ties"),
+            *over_dims(kind="ties"),
+            Sample(T(2, 0, 3), 1),
+            Sample(T(2, 3, kind="ties"), ()),
+        ],
+    )
+
+    def call(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+        if not isinstance(input, Tensor):
+            require_tensor(name, input)
+        ndim = input._data.ndim
+        dims = () if isinstance(dim, (tuple, list)) and not dim else axes_of(dim, ndim, name)
+        return reduce_with(op, name, input, {"dim": dims, "keepdim": keepdim})
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"Whether {'some element is' if name == 'any' else 'all elements are'} true."
+    public(name)(call)
+    counterpart(reduction)(lambda x, axis=None, keepdims=False: call(x, axis, keepdims))
+
+
+_truth("any", np.any)
+_truth("all", np.all)
+
+
+def _count_nonzero(x: Any, dim: Any) -> Any:
+    return contiguous(np.sum(x != 0, axis=dim, dtype=INT64))
+
+
+count_nonzero_op = Op(
+    "count_nonzero",
+    _count_nonzero,
+    ("x",),
+    opmath=False,
+    samples=lambda: [
+        *over_all(kind="ties"),
+        Sample(T(3, 4, kind="ties"), 1),
+        Sample(T(2, 3, 4, kind="ties"), (0, -1)),
+        Sample(T(2, 0), 0),
+        Sample(T(2, 3, kind="ties"), ()),
+    ],
+)
+
+
+@public()
+def count_nonzero(input: Any, dim: Any = None) -> Tensor:
+    """How many elements are not zero."""
+    if not isinstance(input, Tensor):
+        require_tensor("count_nonzero", input)
+    dims = axes_of(dim, input._data.ndim, "count_nonzero")
+    return apply(count_nonzero_op, (input,), {"dim": dims})
+
+
+@counterpart(np.count_nonzero)
+def _counted(x: Any, axis: Any = None) -> Tensor:
+    return count_nonzero(x, axis)

@@ -37,8 +37,8 @@ class T:
         self.dtype = dtype  # a fixed dtype name ("int64", "bool"); None: the dtype under test
         self.grad = grad  # whether to differentiate with respect to it
         self.layout = layout  # "contiguous", "transposed", "strided", "expanded"
-        # "uniform", "distinct" (no two alike), "ties", "spd" (symmetric positive definite),
-        # "symmetric", "well_conditioned", "lower" (triangular, invertible), "one_hot", "zeros"
+        # "uniform", "distinct" (no two alike), "ascending" (distinct, sorted), "ties", "symmetric",
+        # "spd" (symmetric positive definite), "well_conditioned", "lower" (triangular, invertible), "one_hot", "zeros"
         self.kind = kind
         self.seed = seed
 

@@ -1,0 +1,232 @@
+"""Norms of vectors: `linalg.vector_norm`, `norm` and `dist`, with gradients that are safe at zero."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import LEGACY_NAMES, as_dtype
+from .._autograd.apply import apply
+from .._tensor.tensor import Tensor
+from .elementwise import conj, require_tensor
+from .public import LINALG, public
+from .record import Op
+from .reducing import axes_of, contiguous, count, exact_sum, reduce_with, restore
+from .reductions import over_dims
+from .refusals import no_kernel
+from .samples import Sample, T
+
+
+def _vector_norm(x: Any, ord: float, dim: Any = None, keepdim: bool = False) -> Any:
+    a = np.abs(x)
+    if ord == math.inf:
+        return contiguous(np.max(a, axis=dim, keepdims=keepdim, initial=0))
+    if ord == -math.inf:
+        return contiguous(np.min(a, axis=dim, keepdims=keepdim))
+    if ord == 0:
+        return exact_sum(np.astype(a != 0, a.dtype), dim, keepdim)
+    if ord == 1:
+        return exact_sum(a, dim, keepdim)
+    if ord == 2:
+        return np.sqrt(exact_sum(a * a, dim, keepdim))
+    return exact_sum(a**ord, dim, keepdim) ** (1 / ord)
+
+
+def _sign(x: Any) -> Any:
+    """x / |x|, and 0 at 0."""
+    if x.dtype.kind != "c":
+        return np.where(np.isnan(x), 0, np.sign(x))  # PyTorch's sign of NaN is 0
+    a = np.abs(x)
+    return np.where(a == 0, 0, x / np.where(a == 0, 1, a))
+
+
+def _safe(quotient: Any, norm: Any) -> Any:
+    """The sub-gradient 0 where the norm is 0."""
+    return np.where(norm == 0, 0, quotient)
+
+
+def _direction(x: Any, norm: Any, ord: float, dim: Any) -> Any:
+    """d norm / d conj(x): sgn(x) |x|^(p-1) / norm^(p-1); `norm` broadcasts against x."""
+    if ord == 1:
+        return _sign(x)
+    if ord == 2:
+        return _safe(x / norm, norm)
+    a = np.abs(x)
+    if abs(ord) == math.inf:
+        ties = (a == norm) | (np.isnan(a) & np.isnan(norm))
+        shared = np.sum(ties, axis=dim, keepdims=dim is not None, dtype=a.dtype)
+        return _sign(x) * (ties / shared)
+    if ord < 1:
+        return _sign(x) * _safe(a ** (ord - 1), x) * norm ** (1 - ord)
+    if ord < 2:
+        return _sign(x) * a ** (ord - 1) * _safe(norm ** (1 - ord), norm)
+    return x * a ** (ord - 2) * _safe(norm ** (1 - ord), norm)
+
+
+def _norm_vjp(g: Any, x: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
+    if ord == 0:
+        return None  # a count has no gradient
+    g, norm = (restore(v, x.shape, dim, keepdim) for v in (g, out))
+    return g * _direction(x, norm, ord, dim)
+
+
+def _norm_jvp(t: Any, x: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
+    if ord == 0:
+        return np.zeros_like(out)
+    direction = _direction(x, restore(out, x.shape, dim, keepdim), ord, dim)
+    along = np.real(conj(direction) * t) if x.dtype.kind == "c" else direction * t
+    return np.sum(along, axis=dim, keepdims=keepdim)
+
+
+vector_norm_op = Op(
+    "linalg_vector_norm",
+    _vector_norm,
+    ("x",),
+    vjp={"x": _norm_vjp},
+    jvp={"x": _norm_jvp},
+    public="linalg.vector_norm",
+    samples=lambda: [
+        *(Sample(*s.args[:1], 2, *s.args[1:], **s.kwargs) for s in over_dims()),
+        Sample(T(3, 4)),
+        Sample(T()),
+        Sample(T(0, 2)),
+        Sample(T(2, 0, 3), 3, 1),
+        *(
+            Sample(T(3, 4, kind="distinct"), ord, dim)
+            for ord in (0, 0.5, 1, 1.5, 3, -1, math.inf, -math.inf)
+            for dim in (None, 1)
+        ),
+        Sample(T(3, kind="zeros"), 2),
+        Sample(T(2, 3), 2, 1, dtype="float64"),
+    ],
+)
+
+
+@public("vector_norm", namespace=LINALG, method=False)
+def vector_norm(
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """(Σ |x|^ord)^(1/ord) over `dim`, or of everything."""
+    if not isinstance(x, Tensor):
+        require_tensor("linalg_vector_norm", x, "x")
+    if isinstance(ord, bool) or not isinstance(ord, (int, float, np.number)):
+        raise TypeError(
+            "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not "
+            f"{type(ord).__name__}"
+        )
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{LEGACY_NAMES[x.dtype]}"
+        )
+    if dtype is not None:
+        _check_dtype(x, as_dtype(dtype))
+    dims = axes_of(dim, x._data.ndim, "linalg_vector_norm")
+    if ord < 0 or ord == math.inf:
+        _check_identity(x._data.shape, ord, dims)
+    parameters = {"ord": ord, "dim": dims, "keepdim": keepdim}
+    return reduce_with(vector_norm_op, "linalg_vector_norm", x, parameters, dtype)
+
+
+def _check_dtype(x: Tensor, dtype: Any) -> None:
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(
+            f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.name}"
+        )
+    if dtype.is_complex != x.dtype.is_complex:
+        kind = "complex" if x.dtype.is_complex else "real"
+        raise RuntimeError(
+            f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got "
+            f"{LEGACY_NAMES[dtype]}"
+        )
+
+
+def _check_identity(shape: tuple[int, ...], ord: float, dims: Any) -> None:
+    if count(shape, dims) == 0:
+        if dims is None:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the "
+                "operation does not have an identity"
+            )
+        empty = next(d for d in dims if shape[d] == 0)
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {empty} because "
+            "this dimension is empty and the operation does not have an identity"
+        )
+
+
+@public()
+def norm(
+    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
+    """The p-norm over `dim` or of everything; `"fro"` is 2, `"nuc"` the nuclear norm of matrices."""
+    if not isinstance(input, Tensor):
+        require_tensor("norm", input)
+    if p is None:
+        p = 2.0
+    if p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2):
+        return vector_norm(input, 2, dim, keepdim, dtype=dtype)
+    if not isinstance(p, str):
+        return vector_norm(input, p, dim, keepdim, dtype=dtype)
+    pair = dim
+    if dim is None:
+        pair = (0, 1) if p == "nuc" and input._data.ndim == 2 else (-2, -1)
+    elif isinstance(dim, int):
+        pair = (dim,)
+    return LINALG["matrix_norm"](input, p, pair, keepdim, dtype=dtype)
+
+
+# --- the distance between two tensors ------------------------------------------------------------
+
+
+def _dist_vjp(g: Any, x: Any, y: Any, out: Any, p: float) -> Any:
+    return None if p == 0 else g * _direction(x - y, out, p, None)
+
+
+dist_op = Op(
+    "dist",
+    lambda x, y, p: _vector_norm(x - y, p),
+    ("x", "y"),
+    vjp={
+        "x": _dist_vjp,
+        "y": lambda g, x, y, out, p: None if p == 0 else g * _direction(y - x, out, p, None),
+    },
+    jvp={
+        "x": lambda t, x, y, out, p: _dist_jvp(t, x - y, out, p),
+        "y": lambda t, x, y, out, p: -_dist_jvp(t, x - y, out, p),
+    },
+    promotion="common",
+    refuses=no_kernel("norm_cpu", "bi"),
+    samples=lambda: [
+        Sample(T(3, 4), T(3, 4, seed=1)),
+        Sample(T(3, 4), T(4, seed=1), 3),
+        Sample(T(), T(seed=1), 1),
+        Sample(T(0, 2), T(2, seed=1)),
+        *(Sample(T(5), T(5, seed=1), p=p) for p in (0, 0.5, 1, 1.5, math.inf, -math.inf)),
+    ],
+)
+
+
+def _dist_jvp(t: Any, difference: Any, out: Any, p: float) -> Any:
+    wide = np.broadcast_to(t, difference.shape)
+    return _norm_jvp(wide, difference, out, p, None, False)
+
+
+@public()
+def dist(input: Any, other: Any, p: Any = 2) -> Tensor:
+    """The p-norm of `input - other`."""
+    from .promotion import compute_dtype
+
+    require_tensor("dist", input)
+    require_tensor("dist", other, "other", 2)
+    compute = compute_dtype((input, other), "common")
+    if compute.kind in "biu":
+        from .._arrays.dtypes import from_numpy_dtype
+
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{LEGACY_NAMES[from_numpy_dtype(compute)]} instead."
+        )
+    return apply(dist_op, (input, other), {"p": p}, compute)

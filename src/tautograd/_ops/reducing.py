@@ -1,0 +1,168 @@
+"""What reductions share: which axes, how a gradient finds its way back, and sums that stay exact.
+
+A reduction's parameters are `dim`, a tuple of wrapped dimensions or None for all of them, and
+`keepdim`. Its gradient arrives in the reduced shape; `restore` gives it the reduced dimensions back as
+ones, so that it broadcasts against the input.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import LEGACY_NAMES, as_dtype, from_numpy_dtype
+from .._autograd.apply import apply
+from .._tensor.tensor import Tensor
+from .dims import kept_shape, wrap_dim, wrap_dims
+from .elementwise import require_tensor
+from .record import Op
+
+INT64 = np.dtype(np.int64)
+# From how many terms on a sum over rows is done in blocks: below, rounding cannot add up to much.
+_BLOCKS_FROM = 256
+
+
+def axes_of(dim: Any, ndim: int, name: str | None = None) -> tuple[int, ...] | None:
+    """Dimensions to reduce over; None, an empty sequence and 0-dim inputs mean everything."""
+    if dim is None:
+        return None
+    dims = wrap_dims(dim, ndim, name)
+    return dims if dims and ndim else None
+
+
+def axis_of(dim: Any, ndim: int, name: str | None = None) -> int:
+    """The one dimension to work along."""
+    return wrap_dim(dim, ndim, name)
+
+
+def restore(g: Any, shape: tuple[int, ...], dim: tuple[int, ...] | None, keepdim: bool) -> Any:
+    """A reduced array with its reduced dimensions back as ones."""
+    if keepdim or dim is None:
+        return g  # one element, or already of the right shape
+    return np.reshape(g, kept_shape(shape, dim))
+
+
+def spread(g: Any, shape: tuple[int, ...], dim: tuple[int, ...] | None, keepdim: bool) -> Any:
+    """A reduced array, repeated over the input's shape."""
+    return np.broadcast_to(restore(g, shape, dim, keepdim), shape)
+
+
+def count(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> int:
+    """How many elements each result is made of."""
+    total = 1
+    for d, n in enumerate(shape):
+        if dim is None or d in dim:
+            total *= n
+    return total
+
+
+def contiguous(x: Any) -> Any:
+    """The same values in row-major order: NumPy's reductions keep the order of their input."""
+    flags = getattr(x, "flags", None)
+    return x if flags is None or flags.c_contiguous else np.copy(x, order="C")
+
+
+def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """`np.sum`, in blocks where NumPy would add up row after row and let rounding grow with n.
+
+    NumPy adds pairwise along the axis that is innermost in memory only. Over another axis the sum of
+    about √n block sums has an error that grows with √n, at hardly any cost.
+    """
+    if x.dtype.kind in "fc" and x.ndim > 1:
+        axis = _longest(x, dim)
+        if axis is not None:
+            n = x.shape[axis]
+            width = int(n**0.5)
+            whole = n - n % width
+            blocks = (*x.shape[:axis], whole // width, width, *x.shape[axis + 1 :])
+            along: tuple[slice, ...] = (slice(None),) * axis
+            partial = np.sum(np.reshape(x[(*along, slice(0, whole))], blocks), axis=axis + 1)
+            if whole < n:
+                rest = np.sum(x[(*along, slice(whole, n))], axis=axis, keepdims=True)
+                partial = np.concatenate((partial, rest), axis=axis)
+            x = partial
+    return contiguous(np.sum(x, axis=dim, keepdims=keepdim, dtype=dtype))
+
+
+def _longest(x: Any, dim: tuple[int, ...] | None) -> int | None:
+    """The reduced axis that NumPy would add up naively over many terms, if there is one."""
+    strides = getattr(x, "strides", None)
+    if strides is None:
+        return None
+    if dim is None:
+        if x.flags.c_contiguous or x.flags.f_contiguous:
+            return None  # one run in memory
+        dim = tuple(range(x.ndim))
+    axis = dim[0] if len(dim) == 1 else max(dim, key=lambda d: x.shape[d])
+    if x.shape[axis] < _BLOCKS_FROM:
+        return None
+    inner = min((abs(s), -d) for d, s in enumerate(strides) if x.shape[d] > 1)
+    return None if inner[1] == -axis else axis
+
+
+def take_at(x: Any, indices: Any, dim: int, keepdim: bool) -> Any:
+    """The elements of `x` at one index per line along `dim` (`indices` in the reduced shape)."""
+    if not x.ndim:
+        return x
+    if not keepdim:
+        indices = np.expand_dims(indices, dim)
+    found = np.take_along_axis(x, indices, axis=dim)
+    return found if keepdim else np.squeeze(found, axis=dim)
+
+
+def place_at(g: Any, indices: Any, shape: tuple[int, ...], dim: int, keepdim: bool = True) -> Any:
+    """Zeros of this shape with `g` at `indices` along `dim`: the transpose of taking from there."""
+    from .gathering import scatter_op
+
+    if not shape:
+        return g
+    if not keepdim:
+        g, indices = np.expand_dims(g, dim), np.expand_dims(indices, dim)
+    return scatter_op(np.zeros_like(g, shape=shape), indices, g, dim=dim)
+
+
+def reduce_with(op: Op, name: str, input: Any, parameters: dict[str, Any], dtype: Any = None) -> Any:
+    """Apply a record to one tensor, after the checks that every reduction makes.
+
+    `dtype` is PyTorch's argument: what the input is cast to before the operation.
+    """
+    if not isinstance(input, Tensor):
+        require_tensor(name, input)
+    refuse(op, input)
+    return apply(op, (input,), parameters, None if dtype is None else as_dtype(dtype).numpy)
+
+
+def refuse(op: Op, input: Tensor) -> None:
+    """PyTorch's error for a dtype that the operation is not defined for."""
+    if op.refuses:
+        error = op.refuses.get(input._data.dtype)
+        if error is not None:
+            raise type(error)(*error.args)
+
+
+def integer_result(input: Tensor, dtype: Any) -> Any:
+    """The NumPy dtype to add up in: int64 for integers and bools, unless `dtype` says otherwise."""
+    if dtype is None:
+        return INT64 if input._data.dtype.kind in "biu" else None
+    wanted = as_dtype(dtype).numpy
+    return wanted if wanted.kind in "biu" else None
+
+
+def spoken(input: Any) -> str:
+    """A tensor's dtype as PyTorch's errors name it."""
+    return LEGACY_NAMES[from_numpy_dtype(input._data.dtype)]
+
+
+def no_empty_dims(name: str, shape: tuple[int, ...], dim: Any, error: type[Exception]) -> None:
+    """Refuse to reduce nothing, for reductions without an identity."""
+    if 0 not in shape:
+        return
+    if dim is None:
+        raise error(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+            + (" Specify the reduction dim with the 'dim' argument." if error is RuntimeError else "")
+        )
+    for d in (dim,) if isinstance(dim, int) else dim:
+        if shape[d] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
