@@ -25,9 +25,20 @@ from .saved import as_tensor, unpack
 
 def apply_special(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any) -> Any:
     """`apply`, with tangents carried along and saved tensors packed."""
+    out = _with_tangents(op, inputs, parameters, compute)
+    if modes.forward_level or modes.saved_hooks:
+        outs = out if isinstance(out, tuple) else (out,)
+        node = next((o._node for o in outs if o._node is not None), None)
+        if node is not None and node.op is op and node.saved and node.packed is None:
+            pack_saved(node, inputs, out)
+    return out
+
+
+def _with_tangents(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any) -> Any:
     level = innermost_level(inputs)
     if level is None:
-        return _apply_packed(op, inputs, parameters, compute)
+        arrays = [x._data if isinstance(x, Tensor) else x for x in inputs]
+        return wrap(op, inputs, parameters, run_forward(op, arrays, parameters, compute))
     tangents = [
         x._tangents.get(level) if isinstance(x, Tensor) and x._tangents else None for x in inputs
     ]
@@ -35,9 +46,9 @@ def apply_special(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], c
     for x, held in hidden:
         x._tangents = {k: t for k, t in held.items() if k < level}
     try:
-        out = apply_special(op, inputs, parameters, compute)
+        out = _with_tangents(op, inputs, parameters, compute)
         if op.vjp is not None and any(t is not None for t in tangents):
-            _attach(op, level, out, jvp_of(op, inputs, tangents, out, parameters, compute))
+            _attach(level, out, jvp_of(op, inputs, tangents, out, parameters, compute))
     finally:
         for x, held in hidden:
             x._tangents = held
@@ -56,7 +67,7 @@ def innermost_level(inputs: Any) -> int | None:
     return max(levels, default=None)
 
 
-def _attach(op: Op, level: int, out: Any, tangent: Any) -> None:
+def _attach(level: int, out: Any, tangent: Any) -> None:
     outs = out if isinstance(out, tuple) else (out,)
     tangents = tangent if isinstance(tangent, tuple) else (tangent,)
     for tensor, t in zip(outs, tangents, strict=True):
@@ -67,9 +78,6 @@ def _attach(op: Op, level: int, out: Any, tangent: Any) -> None:
         if tuple(t._data.shape) != tuple(tensor._data.shape):
             t = t.expand(tensor._data.shape)
         set_tangent(tensor, level, t)
-        node = tensor._node
-        if node is not None and node.packed and -1 in node.packed:
-            _remember_output_tangents(node, tensor)
 
 
 def set_tangent(tensor: Tensor, level: int, tangent: Tensor) -> None:
@@ -153,17 +161,7 @@ def _total(terms: list[Any]) -> Any:
 # --- packing -------------------------------------------------------------------------------------
 
 
-def _apply_packed(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any) -> Any:
-    data = run_forward(op, [x._data if isinstance(x, Tensor) else x for x in inputs], parameters, compute)
-    out = wrap(op, inputs, parameters, data)
-    first = out[0] if isinstance(out, tuple) else out
-    node = first._node if not isinstance(out, tuple) else next((o._node for o in out if o._node), None)
-    if node is not None and node.op is op and node.saved:
-        pack_saved(node, inputs)
-    return out
-
-
-def pack_saved(node: Node, inputs: tuple[Any, ...]) -> None:
+def pack_saved(node: Node, inputs: tuple[Any, ...], out: Any) -> None:
     """Replace what a node saved by packed objects: a user's, or tensors that carry tangents."""
     saved = list(node.saved)
     packed: dict[int, tuple[Any, Callable[[Any], Any]]] = {}
@@ -179,8 +177,8 @@ def pack_saved(node: Node, inputs: tuple[Any, ...]) -> None:
         slot = -1 if last else i
         if hooks is None:
             if last:
-                shadow = tuple(make(v) for v in value) if isinstance(value, tuple) else make(value)
-                packed[-1] = (shadow, _same)
+                # A copy of the output without its node, which would point back here.
+                packed[-1] = (_snapshot(out), _same)
             else:
                 held = tuple(inputs) if node.op.variadic else inputs[i]
                 packed[slot] = (_snapshot(held), _same)
@@ -201,7 +199,8 @@ def _snapshot(held: Any) -> Any:
     if isinstance(held, tuple):
         return tuple(_snapshot(h) for h in held)
     copy = make(held._data)
-    copy._tangents = held._tangents
+    for level, tangent in (held._tangents or {}).items():
+        set_tangent(copy, level, tangent)
     return copy
 
 
@@ -260,7 +259,7 @@ def unpack_tensors(node: Node) -> Any:
 def _with_history(node: Node, slot: int, tensor: Tensor, nr: int) -> Tensor:
     if slot >= 0 and node.edges[slot] is not None and node.edges[slot].is_leaf_edge:
         leaf = node.edges[slot]
-        if leaf._data is tensor._data and leaf._tangents is tensor._tangents:
+        if leaf._data is tensor._data and not leaf._tangents and not tensor._tangents:
             found: Tensor = leaf
             return found
     out = as_tensor(node, slot, tensor._data)
@@ -273,14 +272,3 @@ def _with_history(node: Node, slot: int, tensor: Tensor, nr: int) -> Tensor:
         if nr not in node.op.differentiable_outputs and node.op.outputs > 1:
             out._node = None
     return out
-
-
-def _remember_output_tangents(node: Node, tensor: Tensor) -> None:
-    shadow = node.packed[-1][0]
-    if isinstance(shadow, tuple):
-        shadow = shadow[tensor._output_nr]
-    shadow._tangents = tensor._tangents
-    from .forward_ad import register
-
-    for level in tensor._tangents or ():
-        register(level, shadow)
