@@ -16,6 +16,7 @@ from .sites import mark
 
 _new = object.__new__
 _HALVES = frozenset((float16.numpy, bfloat16.numpy))
+_HALF_CODES = frozenset(d.char for d in _HALVES)
 _FLOAT32 = np.dtype(np.float32)
 NO_PARAMETERS: dict[str, Any] = {}
 
@@ -35,8 +36,38 @@ def apply(
         from .special import apply_special
 
         return apply_special(op, inputs, parameters, compute)
-    data = run_forward(op, [x._data if isinstance(x, Tensor) else x for x in inputs], parameters, compute)
-    return wrap(op, inputs, parameters, data)
+    arrays = []
+    edges = []
+    recording = modes.grad and op.vjp is not None
+    wanted = half = False
+    for x in inputs:
+        if isinstance(x, Tensor):
+            array = x._data
+            arrays.append(array)
+            if array.dtype.char in _HALF_CODES:
+                half = True
+            if recording:
+                if x._base is not None:
+                    current_node(x)
+                edge: Any = x._node
+                if edge is None and x._requires_grad:
+                    edge = x
+                edges.append(edge)
+                if edge is not None:
+                    wanted = True
+        else:
+            arrays.append(x)
+            edges.append(None)
+    if compute is not None or half:
+        data = run_forward(op, arrays, parameters, compute)
+    else:
+        token = hush()
+        try:
+            data = op.forward(*arrays, **parameters)
+        finally:
+            unhush(token)
+    node = record(op, inputs, tuple(edges), parameters, data, 2) if wanted else None
+    return dress(op, inputs, parameters, data, node)
 
 
 def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any = None) -> Any:
@@ -78,22 +109,25 @@ def wrap(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any)
     node = None
     if modes.grad and op.vjp is not None:
         edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
-        for edge in edges:
-            if edge is not None:
-                node = record(op, inputs, edges, parameters, data)
-                break
-    if op.outputs == 1:
-        out = make(data)
-        if op.is_view:
-            as_view(out, op, inputs[0], parameters, None)
-        if node is not None and node.dtype.kind in "fcV":
-            out._node = node
-            if node.saved and op.saves_output and node.saved[-1] is not None:
-                node.versions.append((out._version_box, out._version_box[0], -1))
-        if modes.inference:
-            out._is_inference = True
-        return out
-    return wrap_several(op, inputs, parameters, data, node)
+        if any(edge is not None for edge in edges):
+            node = record(op, inputs, edges, parameters, data, 3)
+    return dress(op, inputs, parameters, data, node)
+
+
+def dress(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any, node: Node | None) -> Any:
+    """Tensors around the results of an operation; a view is tied to its base, a result to its node."""
+    if op.outputs != 1:
+        return wrap_several(op, inputs, parameters, data, node)
+    out = make(data)
+    if op.is_view:
+        as_view(out, op, inputs[0], parameters, None)
+    if node is not None and node.dtype.kind in "fcV":
+        out._node = node
+        if op.saves_output and node.saved and node.saved[-1] is not None:
+            node.versions.append((out._version_box, out._version_box[0], -1))
+    if modes.inference:
+        out._is_inference = True
+    return out
 
 
 def wrap_several(
@@ -141,29 +175,29 @@ def edge_of(tensor: Tensor) -> Any:
     return tensor if tensor._requires_grad else None
 
 
-def record(op: Op, inputs: tuple[Any, ...], edges: tuple[Any, ...], parameters: dict[str, Any], data: Any) -> Node:
+def record(
+    op: Op,
+    inputs: tuple[Any, ...],
+    edges: tuple[Any, ...],
+    parameters: dict[str, Any],
+    data: Any,
+    depth: int = 2,
+) -> Node:
     """A node for an operation that just ran."""
     node = _new(Node)
     node.op = op
     node.edges = edges
     node.parameters = parameters
     node.sequence = next_sequence()
-    node.site = mark(2)
-    edge_nrs = None
+    node.site = mark(depth)
+    node.edge_nrs = None
     versions = []
-    needs = tuple([edge is not None for edge in edges])
-    for x, need in zip(inputs, needs, strict=True):
-        if need and x._output_nr:
-            edge_nrs = tuple([x._output_nr if isinstance(x, Tensor) else 0 for x in inputs])
+    for x, edge in zip(inputs, edges, strict=True):
+        if edge is not None and x._output_nr:
+            node.edge_nrs = tuple([x._output_nr if isinstance(x, Tensor) else 0 for x in inputs])
             break
-    node.edge_nrs = edge_nrs
-    if not op.joint and not op.variadic:
-        for i, need in enumerate(needs):
-            if need and op.vjp[i] is None:
-                raise NotImplementedError(
-                    f"the derivative for '{op.inputs[i]}' of '{op.public_name}' is not implemented"
-                )
-    slots, saves_output = op.plan(needs)
+    needs = tuple([edge is not None for edge in edges])
+    slots, saves_output = op._plans.get(needs) or op.plan(needs)
     if op.variadic:
         saved = [None, None]
         if slots:

@@ -185,6 +185,11 @@ class Op:
         if self.joint:
             rules = [self.vjp]
         else:
+            for name, rule, need in zip(self.inputs, self.vjp, needs, strict=False):
+                if need and rule is None:
+                    raise NotImplementedError(
+                        f"the derivative for '{name}' of '{self.public_name}' is not implemented"
+                    )
             rules = [r for r, need in zip(self.vjp, needs, strict=False) if need and r is not None]
         names = {n for rule in rules for n in rule.names}
         slots = tuple(i for i, n in enumerate(self.inputs) if n in names)
