@@ -7,12 +7,9 @@ by running its record's samples, on tautograd and on PyTorch, while the document
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from op_evidence import Evidence, evidence_for
 
@@ -29,12 +26,21 @@ def write_op_pages(folder: Path) -> None:
 
 # ---- operations ----------------------------------------------------------------------------------
 
-COLUMNS = ("operation", "node", "dtypes", "gradient for", "2nd order", "forward mode", "PyTorch")
+COLUMNS = (
+    "operation",
+    "node",
+    "dtypes",
+    "gradient for",
+    "1st order",
+    "2nd order",
+    "forward mode",
+    "as PyTorch",
+)
 
 
 def op_page() -> str:
     rows = [evidence_for(op) for op in sorted(REGISTRY.values(), key=lambda op: op.name)]
-    differentiable = [row for row in rows if row.first]
+    differentiable = [row for row in rows if row.inputs]
     lines = [
         f"{len(rows)} operations, {len(differentiable)} of them differentiable.",
         "",
@@ -47,10 +53,11 @@ def op_page() -> str:
 
 
 def cells(row: Evidence) -> Iterable[str]:
-    yield f"`{row.name}`"
-    yield f"`{row.node}`" if row.first else "–"
+    yield f"`{row.name}`" + (f" ({row.record})" if row.record != row.name else "")
+    yield f"`{row.node}`" if row.inputs else "–"
     yield row.dtypes or "–"
-    yield ", ".join(f"`{name}`" for name in row.first) or "no gradient"
+    yield ", ".join(f"`{name}`" for name in row.inputs) or "no gradient"
+    yield row.first
     yield row.second
     yield row.forward
     yield row.agreement
