@@ -35,7 +35,8 @@ autosummary_generate = False
 
 html_theme = "furo"
 html_title = f"tautograd {release}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["wide-tables.css"]
 html_show_copyright = False
 pygments_style = "friendly"
 pygments_dark_style = "monokai"

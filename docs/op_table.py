@@ -31,9 +31,9 @@ COLUMNS = (
     "node",
     "dtypes",
     "gradient for",
-    "1st order",
-    "2nd order",
-    "forward mode",
+    "1st",
+    "2nd",
+    "forward",
     "as PyTorch",
 )
 
