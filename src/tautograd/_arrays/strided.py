@@ -24,10 +24,31 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 def strides_of(array: Any) -> tuple[int, ...]:
     """Strides in elements, as users see them."""
-    if 0 in array.shape:  # NumPy keeps none for an array without elements
+    if 0 in array.shape and not any(array.strides):
         return contiguous_strides(array.shape)
     size = array.dtype.itemsize
     return tuple([stride // size for stride in array.strides])
+
+
+def spelled_out(array: Any) -> Any:
+    """An array without elements, with the strides that NumPy did not give it."""
+    if type(array) is not np.ndarray or array.size or any(array.strides) or not array.ndim:
+        return array
+    size = array.dtype.itemsize
+    strides = tuple([stride * size for stride in contiguous_strides(array.shape)])
+    return np.ndarray(array.shape, array.dtype, np.empty(size, np.uint8), 0, strides)
+
+
+def with_strides_of(out: Any, model: Any) -> Any:
+    """A fresh array with its model's strides where they differ in dimensions of size one only."""
+    size, have = model.dtype.itemsize, out.dtype.itemsize
+    strides = tuple([stride // size * have for stride in model.strides])
+    if strides == out.strides or not out.size:
+        return out
+    for extent, a, b in zip(out.shape, out.strides, strides, strict=True):
+        if extent != 1 and a != b:
+            return out
+    return strided(out, out.shape, strides)
 
 
 def storage_of(array: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.strided import strided
+from .._arrays.strided import spelled_out, strided
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
@@ -60,7 +60,7 @@ _ALL = slice(None)
 
 slice_op = part(
     "slice",
-    lambda x, dim, start, end, step: x[(*(_ALL,) * dim, slice(start, end, step), ...)],
+    lambda x, dim, start, end, step: spelled_out(x)[(*(_ALL,) * dim, slice(start, end, step), ...)],
     "dim start end step",
     public="Tensor.__getitem__",
     samples=lambda: [
@@ -73,7 +73,7 @@ slice_op = part(
 )
 select_op = part(
     "select",
-    lambda x, dim, index: x[(*(_ALL,) * dim, index, ...)],
+    lambda x, dim, index: spelled_out(x)[(*(_ALL,) * dim, index, ...)],
     "dim index",
     samples=lambda: [
         Sample(T(3, 2), 0, 1),
@@ -188,73 +188,81 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
 
 counterpart(np.diagonal)(lambda x, offset=0, axis1=0, axis2=1: diagonal(x, offset, axis1, axis2))
 
-# --- cut into several -----------------------------------------------------------------------------
+# --- windows --------------------------------------------------------------------------------------
 
 
-def _cut(x: Any, split_sizes: tuple[int, ...], dim: int) -> list[Any]:
-    parts, start = [], 0
-    for extent in split_sizes:
-        parts.append(x[(*(_ALL,) * dim, slice(start, start + extent), ...)])
-        start += extent
-    return parts
+def _windows(x: Any, dimension: int, size: int, step: int) -> Any:
+    if not x.ndim:
+        return np.reshape(x, (1,))[:size]
+    if type(x) is not np.ndarray:
+        windows = np.lib.stride_tricks.sliding_window_view(x, size, dimension)
+        return windows[(*(_ALL,) * dimension, slice(None, None, step), ...)]
+    x = spelled_out(x)
+    shape, strides = list(x.shape), list(x.strides)
+    shape[dimension] = (shape[dimension] - size) // step + 1
+    strides[dimension] *= step
+    return strided(x, (*shape, size), (*strides, x.strides[dimension]))
 
 
-def _equal_sizes(extent: int, size: int) -> tuple[int, ...]:
-    """`extent` in pieces of `size`, the last one smaller if need be; nothing is one empty piece."""
-    if not extent:
-        return (0,)
-    rest = extent % size
-    return (size,) * (extent // size) + ((rest,) if rest else ())
+def _add_windows(x: Any, shape: tuple[int, ...], dimension: int, size: int, step: int) -> Any:
+    """The adjoint of `unfold`: every element gets the sum over the windows it is in."""
+    if not shape:
+        return np.sum(x)
+    out = np.zeros_like(x, shape=shape, order="C")
+    count = x.shape[dimension]
+    index = np.add.outer(np.arange(count) * step, np.arange(size))
+    rows, windows = np.moveaxis(out, dimension, 0), np.moveaxis(x, (dimension, -1), (0, 1))
+    np.add.at(rows, index, windows)
+    return out
 
 
-def _joined(g: Any, dim: int) -> Any:
-    return np.concatenate(g, dim)
-
-
-split_op = Op(
-    "split",
-    lambda x, split_size, dim: _cut(x, _equal_sizes(x.shape[dim], split_size), dim),
+unfold_backward_op = Op(
+    "unfold_backward",
+    _add_windows,
     ("x",),
-    vjp={"x": _joined},
+    vjp={
+        "x": lambda g, dimension, size, step: unfold_op(g, dimension=dimension, size=size, step=step)
+    },
+    jvp=LINEAR,
+)
+unfold_op = Op(
+    "unfold",
+    _windows,
+    ("x",),
+    vjp={
+        "x": lambda g, x_shape, dimension, size, step: unfold_backward_op(
+            g, shape=x_shape, dimension=dimension, size=size, step=step
+        )
+    },
     jvp=LINEAR,
     is_view=True,
-    outputs=0,
+    public="Tensor.unfold",
     samples=lambda: [
-        Sample(T(5, 2), 2),
-        Sample(T(2, 4), 2, -1),
-        Sample(T(0, 2), 3),
-        Sample(T(3), 5),
-        Sample(T(4, 3, layout="transposed"), 1, dim=1),
+        Sample(T(5), 0, 2, 1),
+        Sample(T(2, 7), -1, 3, 2),
+        Sample(T(4, 2), 0, 2, 2),
+        Sample(T(), 0, 1, 1),
+        Sample(T(3, 0), 0, 2, 1),
+        Sample(T(3, 4, layout="transposed"), 1, 2, 1),
     ],
 )
-split_with_sizes_op = Op(
-    "split_with_sizes",
-    _cut,
-    ("x",),
-    vjp={"x": _joined},
-    jvp=LINEAR,
-    is_view=True,
-    outputs=0,
-    samples=lambda: [Sample(T(5, 2), [2, 3]), Sample(T(2, 4), (1, 0, 3), -1), Sample(T(0), [0])],
-)
-unbind_op = Op(
-    "unbind",
-    lambda x, dim: [x[(*(_ALL,) * dim, i, ...)] for i in range(x.shape[dim])],
-    ("x",),
-    vjp={"x": lambda g, dim: np.stack(g, dim)},
-    jvp=LINEAR,
-    is_view=True,
-    outputs=0,
-    samples=lambda: [Sample(T(3, 2)), Sample(T(2, 3), -1), Sample(T(2)), Sample(T(2, 0), dim=0)],
-)
 
 
-@public(out=False)
-def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views at every index of a dimension, as a tuple."""
-    require_tensor("unbind", input)
-    if not input._data.ndim:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    dim = wrap_dim(dim, input._data.ndim, "unbind")
-    parts: tuple[Tensor, ...] = apply(unbind_op, (input,), {"dim": dim})
-    return parts
+@public(function=False, out=False)
+def unfold(self: Tensor, dimension: Any, size: Any, step: Any) -> Tensor:
+    """A view of all windows of `size` along a dimension, `step` apart; the new dimension is last."""
+    shape = self._data.shape
+    dimension = wrap_dim(dimension, len(shape), "unfold", "dimension")
+    size, step = require_int(size, "unfold", "size"), require_int(step, "unfold", "step")
+    extent = shape[dimension] if shape else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > extent:
+        raise RuntimeError(
+            f"maximum size for tensor at dimension {dimension} is {extent} but size is {size}"
+        )
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    parameters = {"dimension": dimension, "size": size, "step": step}
+    result: Tensor = apply(unfold_op, (self,), parameters)
+    return result
