@@ -83,3 +83,39 @@ def empty_in_order(like: Any, shape: Sequence[int], order: Sequence[int], dtype:
     extents = tuple([shape[d] for d in order])
     dense = np.empty_like(like, dtype=dtype, shape=extents, order="C", subok=False)
     return np.transpose(dense, [order.index(d) for d in range(len(order))])
+
+
+def iteration_order(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> list[int]:
+    """The dimensions from the fastest to the slowest in which PyTorch walks over operands together.
+
+    `operands` are their strides, 0 where one is broadcast. An insertion sort, since the comparison is
+    no total order: a dimension that every operand broadcasts compares with nothing.
+    """
+
+    def comparison(first: int, second: int) -> int:
+        for strides in operands:
+            one, other = strides[first], strides[second]
+            if one and other:
+                if one != other:
+                    return -1 if one < other else 1
+                if shape[first] > shape[second]:
+                    return 1
+        return 0
+
+    order = list(range(len(shape) - 1, -1, -1))
+    for place in range(1, len(order)):
+        at = place
+        for before in range(place - 1, -1, -1):
+            found = comparison(order[before], order[at])
+            if found > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+            elif found < 0:
+                break
+    return order
+
+
+def dense(array: Any) -> Any:
+    """The array itself if its elements lie in C order without gaps (or cannot be asked), else a copy."""
+    flags = getattr(array, "flags", None)
+    return array if flags is None or flags.c_contiguous else np.copy(array, order="C")

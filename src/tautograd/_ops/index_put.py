@@ -1,0 +1,396 @@
+"""Indexing by arrays of integers and masks: `index` reads, `index_put` writes.
+
+The index tensors of a call travel as one `Indices`: an entry per dimension of the tensor, None where
+the whole dimension is meant. They stand where NumPy's rules put them: together in place of the
+dimensions they index if those are neighbours, else in front.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.formats import dense, empty_in_order, iteration_order
+from .._autograd.apply import apply
+from .._autograd.modes import modes
+from .._autograd.views import bump, check_writable
+from .._tensor.tensor import Tensor, make
+from .index_arguments import check_range, count, spoken
+from .public import public, write_into
+from .record import LINEAR, Op
+from .samples import Sample, T
+
+
+class Indices:
+    """Index arrays by dimension; a mask of k dimensions is followed by k - 1 entries `COVERED`."""
+
+    __slots__ = ("arrays", "boxes", "is_mask", "result_shape")
+
+    def __init__(self, arrays: list[Any], shape: tuple[int, ...]) -> None:
+        self.arrays = arrays
+        self.boxes: list[Any] = []  # versions of the index tensors, to notice changes
+        given = [a for a in arrays if a is not None and a is not COVERED]
+        # A mask on its own is left to NumPy; among others it is the coordinates of its True's.
+        self.is_mask = any(a.dtype == np.bool_ for a in given)
+        self.result_shape = self._result_shape(shape, given)
+
+    def _result_shape(self, shape: tuple[int, ...], given: list[Any]) -> tuple[int, ...]:
+        if self.is_mask:
+            return ()
+        block = np.broadcast_shapes(*(a.shape for a in given))
+        start = self.start
+        return (*self._sizes(shape, 0, start), *block, *self._sizes(shape, start, len(self.arrays)))
+
+    def _sizes(self, shape: tuple[int, ...], first: int, last: int) -> list[int]:
+        return [shape[d] for d in range(first, last) if self.arrays[d] is None]
+
+    @property
+    def start(self) -> int:
+        """Before which dimension of the result the indexed block stands."""
+        dims = [d for d, a in enumerate(self.arrays) if a is not None]
+        adjacent = dims[-1] - dims[0] + 1 == len(dims)
+        return dims[0] if adjacent else 0
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What NumPy takes between brackets."""
+        return tuple([slice(None) if a is None else a for a in self.arrays if a is not COVERED])
+
+    def coordinates(self, shape: tuple[int, ...]) -> Indices:
+        """The same places by integers only."""
+        if not self.is_mask:
+            return self
+        found: list[Any] = []
+        for array in self.arrays:
+            if array is None:
+                found.append(None)
+            elif array is not COVERED:
+                found += np.nonzero(array)
+        return Indices(found, shape)
+
+    @property
+    def example(self) -> Any:
+        """One of the arrays, to name in an error."""
+        return next(a for a in self.arrays if a is not None)
+
+    def __iter__(self) -> Any:
+        return (None if a is None else make(a) for a in self.arrays if a is not COVERED)
+
+
+COVERED: Any = object()
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _index(x: Any, indices: Indices) -> Any:
+    arrays = indices.arrays
+    if not indices.is_mask and count(indices.result_shape) == 0:
+        return np.empty_like(x, shape=indices.result_shape, order="C")
+    given = [(d, a) for d, a in enumerate(arrays) if a is not None and a is not COVERED]
+    ordered = all(_in_c_order(a) for a in (x, *(a for _, a in given)))
+    if len(given) == 1 and not indices.is_mask and ordered:
+        return np.take(x, given[0][1], axis=given[0][0])
+    found = x[indices.key]
+    if ordered or indices.is_mask:
+        return dense(found)
+    return _as_iterated(found, x, indices, given)
+
+
+def _in_c_order(array: Any) -> bool:
+    flags = getattr(array, "flags", None)
+    return flags is None or flags.c_contiguous
+
+
+def _as_iterated(found: Any, x: Any, indices: Indices, given: list[Any]) -> Any:
+    """The result with its dimensions in memory as PyTorch's iteration over the operands has them."""
+    start, rank = indices.start, found.ndim
+    block = rank - indices.arrays.count(None)
+    sliced = [d for d, a in enumerate(indices.arrays) if a is None]
+    strides = [x.strides[d] for d in sliced]
+    operands = [(*strides[:start], *(0,) * block, *strides[start:])]
+    for _, array in given:
+        shape = (*(1,) * (block - array.ndim), *array.shape)
+        own = (*(0,) * (block - array.ndim), *array.strides)
+        wide = found.shape[start : start + block]
+        inner = [0 if n == 1 and m != 1 else s for n, m, s in zip(shape, wide, own, strict=True)]
+        operands.append((*(0,) * start, *inner, *(0,) * (rank - start - block)))
+    order = iteration_order(found.shape, operands)[::-1]
+    out = empty_in_order(found, found.shape, order, found.dtype)
+    np.copyto(out, found)
+    return out
+
+
+index_op = Op(
+    "index",
+    _index,
+    ("x", "indices"),
+    vjp={
+        "x": lambda g, indices, x_shape: index_put_op(
+            np.zeros_like(g, shape=x_shape), indices, g, accumulate=True
+        )
+    },
+    jvp=LINEAR,
+    opmath=False,
+    public="Tensor.__getitem__",
+    samples=lambda: [
+        Sample(T(3, 4), _i(2, high=3)),
+        Sample(T(3, 4), (_i(2, high=3), _i(3, 1, high=4))),
+        Sample(T(3, 4), (slice(None), _i(5, high=4))),
+        Sample(T(2, 3, 4), (_i(2, high=2), slice(1, None), _i(2, high=4))),
+        Sample(T(2, 3, 4), (0, slice(None), _i(2, high=4))),
+        Sample(T(2, 3), T(2, 3, dtype="bool")),
+        Sample(T(2, 3, 4), (slice(None), T(3, dtype="bool"), None)),
+        Sample(T(2, 3, 4), (T(2, 3, dtype="bool"), _i(1, high=4))),
+        Sample(T(2, 3, 4, layout="transposed"), (slice(None), _i(2, high=3))),
+        Sample(T(2, 3, 4, layout="transposed"), (slice(None), _i(2, 2, high=3, layout="transposed"))),
+        Sample(T(2, 3), True),
+        Sample(T(), False),
+        Sample(T(2, 0), _i(3, high=2)),
+        Sample(T(3), _i(0, high=3)),
+    ],
+)
+
+
+def _i(*shape: int, high: int, **options: Any) -> T:
+    return T(*shape, low=0, high=high, dtype="int64", **options)
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def positions(indices: Indices, shape: tuple[int, ...]) -> Any:
+    """Flat positions, in a dense array of `shape`, of the elements that the indices reach."""
+    start = indices.start
+    given = [a for a in indices.arrays if a is not None]
+    rank = len(indices.result_shape)
+    block = rank - indices.arrays.count(None)
+    total: Any = 0
+    stride, at = 1, rank - 1
+    for d in range(len(shape) - 1, -1, -1):
+        array = indices.arrays[d]
+        if array is None:
+            if at == start + block - 1:
+                at -= block
+            steps = np.arange(shape[d], like=given[0]) * stride
+            total = total + np.reshape(steps, [-1 if e == at else 1 for e in range(rank)])
+            at -= 1
+        else:
+            forward = np.where(array < 0, array + shape[d], array) * stride
+            tail = rank - start - block
+            total = total + np.reshape(forward, (*array.shape, *(1,) * tail))
+        stride *= shape[d]
+    return np.reshape(np.broadcast_to(total, indices.result_shape), (-1,))
+
+
+def write(out: Any, indices: Indices, values: Any, accumulate: bool) -> None:
+    """Put (or add) values, broadcast to what the indices reach, into a dense array of our own."""
+    if isinstance(out, np.ndarray) and (indices.is_mask or not accumulate):
+        key = indices.key  # the places of a mask are distinct, so adding needs no care for repeats
+        out[key] = out[key] + values if accumulate else values
+        return
+    indices = indices.coordinates(out.shape)
+    if count(indices.result_shape):
+        places = positions(indices, out.shape)
+        flat = np.reshape(out, (-1,))
+        values = np.reshape(np.broadcast_to(values, indices.result_shape), (-1,))
+        if accumulate:
+            np.add.at(flat, places, values)
+        else:
+            np.put(flat, places, values)
+
+
+def _index_put(x: Any, indices: Indices, values: Any, accumulate: bool) -> Any:
+    out = np.copy(x, order="C")
+    write(out, indices, values, accumulate)
+    if _in_c_order(x):
+        return out
+    kept = np.copy(x, order="K")
+    np.copyto(kept, out)
+    return kept
+
+
+index_put_op = Op(
+    "index_put",
+    _index_put,
+    ("x", "indices", "values"),
+    vjp={
+        "x": lambda g, indices, accumulate, values_dtype: (
+            g if accumulate else index_put_op(g, indices, np.zeros_like(g, shape=()), accumulate=False)
+        ),
+        "values": lambda g, indices: index_op(g, indices),
+    },
+    jvp=LINEAR,
+    opmath=False,
+    samples=lambda: [
+        Sample(T(3, 4), (_i(2, high=3, kind="distinct_index"),), T(2, 4)),
+        Sample(T(3, 4), (_i(5, high=3),), T(4), accumulate=True),
+        Sample(T(3, 4), (_i(2, 1, high=3), _i(1, high=4)), T(1), accumulate=True),
+        Sample(T(2, 3), (T(2, 3, dtype="bool"),), T()),
+        Sample(T(2, 3), (T(2, dtype="bool"),), T(3), accumulate=True),
+        Sample(T(3, 4, layout="transposed"), (_i(1, high=3),), T(4)),
+        Sample(T(3), (_i(0, high=3),), T()),
+    ],
+)
+
+
+# --- from tensors to indices ---------------------------------------------------------------------
+
+
+def prepare(input: Tensor, given: list[Any]) -> Indices:
+    """Index tensors (None: the whole dimension), checked and, where need be, made coordinates."""
+    shape = input._data.shape
+    entries: list[Any] = []
+    tensors = [t for t in given if t is not None]
+    for tensor in tensors:
+        if tensor._data.dtype not in _INDEXING:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    alone = len(tensors) == 1
+    for position, tensor in enumerate(given):
+        if tensor is None:
+            entries.append(None)
+            continue
+        data = tensor._data
+        if data.dtype == np.uint8:
+            _warn_uint8()
+            data = data != 0
+        if data.dtype == np.bool_:
+            _check_mask(data.shape, shape, len(entries), position)
+            if alone and data.ndim:
+                entries += [data, *(COVERED,) * (data.ndim - 1)]
+            else:
+                entries += np.nonzero(data)
+        else:
+            entries.append(data)
+    if len(entries) > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)} (got {len(entries)})")
+    entries += [None] * (len(shape) - len(entries))
+    _check_broadcast(entries)
+    indices = Indices(entries, shape)
+    _check_positions(indices, shape)
+    indices.boxes = [t._version_box for t in tensors]
+    return indices
+
+
+_INDEXING = frozenset(map(np.dtype, (np.int64, np.int32, np.uint8, np.bool_)))
+
+
+def _warn_uint8() -> None:
+    import warnings
+
+    warnings.warn(
+        "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+        UserWarning,
+        stacklevel=6,
+    )
+
+
+def _check_mask(mask: Any, shape: tuple[int, ...], dim: int, position: int) -> None:
+    if dim + len(mask) > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    for d, n in enumerate(mask):
+        if n != shape[dim + d]:
+            raise IndexError(
+                f"The shape of the mask {list(mask)} at index {d} does not match the shape of the "
+                f"indexed tensor {list(shape)} at index {dim + d}"
+            )
+
+
+def _check_broadcast(entries: list[Any]) -> None:
+    arrays = [a for a in entries if a is not None and a is not COVERED]
+    try:
+        np.broadcast_shapes(*(a.shape for a in arrays if a.dtype != np.bool_))
+    except ValueError:
+        shapes = ", ".join(str(list(a.shape)) for a in arrays)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
+
+
+def _check_positions(indices: Indices, shape: tuple[int, ...]) -> None:
+    if indices.is_mask:
+        return
+    given = [(d, a) for d, a in enumerate(indices.arrays) if a is not None]
+    if any(shape[d] == 0 and count(a.shape) for d, a in given):
+        raise IndexError("index is out of bounds for dimension with size 0")
+    if count(indices.result_shape):
+        for number, (d, array) in enumerate(given):
+            check_range(array, number, shape[d], low=-shape[d], error=IndexError)
+
+
+def watch(result: Tensor, indices: Indices) -> Tensor:
+    """Let the node notice if an index tensor is changed before backward."""
+    node = result._node
+    if node is not None and node.saved and node.packed is None:
+        node.versions = [*node.versions, *((box, box[0], 1) for box in indices.boxes)]
+    return result
+
+
+def index_by(input: Tensor, given: list[Any]) -> Tensor:
+    """`input` at index tensors."""
+    indices = prepare(input, given)
+    return watch(apply(index_op, (input, indices)), indices)
+
+
+def _prepare_put(input: Tensor, given: list[Any], values: Tensor) -> Indices:
+    indices = prepare(input, given)
+    if input._data.dtype != values._data.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {spoken(input)} for the "
+            f"destination and {spoken(values)} for the source."
+        )
+    shape = indices.result_shape
+    if indices.is_mask:
+        shape = input._data[indices.key].shape if values._data.ndim else ()
+    have = values._data.shape
+    if len(have) > len(shape) or any(
+        n not in (1, m) for n, m in zip(reversed(have), reversed(shape), strict=False)
+    ):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing "
+            f"result of shape {list(shape)}"
+        )
+    return indices
+
+
+def put_at(input: Tensor, given: list[Any], values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write values at index tensors, in place."""
+    check_writable(input)
+    indices = _prepare_put(input, given, values)
+    recorded = modes.special or (modes.grad and (input.requires_grad or values.requires_grad))
+    if recorded:
+        result = apply(index_put_op, (input, indices, values), {"accumulate": accumulate})
+        return write_into(input, watch(result, indices), "index_put")
+    source = values._data
+    if np.may_share_memory(input._data, source):
+        source = np.copy(source)
+    if not accumulate:
+        input._data[indices.key] = source
+    else:
+        np.copyto(input._data, _index_put(input._data, indices, source, True))
+    bump(input, 3)
+    return input
+
+
+def _tensors(indices: Any) -> list[Any]:
+    for i, tensor in enumerate(indices):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(tensor).__name__}"
+            )
+    return list(indices)
+
+
+@public(out=False)
+def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """`input` with `values` put (or added) where the index tensors point."""
+    prepared = _prepare_put(input, _tensors(indices), values)
+    result = apply(index_put_op, (input, prepared, values), {"accumulate": bool(accumulate)})
+    return watch(result, prepared)
+
+
+@public("index_put_", out=False)
+def index_put_inplace(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """In-place version of `index_put`."""
+    return put_at(self, _tensors(indices), values, bool(accumulate))
