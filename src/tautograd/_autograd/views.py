@@ -158,6 +158,15 @@ def _retain_before(tensor: Tensor) -> None:
         tensor._retains_grad = False
 
 
+def keep_original(tensor: Tensor, node: Node | None) -> None:
+    """Before a write: where the operation's own rule needs what is overwritten, it gets a copy."""
+    if node is None or node.op is None or node.op.variadic or not node.saved:
+        return
+    if node.saved[0] is tensor._data:
+        node.saved[0] = np.copy(tensor._data)
+        node.versions = [v for v in node.versions if v[2] != 0]
+
+
 def save_written_output(tensor: Tensor, result: Tensor, node: Node | None) -> None:
     """Where the node saved its output, that output now lives in `tensor`'s memory."""
     if node is None or not node.saved or not node.op.saves_output or node.saved[-1] is None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._arrays.dtypes import can_cast
 from .._autograd.modes import modes
-from .._autograd.views import adopt, bump, check_writable, save_written_output
+from .._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
 from .._tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -186,6 +186,7 @@ def write_into(self: Tensor, result: Tensor, name: str) -> Tensor:
             "unsupported operation: more than one element of the written-to tensor refers to a single "
             "memory location. Please clone() the tensor before performing the operation."
         )
+    keep_original(self, result._node)
     np.copyto(target, data, casting="unsafe")
     bump(self, 3)
     save_written_output(self, result, result._node)
