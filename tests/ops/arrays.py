@@ -178,6 +178,8 @@ def to_tautograd(array: np.ndarray, grad: bool = False) -> tautograd.Tensor:
 def from_torch(tensor: torch.Tensor) -> np.ndarray:
     """The values of a PyTorch tensor (bfloat16 as ml_dtypes has it)."""
     tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor._is_zerotensor():  # a zero that PyTorch has not written down yet
+        tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     return tensor.numpy()

@@ -20,6 +20,7 @@ import tautograd
 from tautograd._arrays.dtypes import DTYPE_NAMES
 from tautograd._arrays.dtypes import dtype as tautograd_dtype
 from tautograd._autograd import api
+from tautograd._autograd.grad_mode import no_grad
 from tautograd._ops import public
 from tautograd._ops.record import REGISTRY, Op
 from tautograd._ops.samples import Sample, T
@@ -40,16 +41,17 @@ class Engine:
     array: Callable[[Any], np.ndarray]
     grad: Callable[..., Any]
     dtype: Callable[[str], Any]
+    no_grad: Callable[[], Any]
 
     def is_tensor(self, value: Any) -> bool:
         return isinstance(value, self.module.Tensor)
 
 
 TORCH = Engine(
-    "torch", torch, to_torch, from_torch, torch.autograd.grad, lambda n: getattr(torch, n)
+    "torch", torch, to_torch, from_torch, torch.autograd.grad, torch.__dict__.get, torch.no_grad
 )
 TAUTOGRAD = Engine(
-    "tautograd", tautograd, to_tautograd, lambda t: t._data, api.grad, DTYPE_NAMES.__getitem__
+    "tautograd", tautograd, to_tautograd, lambda t: t._data, api.grad, DTYPE_NAMES.get, no_grad
 )
 
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-STEPS = (2.0**-9, 2.0**-12, 2.0**-15)
+STEPS = (2.0**-9, 2.0**-13, 2.0**-17, 2.0**-21)
+GOOD = 1e-9  # relative to the result: good enough not to try a smaller step
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -26,24 +27,32 @@ class Derivative(NamedTuple):
 
 def directional(f: Callable[[float], tuple[Any, ...]]) -> Derivative:
     """The derivative at 0 of a function of the step along a direction."""
-    found = [_richardson(f, h) for h in STEPS]
-    return min(found, key=lambda d: d.error if np.isfinite(d.error) else np.inf)
+    best = None
+    for h in STEPS:
+        found = _richardson(f, h)
+        if best is None or found.error < best.error or not np.isfinite(best.error):
+            best = found
+        if best.error <= GOOD * max([1.0, *map(_largest, best.values)]):
+            break
+    assert best is not None
+    return best
 
 
 def _richardson(f: Callable[[float], tuple[Any, ...]], h: float) -> Derivative:
-    coarse, middle, fine = (_central(f, h / 2**k) for k in range(3))
-    size = max((_largest(v) for v in f(0.0)), default=0.0)
+    points = [(f(h / 2**k), f(-h / 2**k)) for k in range(3)]
+    size = max((_largest(v) for pair in points for side in pair for v in side), default=0.0)
+    coarse, middle, fine = (_central(up, down, h / 2**k) for k, (up, down) in enumerate(points))
     values, error = [], 0.0
     for a, b, c in zip(coarse, middle, fine, strict=True):
         first, second = b + (b - a) / 3, c + (c - b) / 3
         best = second + (second - first) / 15
         values.append(best)
-        error = max(error, _largest(best - second))
+        error = max(error, _largest(best - second) + 64 * EPS * _largest(best))
     return Derivative(tuple(values), error + 64 * EPS * size / h)
 
 
-def _central(f: Callable[[float], tuple[Any, ...]], h: float) -> list[np.ndarray]:
-    return [(up - down) / (2 * h) for up, down in zip(f(h), f(-h), strict=True)]
+def _central(up: tuple[Any, ...], down: tuple[Any, ...], h: float) -> list[np.ndarray]:
+    return [(a - b) / (2 * h) for a, b in zip(up, down, strict=True)]
 
 
 def _largest(x: Any) -> float:

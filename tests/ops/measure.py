@@ -132,6 +132,8 @@ def _strides(engine: Any, out: Any, array: np.ndarray) -> tuple[int, ...]:
 def _shares(engine: Any, out: Any, other: Any) -> bool:
     if not out.shape.numel() or not other.shape.numel():
         return False
+    if engine is TORCH and out._is_zerotensor():
+        return False
     if engine is TORCH:
         return out.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
     return np.may_share_memory(out._data, other._data)

@@ -45,6 +45,18 @@ class RecordCall:
             if is_inexact(x) and x.size and (op.joint or op.variadic or op.vjp[i] is not None)
         )
 
+    def checkable(self) -> bool:
+        """Whether differences can tell: double precision throughout, and finite results."""
+        if not self.slots():
+            return False
+        outs = self.outputs(self.forward())
+        double = [
+            x.dtype.itemsize == (16 if x.dtype.kind == "c" else 8)
+            for x in (*self.inputs, *outs)
+            if is_inexact(x)
+        ]
+        return all(double) and all(is_inexact(o) and np.all(np.isfinite(o)) for o in outs)
+
     def outputs(self, out: Any) -> tuple[Any, ...]:
         """The differentiable outputs among what the forward gave."""
         if self.op.outputs == 1:

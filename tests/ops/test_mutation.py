@@ -55,7 +55,7 @@ def test_broken_rules_are_caught(name: str, tally: Any) -> None:
 
 def _instructive(name: str) -> list[RecordCall]:
     """Calls that reach a rule: the smallest few, in real and complex numbers."""
-    calls = [c for d in ("float64", "complex128") for c in calls_of(name, d) if c.slots()]
+    calls = [c for d in ("float64", "complex128") for c in calls_of(name, d) if c.checkable()]
     return sorted(calls, key=lambda c: sum(x.size for x in c.inputs if hasattr(x, "size")))
 
 
