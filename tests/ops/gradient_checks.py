@@ -147,14 +147,15 @@ def forward_mode_problems(call: RecordCall) -> Iterator[str]:
 def random_like(x: Any, seed: int) -> np.ndarray:
     rng = np.random.default_rng([seed, *x.shape])
     draw = rng.uniform(-1, 1, x.shape)
-    return np.asarray(draw + 1j * rng.uniform(-1, 1, x.shape) if x.dtype.kind == "c" else draw)
+    values = draw + 1j * rng.uniform(-1, 1, x.shape) if x.dtype.kind == "c" else draw
+    return np.asarray(values, x.dtype)
 
 
 def direction(call: RecordCall, slot: int, seed: int) -> np.ndarray:
     """A random tangent; symmetric where the input is, and has to stay so."""
     x = call.inputs[slot]
     t = random_like(x, seed + 100 * slot)
-    if call.hermitian and x.ndim > 1 and x.shape[-1] == x.shape[-2]:
+    if call.kinds & {"spd", "symmetric"} and x.ndim > 1 and x.shape[-1] == x.shape[-2]:
         adjoint = np.conjugate(np.swapaxes(x, -1, -2))
         if np.allclose(x, adjoint):
             t = (t + np.conjugate(np.swapaxes(t, -1, -2))) / 2

@@ -29,7 +29,7 @@ class RecordCall:
     label: str
     inputs: tuple[Any, ...]
     parameters: dict[str, Any]
-    hermitian: bool = False  # the sample asks for symmetric matrices: directions stay symmetric
+    kinds: frozenset[str] = frozenset()  # what kinds of tensor its sample asked for
     cache: dict[Any, Any] = field(default_factory=dict)
 
     def forward(self, inputs: Any = None) -> Any:
@@ -46,8 +46,8 @@ class RecordCall:
         )
 
     def checkable(self) -> bool:
-        """Whether differences can tell: double precision throughout, and finite results."""
-        if not self.slots():
+        """Whether differences can tell: double precision, finite results, no kink (a tie) here."""
+        if not self.slots() or "ties" in self.kinds:
             return False
         outs = self.outputs(self.forward())
         double = [
@@ -63,6 +63,18 @@ class RecordCall:
             return (out,)
         every = range(len(out)) if self.op.outputs == 0 else self.op.differentiable_outputs
         return tuple(out[i] for i in every)
+
+
+def refuses_derivative(name: str) -> bool:
+    """Whether a record's rule only says, as PyTorch does, that there is no derivative."""
+    for call in calls_of(name, "float64"):
+        out = call.forward()
+        try:
+            run_vjp(call, call.inputs, out, [np.ones_like(o) for o in call.outputs(out)])
+        except (RuntimeError, NotImplementedError) as error:
+            return "derivative for" in str(error) and "not implemented" in str(error)
+        return False
+    return False
 
 
 def is_inexact(x: Any) -> bool:
@@ -97,12 +109,12 @@ def _heard_from(name: str, dtype: str, ops: Any, order: int) -> dict[str, tuple[
     """The calls of `ops` while a record's samples run and are differentiated `order` times."""
     found: dict[str, list[RecordCall]] = {op.name: [] for op in ops}
     for i, sample in enumerate(samples_of(name)):
-        hermitian = any(t.kind in ("spd", "symmetric") for t in tensors_in(sample))
+        kinds = frozenset(t.kind for t in tensors_in(sample))
         with listening(ops) as heard:
             measure(Call(TAUTOGRAD, REGISTRY[name], sample, dtype, order > 0), order)
         for op, inputs, parameters in heard:
             label = f"{'' if op.name == name else name + ' '}sample{i} {sample}"
-            found[op.name].append(RecordCall(op, label, inputs, parameters, hermitian))
+            found[op.name].append(RecordCall(op, label, inputs, parameters, kinds))
     return {key: tuple(calls) for key, calls in found.items()}
 
 

@@ -17,7 +17,7 @@ from .cases import RECORDS
 from .foreign import Foreign, ValuesRefusedError, hide, reveal
 from .gradient_checks import direction, random_like
 from .reporting import Problems
-from .rules import RecordCall, calls_of, run_jvp, run_vjp, why_silent
+from .rules import RecordCall, calls_of, refuses_derivative, run_jvp, run_vjp, why_silent
 
 # The shape of the result depends on values, so no array type could hide them: the only exceptions.
 SHAPE_DEPENDS_ON_VALUES: dict[str, str] = {}
@@ -59,7 +59,7 @@ def seam_problems(call: RecordCall) -> Iterator[str]:
     inputs = hide(call.inputs)
     out = call.op.forward(*inputs, **foreign.parameters)
     yield from _same("forward", out, plain)
-    if not call.op.differentiable or not call.slots():
+    if not call.op.differentiable or not call.slots() or refuses_derivative(call.op.name):
         return
     out = hide(reveal(out))
     g = [random_like(o, 1) for o in call.outputs(plain)]

@@ -179,7 +179,7 @@ def write_into(self: Tensor, result: Tensor, name: str) -> Tensor:
         raise RuntimeError(
             f"result type {_spoken(result)} can't be cast to the desired output type {_spoken(self)}"
         )
-    if 0 in target.strides and any(
+    if target.size and 0 in target.strides and any(
         stride == 0 and extent > 1 for stride, extent in zip(target.strides, target.shape, strict=True)
     ):
         raise RuntimeError(
