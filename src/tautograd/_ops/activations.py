@@ -1,1 +1,278 @@
-"""Declared in this file: see `_ops/families.py`."""
+"""Smooth activation functions, and how activations become public functions.
+
+Each is one record with its parameters: `torch.<name>` where PyTorch has it, `torch.nn.functional.<name>`
+with `inplace=` for all. The ones made of straight pieces are in `rectifiers`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._autograd.apply import apply
+from .._autograd.views import check_writable
+from .._tensor.tensor import Tensor
+from .dims import wrap_dim
+from .elementwise import call_elementwise, conj, refuse, require_tensor, unary
+from .public import FUNCTIONS, NN_FUNCTIONAL, attach, public, write_into
+from .record import Op
+from .refusals import no_kernel, refusal
+from .samples import Sample, T, over
+from .special_functions import erf_op
+from .trigonometric import tanh_op  # noqa: F401 - declares tanh, which is an activation too
+
+_SELU = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805, "input_scale": 1.0}
+_ELU = {"scale": 1.0, "input_scale": 1.0}
+NOT_FLOAT = "bic"
+
+
+def activation(op: Op, signature: str, doc: str, where: str = "", **fixed: Any) -> Any:
+    """Make a record public in `nn.functional`, and where else `where` says.
+
+    `signature` lists the parameters after `input`, as Python writes them; `fixed` are parameters of the
+    record that callers do not choose. `where`: "torch", "method", "twin" (a form with a trailing
+    underscore), "inplace" (a keyword).
+    """
+    name = op.public_name.rpartition(".")[2]
+    names = [part.split("=")[0].strip() for part in signature.split(",") if part]
+
+    def run(input: Any, parameters: dict[str, Any], inplace: bool) -> Tensor:
+        require_tensor(name, input)
+        if inplace:
+            check_writable(input)
+            return write_into(input, call_elementwise(op, (input,), parameters), name)
+        return call_elementwise(op, (input,), parameters)
+
+    def made(label: str, keyword: str, inplace: str) -> Any:
+        given = ", ".join(f"{n!r}: {n}" for n in names)
+        text = f"lambda {', '.join(p for p in ('input', signature, keyword) if p)}: "
+        text += f"run(input, {{**fixed, {given}}}, {inplace})"
+        function = eval(text, {"run": run, "fixed": fixed, "inf": math.inf})  # noqa: S307 - made above
+        function.__name__ = function.__qualname__ = label
+        function.__doc__ = doc
+        return function
+
+    plain = made(name, "", "False")
+    keyword = made(name, "inplace=False", "inplace") if "inplace" in where else plain
+    NN_FUNCTIONAL[name] = keyword
+    if "torch" in where:
+        FUNCTIONS[name] = plain
+    if "method" in where:
+        attach(name, plain)
+    if "twin" in where:
+        twin = made(name + "_", "", "True")
+        NN_FUNCTIONAL[name + "_"] = twin
+        if "torch" in where:
+            FUNCTIONS[name + "_"] = twin
+    return plain
+
+
+def slope_record(name: str, forward: Any, slope: Any, kernel: str, samples: Any, **more: Any) -> Op:
+    """A record on one tensor; `slope` is the derivative, by parameter names."""
+    names = slope.__code__.co_varnames[: slope.__code__.co_argcount]
+    arguments = ", ".join(names)
+    scope = {"slope": slope}
+    return Op(
+        name,
+        forward,
+        ("x",),
+        vjp={"x": eval(f"lambda g, {arguments}: g * slope({arguments})", scope)},  # noqa: S307
+        jvp={"x": eval(f"lambda t, {arguments}: t * slope({arguments})", scope)},  # noqa: S307
+        promotion="common",
+        refuses=no_kernel(kernel, NOT_FLOAT),
+        samples=samples,
+        **{"public": f"nn.functional.{name}", **more},
+    )
+
+
+def both_sides(*parameters: dict[str, Any], low: float = -3, high: float = 3) -> Any:
+    """Samples on either side of 0, with default and with given parameters."""
+
+    def samples() -> list[Sample]:
+        shapes: list[tuple[int, ...]] = [(2, 3), (), (0, 2)]
+        return [Sample(T(*s, low=low, high=high), **p) for s in shapes for p in ({}, *parameters)]
+
+    return samples
+
+
+def sigmoid_of(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+sigmoid_op = unary(
+    "sigmoid",
+    sigmoid_of,
+    vjp=lambda g, out: g * conj((1 - out) * out),
+    jvp=lambda t, out: t * (1 - out) * out,
+    doc="`1 / (1 + exp(-x))`.",
+    samples=over(-3, 3),
+)
+
+
+softplus_op = slope_record(
+    "softplus",
+    lambda x, beta, threshold: np.where(
+        x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta
+    ),
+    lambda x, beta, threshold: np.where(x * beta > threshold, 1, sigmoid_of(x * beta)),
+    "softplus_cpu",
+    both_sides({"beta": 2, "threshold": 3}, {"beta": 0.5}),
+)
+
+
+def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    return np.where(x <= 0, np.expm1(x * input_scale) * (alpha * scale), x * scale)
+
+
+def _elu_slope(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    curved = np.exp(x * input_scale) * (alpha * scale * input_scale)
+    return np.where(x <= 0, curved, scale)
+
+
+elu_op = slope_record("elu", _elu, _elu_slope, "elu_cpu", both_sides({"alpha": 0.7}))
+selu_op = slope_record("selu", _elu, _elu_slope, "elu_cpu", both_sides(), node="EluBackward0", public="selu")
+celu_op = slope_record(
+    "celu",
+    lambda x, alpha: _elu(x, alpha, 1.0, 1.0 / alpha),
+    lambda x, alpha: _elu_slope(x, alpha, 1.0, 1.0 / alpha),
+    "elu_cpu",
+    both_sides({"alpha": 0.7}),
+    public="celu",
+)
+
+_ROOT_HALF, _ROOT_2_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
+_CUBIC = 0.044715
+
+
+def _gelu(x: Any, approximate: str) -> Any:
+    if approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(_ROOT_2_OVER_PI * (x + _CUBIC * x * x * x)))
+    return x * 0.5 * (1 + erf_op(x * _ROOT_HALF))
+
+
+def _gelu_slope(x: Any, approximate: str) -> Any:
+    if approximate == "tanh":
+        inner = np.tanh(_ROOT_2_OVER_PI * (x + _CUBIC * x * x * x))
+        slope = _ROOT_2_OVER_PI * (1 + 3 * _CUBIC * x * x)
+        return 0.5 * (1 + inner) + 0.5 * x * (1 - inner * inner) * slope
+    density = np.exp(-0.5 * x * x) * (0.5 * _ROOT_2_OVER_PI)
+    return 0.5 * (1 + erf_op(x * _ROOT_HALF)) + x * density
+
+
+gelu_op = slope_record(
+    "gelu", _gelu, _gelu_slope, "GeluKernelImpl", both_sides({"approximate": "tanh"})
+)
+silu_op = slope_record(
+    "silu",
+    lambda x: x * sigmoid_of(x) if x.dtype.kind == "c" else x / (1 + np.exp(-x)),
+    lambda x: sigmoid_of(x) * (1 + x * (1 - sigmoid_of(x))),
+    "silu_cpu",
+    both_sides(),
+)
+
+
+def _mish_slope(x: Any) -> Any:
+    # x tanh(s), s = log(1 + e^x), ds/dx = sigmoid(x)
+    tanh = np.tanh(np.log1p(np.exp(x)))
+    return tanh + x * sigmoid_of(x) * (1 - tanh * tanh)
+
+
+mish_op = slope_record(
+    "mish", lambda x: x * np.tanh(np.log1p(np.exp(x))), _mish_slope, "mish_cpu", both_sides()
+)
+logsigmoid_op = slope_record(
+    "logsigmoid",
+    lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x))),
+    lambda x: sigmoid_of(-x),
+    "log_sigmoid_cpu",
+    both_sides(),
+    node="LogSigmoidBackward0",
+)
+def _halves(x: Any, dim: int) -> tuple[Any, Any]:
+    half = x.shape[dim] // 2
+    before = (slice(None),) * dim
+    return x[(*before, slice(0, half))], x[(*before, slice(half, None))]
+
+
+def _glu_vjp(g: Any, x: Any, dim: int) -> Any:
+    a, b = _halves(x, dim)
+    s = sigmoid_of(b)
+    return np.concatenate((g * s, g * a * s * (1 - s)), axis=dim)
+
+
+def _glu_jvp(t: Any, x: Any, dim: int) -> Any:
+    (a, b), (da, db) = _halves(x, dim), _halves(t, dim)
+    s = sigmoid_of(b)
+    return da * s + db * a * s * (1 - s)
+
+
+def _glu(x: Any, dim: int) -> Any:
+    a, b = _halves(x, dim)
+    return a * sigmoid_of(b)
+
+
+glu_op = Op(
+    "glu",
+    _glu,
+    ("x",),
+    vjp={"x": _glu_vjp},
+    jvp={"x": _glu_jvp},
+    public="nn.functional.glu",
+    refuses=no_kernel("glu_cpu", NOT_FLOAT),
+    samples=lambda: [Sample(T(2, 4)), Sample(T(4, 3), dim=0), Sample(T(2, 6, 2), dim=-2)],
+)
+
+# --- public functions ----------------------------------------------------------------------------
+
+activation(
+    softplus_op, "beta=1.0, threshold=20.0", "`log(1 + exp(beta * x)) / beta`, or x where that is as good."
+)
+activation(elu_op, "alpha=1.0", "x, or `alpha * (exp(x) - 1)` below 0.", "inplace twin", **_ELU)
+activation(selu_op, "", "`elu` with the scale that keeps mean and variance.", "torch inplace twin", **_SELU)
+activation(celu_op, "alpha=1.0", "x, or `alpha * (exp(x / alpha) - 1)` below 0.", "torch inplace twin")
+activation(silu_op, "", "`x * sigmoid(x)`.", "inplace")
+activation(mish_op, "", "`x * tanh(softplus(x))`.", "inplace")
+activation(logsigmoid_op, "", "`log(sigmoid(x))` without underflow.")
+
+
+@public(namespace=NN_FUNCTIONAL, method=False)
+def gelu(input: Any, *, approximate: str = "none") -> Tensor:
+    """x times the normal distribution function of x, or its approximation by "tanh"."""
+    require_tensor("gelu", input)
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return call_elementwise(gelu_op, (input,), {"approximate": approximate})
+
+
+@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+def glu(input: Any, dim: int = -1) -> Tensor:
+    """The first half times the sigmoid of the second, along a dimension."""
+    require_tensor("glu", input)
+    data = input._data
+    if data.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    dim = wrap_dim(dim, data.ndim, "glu")
+    if data.shape[dim] % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim} is size {data.shape[dim]}"
+        )
+    refuse(glu_op, data.dtype)
+    return apply(glu_op, (input,), {"dim": dim})  # type: ignore[no-any-return]
+
+
+@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+def tanhshrink(input: Any) -> Tensor:
+    """`x - tanh(x)`."""
+    return input - input.tanh()  # type: ignore[no-any-return]
+
+
+@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+def softsign(input: Any) -> Tensor:
+    """`x / (1 + |x|)`."""
+    return input / (input.abs() + 1)  # type: ignore[no-any-return]
+
+
+for _name in ("tanh", "sigmoid"):
+    NN_FUNCTIONAL[_name] = FUNCTIONS[_name]

@@ -1,4 +1,4 @@
-"""Sums, products, quotients, powers and the operators that mean them."""
+"""Sums, differences, products and signs, and the operators that mean them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,27 @@ import numpy as np
 
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
-from .elementwise import call_elementwise, conj, require_operand, require_tensor
+from .complex import sgn_op
+from .elementwise import (
+    call_elementwise,
+    conj,
+    operator,
+    require_operand,
+    require_tensor,
+    unary,
+)
+from .promotion import common_dtype, number_as
 from .public import public
 from .record import LINEAR, MULTILINEAR, Op
+from .refusals import no_kernel, refusal
+from .samples import Sample, T, over, pairs
+
+_BOOL = np.dtype(np.bool_)
+
+
+def _with_number(*more: Sample) -> Any:
+    return lambda: [*pairs()(), Sample(T(2, 3), 2), Sample(T(2, 3), 1.7), Sample(T(), 3), *more]
+
 
 add_op = Op(
     "add",
@@ -19,6 +37,64 @@ add_op = Op(
     vjp={"x": lambda g: g, "y": lambda g: g},
     jvp=LINEAR,
     promotion="common",
+    samples=_with_number(),
+)
+# alpha is a parameter of one operation, not a product recorded beside it.
+add_scaled_op = Op(
+    "add_scaled",
+    lambda x, y, alpha: x + y * alpha,
+    ("x", "y"),
+    vjp={"x": lambda g: g, "y": lambda g, alpha: g * conj(alpha)},
+    jvp=LINEAR,
+    promotion="common",
+    node="AddBackward0",
+    public="add",
+    samples=lambda: [
+        Sample(T(2, 3), T(3), alpha=2),
+        Sample(T(2, 3), 3, alpha=-2),
+        Sample(T(0, 2), T(2), alpha=3),
+        Sample(T(), T(), alpha=3),
+    ],
+)
+sub_op = Op(
+    "sub",
+    np.subtract,
+    ("x", "y"),
+    vjp={"x": lambda g: g, "y": lambda g: -g},
+    jvp=LINEAR,
+    promotion="common",
+    samples=_with_number(),
+)
+sub_scaled_op = Op(
+    "sub_scaled",
+    lambda x, y, alpha: x - y * alpha,
+    ("x", "y"),
+    vjp={"x": lambda g: g, "y": lambda g, alpha: -g * conj(alpha)},
+    jvp=LINEAR,
+    promotion="common",
+    node="SubBackward0",
+    public="sub",
+    samples=lambda: [Sample(T(2, 3), T(3), alpha=2), Sample(T(2, 3), 3, alpha=-2)],
+)
+rsub_op = Op(
+    "rsub",
+    lambda x, y, alpha: y - x * alpha,
+    ("x", "y"),
+    vjp={"x": lambda g, alpha: -g * conj(alpha), "y": lambda g: g},
+    jvp=LINEAR,
+    promotion="common",
+    samples=lambda: [*pairs()(), Sample(T(2, 3), T(3), alpha=3)],
+)
+rsub_scalar_op = Op(
+    "rsub_scalar",
+    lambda x, y, alpha: y - x * alpha,
+    ("x",),
+    vjp={"x": lambda g, alpha: -g * conj(alpha)},
+    jvp={"x": lambda t, alpha: -t * alpha},
+    promotion="common",
+    node="RsubBackward1",
+    public="rsub",
+    samples=lambda: [Sample(T(2, 3), 3), Sample(T(), 1.5), Sample(T(0, 2), 1, alpha=2)],
 )
 mul_op = Op(
     "mul",
@@ -27,26 +103,134 @@ mul_op = Op(
     vjp={"x": lambda g, y: g * conj(y), "y": lambda g, x: g * conj(x)},
     jvp=MULTILINEAR,
     promotion="common",
+    samples=_with_number(),
 )
+
+
+def check_alpha(alpha: Any, operands: tuple[Any, ...]) -> Any:
+    """PyTorch's rules for the factor of the second operand; its value in their dtype."""
+    found = common_dtype(operands)
+    if isinstance(alpha, (bool, np.bool_)) and found.numpy != _BOOL:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if not (found.is_floating_point or found.is_complex) and not isinstance(alpha, (int, np.integer)):
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    if not found.is_complex and isinstance(alpha, (complex, np.complexfloating)):
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+    return number_as(alpha, found.numpy)
+
+
+def check_subtraction(*operands: Any) -> None:
+    """Booleans have no minus."""
+    count = sum(
+        x._data.dtype == _BOOL if isinstance(x, Tensor) else isinstance(x, (bool, np.bool_))
+        for x in operands
+    )
+    if count == len(operands):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
+        )
+    if count:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+            "to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
 
 
 @public(inplace=True)
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`."""
-    return call_elementwise(add_op, (input, other if alpha == 1 else other * alpha), {})
+    require_operand("add", input, "input", 1)
+    require_operand("add", other, "other", 2)
+    if type(alpha) is int and alpha == 1:
+        return call_elementwise(add_op, (input, other), {})
+    alpha = check_alpha(alpha, (input, other))
+    return call_elementwise(add_scaled_op, (input, other), {"alpha": alpha})
+
+
+@public(inplace=True, aliases=("subtract",))
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`input - alpha * other`."""
+    require_operand("sub", input, "input", 1)
+    require_operand("sub", other, "other", 2)
+    check_subtraction(input, other)
+    if type(alpha) is int and alpha == 1:
+        return call_elementwise(sub_op, (input, other), {})
+    alpha = check_alpha(alpha, (input, other))
+    return call_elementwise(sub_scaled_op, (input, other), {"alpha": alpha})
+
+
+@public(method=False)
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`other - alpha * input`."""
+    require_tensor("rsub", input)
+    require_operand("rsub", other, "other", 2)
+    check_subtraction(input, other)
+    if type(alpha) is not int or alpha != 1:
+        alpha = check_alpha(alpha, (input, other))
+    if isinstance(other, Tensor):
+        return call_elementwise(rsub_op, (input, other), {"alpha": alpha})
+    return call_elementwise(rsub_scalar_op, (input,), {"alpha": alpha}, numbers={"y": other})
 
 
 @public(inplace=True, aliases=("multiply",))
 def mul(input: Any, other: Any) -> Tensor:
     """`input * other`, element by element."""
-    if not isinstance(input, Tensor):
-        require_tensor("mul", input)
+    require_operand("mul", input, "input", 1)
     require_operand("mul", other, "other", 2)
-    return call_elementwise(mul_op, (input, other), {})
+    return call_elementwise(mul_op, (input, other), {}, exact=True)
+
+
+neg_op = unary(
+    "neg",
+    np.negative,
+    vjp=lambda g: -g,
+    jvp=lambda t: -t,
+    promotion="common",
+    aliases=("negative",),
+    refuses=refusal(
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert "
+        "a mask, use the `~` or `logical_not()` operator instead.",
+        "b",
+    ),
+    doc="Minus each element.",
+    samples=over(),
+)
+abs_op = unary(
+    "abs",
+    np.absolute,
+    vjp=lambda g, x: g * sgn_op(x),
+    jvp=lambda t, x: np.real(conj(t) * sgn_op(x)),
+    promotion="common",
+    aliases=("absolute",),
+    refuses=no_kernel("abs_cpu", "b"),
+    doc="The absolute value.",
+    samples=lambda: [*over(0.2, 2)(), *over(-2, -0.2)()],
+)
+
+
+@public(out=False)
+def positive(input: Any) -> Tensor:
+    """The tensor itself."""
+    require_tensor("positive", input)
+    if input._data.dtype == _BOOL:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input  # type: ignore[no-any-return]
+
 
 COUNTERPARTS[np.add] = add
+COUNTERPARTS[np.subtract] = sub
 COUNTERPARTS[np.multiply] = mul
+COUNTERPARTS[np.positive] = positive
+
 cls: Any = Tensor
-cls.__add__ = cls.__radd__ = add
-cls.__mul__ = cls.__rmul__ = mul
-cls.__iadd__ = cls.add_
+cls.__add__ = cls.__radd__ = operator(add_op, add)
+cls.__sub__ = operator(sub_op, sub)
+cls.__rsub__ = operator(rsub_op, rsub)
+cls.__mul__ = cls.__rmul__ = operator(mul_op, mul)
+cls.__iadd__, cls.__isub__, cls.__imul__ = cls.add_, cls.sub_, cls.mul_
+cls.__neg__, cls.__pos__, cls.__abs__ = cls.neg, cls.positive, cls.abs

@@ -1,0 +1,126 @@
+"""The make-up of numbers: sign, neighbour, mantissa and exponent, common divisors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._autograd.apply import apply
+from .._tensor.tensor import Tensor
+from .elementwise import binary, call_elementwise, require_operand, require_tensor
+from .exponential import exp2_op
+from .public import public
+from .record import Op
+from .refusals import no_kernel
+from .return_types import RETURN_TYPES
+from .samples import Sample, T, pairs
+
+
+def _same_sign(g: Any, x: Any, out: Any) -> Any:
+    # |x| with another sign: the slope is out / x, which is 1 or -1, and 0 where x is 0
+    return g * np.where(x == 0, 0, out / x)
+
+
+copysign_op = Op(
+    "copysign",
+    np.copysign,
+    ("x", "y"),
+    vjp={"x": lambda g, x, out: _same_sign(g, x, out), "y": lambda g: np.zeros_like(g)},
+    jvp={"x": lambda t, x, out: _same_sign(t, x, out), "y": lambda t: np.zeros_like(t)},
+    promotion="float",
+    refuses=no_kernel("copysign_cpu", "c"),
+    samples=pairs((0.2, 2), (0.2, 2)),
+)
+copysign_scalar_op = Op(
+    "copysign_scalar",
+    lambda x, y: np.copysign(x, y),
+    ("x",),
+    vjp={"x": lambda g, x, out: _same_sign(g, x, out)},
+    jvp={"x": lambda t, x, out: _same_sign(t, x, out)},
+    promotion="float",
+    node="CopysignBackward1",
+    public="copysign",
+    refuses=no_kernel("copysign_cpu", "c"),
+    samples=lambda: [Sample(T(2, 3, low=0.2), -2), Sample(T(low=0.2), 1.5), Sample(T(0, 2), -1.0)],
+)
+
+
+@public(inplace=True)
+def copysign(input: Any, other: Any) -> Tensor:
+    """The size of `input` with the sign of `other`."""
+    require_tensor("copysign", input)
+    require_operand("copysign", other, "other", 2)
+    if isinstance(other, Tensor):
+        return call_elementwise(copysign_op, (input, other), {})
+    return call_elementwise(copysign_scalar_op, (input,), {}, numbers={"y": other})
+
+
+nextafter_op = binary(
+    "nextafter",
+    np.nextafter,
+    vjp={
+        "x": lambda g, x, y: np.where(x == y, 0, g),
+        "y": lambda g: np.zeros_like(g),
+    },
+    jvp={
+        "x": lambda t, x, y: np.where(x == y, 0, t),
+        "y": lambda t: np.zeros_like(t),
+    },
+    opmath=False,
+    refuses=no_kernel("nextafter_cpu", "bic"),
+    doc="The next number after `input` on the way to `other`.",
+    samples=pairs((-2, -0.2), (0.2, 2)),
+)
+ldexp_op = Op(
+    "ldexp",
+    lambda x, y: x * exp2_op(y),
+    ("x", "y"),
+    vjp={"x": lambda g, y: g * exp2_op(y), "y": lambda g, out: g * out * math.log(2)},
+    jvp={"x": lambda t, y: t * exp2_op(y), "y": lambda t, out: t * out * math.log(2)},
+    promotion="float",
+    samples=pairs(),
+)
+
+
+@public(inplace=True)
+def ldexp(input: Any, other: Any) -> Tensor:
+    """`input * 2**other`."""
+    require_tensor("ldexp", input)
+    require_tensor("ldexp", other, "other", 2)
+    return call_elementwise(ldexp_op, (input, other), {})
+
+
+frexp_op = Op(
+    "frexp",
+    lambda x: np.frexp(x),
+    ("x",),
+    vjp={"x": lambda g, out1: g / exp2_op(out1)},
+    jvp={"x": lambda t, out1: (t / exp2_op(out1), None)},
+    outputs=2,
+    differentiable_outputs=(0,),
+    samples=lambda: [Sample(T(2, 3)), Sample(T()), Sample(T(0, 2))],
+)
+
+
+@public()
+def frexp(input: Any) -> Any:
+    """Mantissa (between 1/2 and 1) and exponent: `input = mantissa * 2**exponent`."""
+    require_tensor("frexp", input)
+    if not input.dtype.is_floating_point:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    return RETURN_TYPES["frexp"](apply(frexp_op, (input,)))
+
+
+for _name, _ufunc, _doc in (
+    ("gcd", np.gcd, "The greatest common divisor."),
+    ("lcm", np.lcm, "The least common multiple."),
+):
+    binary(
+        _name,
+        _ufunc,
+        refuses=no_kernel(f"{_name}_cpu", "bhfc"),
+        doc=_doc,
+        samples=pairs((-12, 12), (-12, 12)),
+    )

@@ -1,0 +1,201 @@
+"""Powers: a tensor or a number to the power of a tensor or a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import complex128, float64
+from .._autograd.lifted import COUNTERPARTS
+from .._tensor.tensor import Tensor
+from .elementwise import (
+    call_elementwise,
+    conj,
+    operator,
+    require_operand,
+    require_tensor,
+)
+from .promotion import common_dtype
+from .public import public
+from .record import Op
+from .refusals import no_kernel
+from .samples import Sample, T
+
+
+def _power(x: Any, y: Any) -> Any:
+    """`x ** y`; an integer to a negative power is 0 unless it is 1 or -1."""
+    if x.dtype.kind != "i":
+        return np.power(x, y)
+    odd = np.where(y % 2 == 0, 1, x)
+    inverse = np.where((x == 1) | (x == -1), odd, np.zeros_like(x))
+    return np.where(y < 0, inverse, np.power(x, np.maximum(y, 0)))
+
+
+# What PyTorch computes without a power, and so rounds otherwise.
+_SHORT: dict[Any, Any] = {
+    2: lambda x: x * x,
+    3: lambda x: x * x * x,
+    -2: lambda x: 1 / (x * x),
+    0.5: np.sqrt,
+    -0.5: lambda x: 1 / np.sqrt(x),
+    -1: lambda x: 1 / x,
+}
+
+
+def _power_scalar(x: Any, exponent: Any) -> Any:
+    short = _SHORT.get(exponent)
+    if short is not None and (x.dtype.kind != "i" or exponent > 0):
+        return short(x)
+    return np.power(x, exponent)
+
+
+def _zero_where(condition: Any, value: Any) -> Any:
+    return np.where(condition, 0, value)
+
+
+def _slope(x: Any, exponent: Any) -> Any:
+    """d(x ** exponent)/dx for a number as exponent: 0 everywhere for 0, even at x = 0."""
+    return exponent * pow_scalar_op(x, exponent=exponent - 1)
+
+
+pow_scalar_op = Op(
+    "pow_scalar",
+    _power_scalar,
+    ("x",),
+    vjp={
+        "x": lambda g, x, exponent: (
+            np.zeros_like(g) if exponent == 0 else g * conj(_slope(x, exponent))
+        )
+    },
+    jvp={
+        "x": lambda t, x, exponent: np.zeros_like(t) if exponent == 0 else t * _slope(x, exponent)
+    },
+    promotion="common",
+    node="PowBackward0",
+    public="pow",
+    samples=lambda: [
+        *(Sample(T(2, 3, low=0.3), e) for e in (0, 1, 2, 3, 2.5, -1, -2, 0.5, -0.5, -1.5)),
+        Sample(T(low=0.3), 2),
+        Sample(T(0, 2), 2),
+        Sample(T(2, 3), 4),
+        Sample(T(2, 3, low=0.3), 1.5 + 0.5j),
+    ],
+)
+
+
+def _log(x: Any) -> Any:
+    """The logarithm of the base, which may be an integer beside a float exponent."""
+    return np.log(x * 1.0 if x.dtype.kind in "biu" else x)
+
+
+def _at_zero(x: Any, y: Any) -> Any:
+    """Where x ** y does not move with y: a base of 0 and an exponent that is not negative."""
+    return (x == 0) & (np.real(y) >= 0)
+
+
+pow_op = Op(
+    "pow",
+    _power,
+    ("x", "y"),
+    # d(x^y)/dx = y x^(y-1),  d(x^y)/dy = x^y log x
+    vjp={
+        "x": lambda g, x, y: _zero_where(y == 0, g * conj(y * np.power(x, y - 1))),
+        "y": lambda g, x, y, out: _zero_where(_at_zero(x, y), g * conj(out * _log(x))),
+    },
+    jvp={
+        "x": lambda t, x, y: _zero_where(y == 0, t * (y * np.power(x, y - 1))),
+        "y": lambda t, x, y, out: _zero_where(_at_zero(x, y), t * (out * _log(x))),
+    },
+    promotion="common",
+    node="PowBackward1",
+    refuses=no_kernel("pow", "b"),
+    samples=lambda: [
+        Sample(T(2, 3, low=0.3), T(2, 3, seed=1)),
+        Sample(T(2, 1, low=0.3), T(3, seed=1)),
+        Sample(T(low=0.3), T(2, 2, seed=1)),
+        Sample(T(low=0.3), T(seed=1)),
+        Sample(T(0, 2), T(2)),
+    ],
+)
+pow_base_op = Op(
+    "pow_base",
+    lambda y, base: _power(base, y),
+    ("y",),
+    vjp={"y": lambda g, y, base, out: _zero_where(_at_zero(base, y), g * conj(out * _log(base)))},
+    jvp={"y": lambda t, y, base, out: _zero_where(_at_zero(base, y), t * (out * _log(base)))},
+    promotion="common",
+    node="PowBackward2",
+    public="pow",
+    refuses=no_kernel("pow", "b"),
+    samples=lambda: [
+        *(Sample(base, T(2, 3)) for base in (2, 0.7, 1, 3)),
+        Sample(2, T()),
+        Sample(1.5, T(0, 2)),
+    ],
+)
+
+
+@public(inplace=True)
+def pow(input: Any, exponent: Any) -> Tensor:
+    """`input ** exponent`; one of the two may be a number."""
+    if isinstance(input, Tensor):
+        if isinstance(exponent, Tensor):
+            return call_elementwise(pow_op, (input, exponent), {})
+        require_operand("pow", exponent, "exponent", 2)
+        kind = common_dtype((input, exponent))
+        if kind.category == 1 and exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        if kind.category == 0:
+            raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+        return call_elementwise(pow_scalar_op, (input,), {}, numbers={"exponent": exponent})
+    require_operand("pow", input, "input", 1)
+    require_tensor("pow", exponent, "exponent", 2)
+    return call_elementwise(pow_base_op, (exponent,), {}, numbers={"base": input})
+
+
+@public(inplace=True)
+def square(input: Any) -> Tensor:
+    """`input ** 2`."""
+    require_tensor("square", input)
+    return pow(input, 2)
+
+
+def _float_power(input: Any, exponent: Any) -> Tensor:
+    operands = (input, exponent)
+    if not any(isinstance(x, Tensor) for x in operands):
+        require_tensor("float_power", input)
+    wide = complex128 if common_dtype(operands).is_complex else float64
+    return pow(*(x.to(wide) if isinstance(x, Tensor) else x for x in operands))
+
+
+@public()
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """`input ** exponent` in double precision."""
+    return _float_power(input, exponent)
+
+
+def _float_power_(self: Any, exponent: Any) -> Tensor:
+    """In-place version of `float_power`, for tensors of double precision."""
+    wide = complex128 if common_dtype((self, exponent)).is_complex else float64
+    if self.dtype is not wide:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {_spoken(self.dtype)} but the operation's "
+            f"result requires dtype {_spoken(wide)}"
+        )
+    return self.pow_(exponent)  # type: ignore[no-any-return]
+
+
+def _spoken(kind: Any) -> str:
+    from .._arrays.dtypes import LEGACY_NAMES
+
+    return LEGACY_NAMES[kind]
+
+
+cls: Any = Tensor
+cls.float_power_ = _float_power_
+cls.__pow__ = operator(pow_op, pow)
+cls.__rpow__ = operator(pow_op, pow, reflected=True)
+cls.__ipow__ = cls.pow_
+COUNTERPARTS[np.power] = pow
+COUNTERPARTS[np.square] = square

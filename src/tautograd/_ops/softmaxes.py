@@ -1,0 +1,138 @@
+"""Softmax and its relatives: exponentials shared out along one dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._autograd.apply import apply
+from .._tensor.tensor import Tensor
+from .dims import wrap_dim
+from .elementwise import refuse, require_tensor
+from .public import NN_FUNCTIONAL, SPECIAL, public
+from .record import Op
+from .refusals import no_kernel
+from .samples import Sample, T
+
+
+def _shifted(x: Any, dim: int) -> Any:
+    """x minus its largest element, so that no exponential overflows."""
+    return x - np.max(x, axis=dim, keepdims=True) if x.size else x
+
+
+def _softmax(x: Any, dim: int) -> Any:
+    if x.ndim == 0:
+        return np.exp(x - x)
+    e = np.exp(_shifted(x, dim))
+    return e / np.sum(e, axis=dim, keepdims=True)
+
+
+def _log_softmax(x: Any, dim: int) -> Any:
+    if x.ndim == 0:
+        return x - x
+    x = _shifted(x, dim)
+    return x - np.log(np.sum(np.exp(x), axis=dim, keepdims=True))
+
+
+def _total(x: Any, dim: int) -> Any:
+    return x if x.ndim == 0 else np.sum(x, axis=dim, keepdims=True)
+
+
+def _along() -> list[Sample]:
+    return [
+        Sample(T(2, 3), dim=0),
+        Sample(T(2, 3), dim=-1),
+        Sample(T(2, 3, 2), dim=1),
+        Sample(T(), dim=0),
+        Sample(T(1), dim=0),
+        Sample(T(0, 2), dim=1),
+        Sample(T(2, 0), dim=1),
+        Sample(T(3, 2, layout="transposed"), dim=1),
+        Sample(T(2, 3, low=-100, high=100), dim=1),
+    ]
+
+
+softmax_op = Op(
+    "softmax",
+    _softmax,
+    ("x",),
+    vjp={"x": lambda g, out, dim: out * (g - _total(g * out, dim))},
+    jvp={"x": lambda t, out, dim: out * (t - _total(t * out, dim))},
+    refuses=no_kernel("softmax_lastdim_kernel_impl", "bic"),
+    samples=_along,
+)
+log_softmax_op = Op(
+    "log_softmax",
+    _log_softmax,
+    ("x",),
+    vjp={"x": lambda g, out, dim: g - np.exp(out) * _total(g, dim)},
+    jvp={"x": lambda t, out, dim: t - _total(np.exp(out) * t, dim)},
+    refuses=no_kernel("log_softmax_lastdim_kernel_impl", "bic"),
+    samples=_along,
+)
+
+
+def _apply_along(op: Op, name: str, input: Any, dim: Any, dtype: Any) -> Tensor:
+    require_tensor(name, input)
+    dim = wrap_dim(dim, input._data.ndim, name)
+    if dtype is not None and dtype is not input.dtype:
+        input = input.to(dtype)
+    refuse(op, input._data.dtype)
+    return apply(op, (input,), {"dim": dim})  # type: ignore[no-any-return]
+
+
+@public()
+def softmax(input: Any, dim: Any, dtype: Any = None) -> Tensor:
+    """`exp(x) / sum(exp(x))` along a dimension."""
+    return _apply_along(softmax_op, "softmax", input, dim, dtype)
+
+
+@public()
+def log_softmax(input: Any, dim: Any, dtype: Any = None) -> Tensor:
+    """The logarithm of `softmax`, without its rounding."""
+    return _apply_along(log_softmax_op, "log_softmax", input, dim, dtype)
+
+
+for _name, _function in (("softmax", softmax), ("log_softmax", log_softmax)):
+    SPECIAL[_name] = _function
+
+
+# --- torch.nn.functional: the dimension may be left out ------------------------------------------
+
+
+def _default_dim(name: str, ndim: int, stacklevel: int) -> int:
+    import warnings
+
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
+        "dim=X as an argument.",
+        stacklevel=stacklevel + 1,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+@public("softmax", namespace=NN_FUNCTIONAL, method=False, out=False)
+def _nn_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """`exp(x) / sum(exp(x))` along a dimension."""
+    if dim is None:
+        dim = _default_dim("softmax", input.ndim, _stacklevel)
+    return softmax(input, dim, dtype)  # type: ignore[no-any-return]
+
+
+@public("log_softmax", namespace=NN_FUNCTIONAL, method=False, out=False)
+def _nn_log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """The logarithm of `softmax`, without its rounding."""
+    if dim is None:
+        dim = _default_dim("log_softmax", input.ndim, _stacklevel)
+    return log_softmax(input, dim, dtype)  # type: ignore[no-any-return]
+
+
+@public("softmin", namespace=NN_FUNCTIONAL, method=False, out=False)
+def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """`softmax` of the negated input."""
+    if dim is None:
+        dim = _default_dim("softmin", input.ndim, _stacklevel)
+    return softmax(-input, dim, dtype)  # type: ignore[no-any-return]
+
+
