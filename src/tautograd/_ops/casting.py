@@ -1,8 +1,7 @@
-"""Other dtypes, and values written in place: `to`, `type`, `float()`, `copy_`, `fill_`, `zero_`."""
+"""Other dtypes: `to`, `type`, `float()` and the like."""
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import Any
 
@@ -11,13 +10,12 @@ import numpy as np
 from .._arrays.devices import as_device, device
 from .._arrays.dtypes import DTYPE_NAMES, LEGACY_NAMES, as_dtype, dtype, from_numpy_dtype
 from .._arrays.formats import empty_preserving, preserve_format
-from .._autograd.apply import apply, edge_of
+from .._arrays.strided import with_strides_of
+from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
-from .._autograd.modes import modes
-from .._autograd.views import bump, check_writable
 from .._tensor.tensor import Tensor, make
-from .elementwise import check_broadcast, require_tensor
-from .public import attach, public, write_into
+from .elementwise import require_tensor
+from .public import attach, public
 from .rearranging import suggested_format
 from .record import LINEAR, Op
 from .samples import Sample, T
@@ -46,7 +44,7 @@ def _to_copy(x: Any, dtype: Any, memory_format: Any) -> Any:
         return np.astype(x, dtype)
     out = empty_preserving(x, dtype, memory_format)
     np.copyto(out, x, casting="unsafe")
-    return out
+    return with_strides_of(out, x) if memory_format is preserve_format else out
 
 
 to_copy_op = Op(
@@ -173,204 +171,6 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 @counterpart(np.astype)
 def _np_astype(x: Tensor, dtype: Any, copy: bool = True, device: Any = None) -> Tensor:
     return cast(x, from_numpy_dtype(np.dtype(dtype)))
-
-
-# --- values written in place ----------------------------------------------------------------------
-
-
-def unrecorded(self: Tensor, *others: Any) -> bool:
-    """Whether a write into `self` concerns no history, so that it can go straight to memory."""
-    if modes.special:
-        return False
-    if not modes.grad:
-        return True
-    for x in (self, self._base, *others):
-        if isinstance(x, Tensor) and edge_of(x) is not None:
-            return False
-    return True
-
-
-def refuse_overlap(array: Any) -> None:
-    """Writing different values into one memory location is an error."""
-    for stride, extent in zip(array.strides, array.shape, strict=True):
-        if stride == 0 and extent > 1:
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a "
-                "single memory location. Please clone() the tensor before performing the operation."
-            )
-
-
-def renamed(op: Op, node: str) -> Op:
-    """The same operation under the node name that its in-place form has."""
-    twin = copy.copy(op)
-    twin.node_name = node
-    return twin
-
-
-def _nothing(g: Any) -> Any:
-    """The old values do not matter any more."""
-    return np.zeros_like(g)
-
-
-def _nothing_forward(t: Any) -> Any:
-    return np.zeros_like(t)
-
-
-def _copied(x: Any, src: Any) -> Any:
-    out = np.empty_like(x)
-    np.copyto(out, real_part(src, x.dtype), casting="unsafe")
-    return out
-
-
-copy_op = Op(
-    "copy",
-    _copied,
-    ("x", "src"),
-    vjp={"x": _nothing, "src": lambda g: g},
-    jvp={"x": _nothing_forward, "src": lambda t: t},
-    node="CopyBackwards",
-    opmath=False,
-    public="Tensor.copy_",
-)
-
-
-@public(function=False, out=False)
-def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
-    """Write another tensor's values into this one, broadcast and cast."""
-    if not isinstance(other, Tensor):
-        if not isinstance(other, (int, float, complex, np.number, np.bool_)):
-            require_tensor("copy_", other, "other")
-        other = make(np.asarray(other))
-    check_writable(self)
-    target, source = self._data, other._data
-    if target.shape != source.shape:
-        check_expandable(source.shape, target.shape)
-    if unrecorded(self, other):
-        if 0 in target.strides:
-            refuse_overlap(target)
-        np.copyto(target, real_part(source, target.dtype), casting="unsafe")
-        bump(self)
-        return self
-    return write_into(self, apply(copy_op, (self, other)), "copy")
-
-
-def check_expandable(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
-    """PyTorch's errors for a source that does not broadcast to the shape of its target."""
-    if len(shape) > len(wanted):
-        check_broadcast(wanted, shape)
-        raise RuntimeError(
-            f"output with shape {list(wanted)} doesn't match the broadcast shape {list(shape)}"
-        )
-    check_broadcast(wanted, shape)
-    for dim, (m, n) in enumerate(zip(wanted[len(wanted) - len(shape) :], shape, strict=True)):
-        if n not in (1, m):
-            broadcast = list(wanted)
-            broadcast[len(wanted) - len(shape) + dim] = n
-            raise RuntimeError(
-                f"output with shape {list(wanted)} doesn't match the broadcast shape {broadcast}"
-            )
-
-
-@counterpart(np.copyto)
-def _np_copyto(dst: Tensor, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    if where is not True:
-        from .public import FUNCTIONS
-
-        src = FUNCTIONS["where"](where, src, dst)
-    copy_(dst, src)
-
-
-zero_op = Op(
-    "zero",
-    lambda x: np.zeros_like(x),
-    ("x",),
-    vjp={"x": _nothing},
-    jvp={"x": _nothing_forward},
-    opmath=False,
-    public="Tensor.zero_",
-)
-fill_op = Op(
-    "fill",
-    lambda x, value: np.full_like(x, value),
-    ("x",),
-    vjp={"x": _nothing},
-    jvp={"x": _nothing_forward},
-    opmath=False,
-    samples=lambda: [Sample(T(2, 3), 2), Sample(T(), 1.0), Sample(T(0, 2), True)],
-)
-fill_tensor_op = Op(
-    "fill_tensor",
-    _copied,
-    ("x", "value"),
-    vjp={"x": _nothing, "value": lambda g: g},
-    jvp={"x": _nothing_forward, "value": lambda t: t},
-    node="FillBackward1",
-    opmath=False,
-    public="fill",
-    samples=lambda: [Sample(T(2, 3), T(seed=1)), Sample(T(), T(seed=1)), Sample(T(0), T(seed=1))],
-)
-_fill_inplace_op = renamed(fill_op, "FillBackward2")
-_fill_tensor_inplace_op = renamed(fill_tensor_op, "FillBackward3")
-
-
-def _fill_value(self: Tensor, value: Any, name: str) -> Any:
-    """A 0-dim tensor, or a number that this tensor's dtype can hold."""
-    if isinstance(value, Tensor):
-        if value._data.ndim:
-            raise RuntimeError(
-                "fill_ only supports 0-dimension value tensor but got tensor with "
-                f"{value._data.ndim} dimensions."
-            )
-        return value
-    if not isinstance(value, (int, float, complex, np.number, np.bool_)):
-        shown = type(value).__name__
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({shown}), but expected one "
-            f"of:\n * (Tensor value)\n      didn't match because some of the arguments have invalid "
-            f"types: (!{shown}!)\n * (Number value)\n      didn't match because some of the arguments "
-            f"have invalid types: (!{shown}!)\n"
-        )
-    from .._tensor.arguments import as_element
-
-    return as_element(value.item() if isinstance(value, np.generic) else value, self.dtype)
-
-
-@public(out=False)
-def fill(input: Any, value: Any) -> Tensor:
-    """A tensor like this one with every element `value`."""
-    require_tensor("fill", input)
-    value = _fill_value(input, value, "fill")
-    if isinstance(value, Tensor):
-        result: Tensor = apply(fill_tensor_op, (input, value))
-        return result
-    result = apply(fill_op, (input,), {"value": value})
-    return result
-
-
-@public(out=False)
-def fill_(input: Tensor, value: Any) -> Tensor:
-    """Set every element to `value`."""
-    check_writable(input)
-    value = _fill_value(input, value, "fill_")
-    if unrecorded(input, value):
-        number = real_part(value._data, input._data.dtype) if isinstance(value, Tensor) else value
-        np.copyto(input._data, number, casting="unsafe")
-        bump(input)
-        return input
-    if isinstance(value, Tensor):
-        return write_into(input, apply(_fill_tensor_inplace_op, (input, value)), "fill")
-    return write_into(input, apply(_fill_inplace_op, (input,), {"value": value}), "fill")
-
-
-@public(out=False)
-def zero_(input: Tensor) -> Tensor:
-    """Set every element to zero."""
-    check_writable(input)
-    if unrecorded(input):
-        np.copyto(input._data, 0, casting="unsafe")
-        bump(input)
-        return input
-    return write_into(input, apply(zero_op, (input,)), "zero")
 
 
 # --- constants inside rules -----------------------------------------------------------------------

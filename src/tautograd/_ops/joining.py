@@ -6,23 +6,33 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.formats import empty_in_order, order_of
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .parts import select_op, slice_op
 from .promotion import common_dtype
-from .public import public
+from .public import FUNCTIONS, public
+from .rearranging import suggested_format
 from .record import LINEAR, Op
 from .samples import Sample, T
 from .shapes import tensor_list
+from .views import reshape_to
+
+atleast_1d, atleast_2d, atleast_3d = (FUNCTIONS[f"atleast_{n}d"] for n in (1, 2, 3))
 
 
 def _cat(*tensors: Any, dim: int) -> Any:
     first = tensors[0]
     shape = list(first.shape)
     shape[dim] = sum(x.shape[dim] for x in tensors)
-    out = np.empty_like(first, shape=tuple(shape), order="C")
+    if len(shape) in (4, 5) and type(first) is np.ndarray and not first.flags.c_contiguous:
+        wanted = {suggested_format(x) for x in tensors}
+        order = order_of(shape, wanted.pop()) if len(wanted) == 1 else range(len(shape))
+        out = empty_in_order(first, shape, tuple(order), None)
+    else:
+        out = np.empty_like(first, shape=tuple(shape), order="C")
     return np.concatenate(tensors, dim, out=out)
 
 
@@ -80,13 +90,13 @@ stack_op = Op(
 )
 
 
-def _join(op: Op, tensors: tuple[Tensor, ...], dim: int) -> Tensor:
-    """Run after promoting to one dtype where they differ."""
+def _join(op: Op, tensors: tuple[Tensor, ...], dim: int, all_of: Any = None) -> Tensor:
+    """Run after promoting to one dtype where they differ (tensors left out count as well)."""
     first = tensors[0]._data.dtype
     compute = None
-    for x in tensors:
+    for x in all_of or tensors:
         if x._data.dtype != first:
-            compute = common_dtype(tensors).numpy
+            compute = common_dtype(all_of or tensors).numpy
             break
     result: Tensor = apply(op, tensors, {"dim": dim}, compute)
     return result
@@ -97,7 +107,7 @@ def cat(tensors: Any, dim: Any = 0) -> Tensor:
     """Tensors one after the other along an existing dimension."""
     tensors = tensor_list("cat", tensors)
     if not tensors:
-        raise ValueError("expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     ndim = max(x._data.ndim for x in tensors)
     dim = wrap_dim(dim, ndim, "cat")
     # A 1-D tensor without elements may stand anywhere in the list.
@@ -119,7 +129,7 @@ def cat(tensors: Any, dim: Any = 0) -> Tensor:
                     f"Sizes of tensors must match except in dimension {dim}. Expected size {m} but got "
                     f"size {n} for tensor number {i} in the list."
                 )
-    return _join(cat_op, full, dim)
+    return _join(cat_op, full, dim, tensors)
 
 
 @public(method=False)
@@ -141,3 +151,38 @@ def stack(tensors: Any, dim: Any = 0) -> Tensor:
 
 counterpart(np.concatenate)(lambda arrays, axis=0: cat(tuple(arrays), axis))
 counterpart(np.stack)(lambda arrays, axis=0: stack(tuple(arrays), axis))
+
+# --- by NumPy's names -----------------------------------------------------------------------------
+
+
+def _stacked(name: str, tensors: Any) -> tuple[Tensor, ...]:
+    found = tensor_list(name, tensors)
+    if not found:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return found
+
+
+@public(method=False)
+def hstack(tensors: Any) -> Tensor:
+    """Tensors side by side: along dimension 1, or 0 for vectors."""
+    widened = atleast_1d(_stacked("hstack", tensors))
+    return cat(widened, 0 if widened[0]._data.ndim == 1 else 1)
+
+
+@public(method=False, aliases=("row_stack",))
+def vstack(tensors: Any) -> Tensor:
+    """Tensors below each other: along dimension 0, vectors as rows."""
+    return cat(atleast_2d(_stacked("vstack", tensors)), 0)
+
+
+@public(method=False)
+def dstack(tensors: Any) -> Tensor:
+    """Tensors behind each other: along dimension 2."""
+    return cat(atleast_3d(_stacked("dstack", tensors)), 2)
+
+
+@public(method=False)
+def column_stack(tensors: Any) -> Tensor:
+    """Tensors side by side, vectors as columns."""
+    found = _stacked("column_stack", tensors)
+    return cat([reshape_to(x, (x._data.size, 1)) if x._data.ndim <= 1 else x for x in found], 1)

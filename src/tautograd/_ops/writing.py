@@ -1,0 +1,291 @@
+"""Values written in place: `copy_`, `fill_`, `zero_`; and memory exchanged: `resize_`, `set_`."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from .._arrays.strided import contiguous_strides, storage_of, storage_offset_of, strided
+from .._autograd.apply import apply, edge_of
+from .._autograd.lifted import counterpart
+from .._autograd.modes import modes
+from .._autograd.views import bump, check_writable
+from .._tensor.tensor import Tensor, make
+from .casting import real_part
+from .elementwise import check_broadcast, require_tensor
+from .public import FUNCTIONS, public, write_into
+from .record import Op
+from .samples import Sample, T
+from .shapes import ints
+from .strided_views import check_storage
+
+def unrecorded(self: Tensor, *others: Any) -> bool:
+    """Whether a write into `self` concerns no history, so that it can go straight to memory."""
+    if modes.special:
+        return False
+    if not modes.grad:
+        return True
+    for x in (self, self._base, *others):
+        if isinstance(x, Tensor) and edge_of(x) is not None:
+            return False
+    return True
+
+
+def refuse_overlap(array: Any) -> None:
+    """Writing different values into one memory location is an error."""
+    for stride, extent in zip(array.strides, array.shape, strict=True):
+        if stride == 0 and extent > 1:
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a "
+                "single memory location. Please clone() the tensor before performing the operation."
+            )
+
+
+def renamed(op: Op, node: str) -> Op:
+    """The same operation under the node name that its in-place form has."""
+    twin = copy.copy(op)
+    twin.node_name = node
+    return twin
+
+
+def _nothing(g: Any) -> Any:
+    """The old values do not matter any more."""
+    return np.zeros_like(g)
+
+
+def _nothing_forward(t: Any) -> Any:
+    return np.zeros_like(t)
+
+
+def _copied(x: Any, src: Any) -> Any:
+    out = np.empty_like(x)
+    np.copyto(out, real_part(src, x.dtype), casting="unsafe")
+    return out
+
+
+copy_op = Op(
+    "copy",
+    _copied,
+    ("x", "src"),
+    vjp={"x": _nothing, "src": lambda g: g},
+    jvp={"x": _nothing_forward, "src": lambda t: t},
+    node="CopyBackwards",
+    opmath=False,
+    public="Tensor.copy_",
+)
+
+
+@public(function=False, out=False)
+def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
+    """Write another tensor's values into this one, broadcast and cast."""
+    if not isinstance(other, Tensor):
+        if not isinstance(other, (int, float, complex, np.number, np.bool_)):
+            require_tensor("copy_", other, "other")
+        other = make(np.asarray(other))
+    check_writable(self)
+    target, source = self._data, other._data
+    if target.shape != source.shape:
+        check_expandable(source.shape, target.shape)
+    if unrecorded(self, other):
+        if 0 in target.strides:
+            refuse_overlap(target)
+        np.copyto(target, real_part(source, target.dtype), casting="unsafe")
+        bump(self)
+        return self
+    return write_into(self, apply(copy_op, (self, other)), "copy")
+
+
+def check_expandable(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    """PyTorch's errors for a source that does not broadcast to the shape of its target."""
+    if len(shape) > len(wanted):
+        check_broadcast(wanted, shape)
+        raise RuntimeError(
+            f"output with shape {list(wanted)} doesn't match the broadcast shape {list(shape)}"
+        )
+    check_broadcast(wanted, shape)
+    for dim, (m, n) in enumerate(zip(wanted[len(wanted) - len(shape) :], shape, strict=True)):
+        if n not in (1, m):
+            broadcast = list(wanted)
+            broadcast[len(wanted) - len(shape) + dim] = n
+            raise RuntimeError(
+                f"output with shape {list(wanted)} doesn't match the broadcast shape {broadcast}"
+            )
+
+
+@counterpart(np.copyto)
+def _np_copyto(dst: Tensor, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if where is not True:
+        src = FUNCTIONS["where"](where, src, dst)
+    copy_(dst, src)
+
+
+zero_op = Op(
+    "zero",
+    lambda x: np.zeros_like(x),
+    ("x",),
+    vjp={"x": _nothing},
+    jvp={"x": _nothing_forward},
+    opmath=False,
+    public="Tensor.zero_",
+)
+fill_op = Op(
+    "fill",
+    lambda x, value: np.full_like(x, value),
+    ("x",),
+    vjp={"x": _nothing},
+    jvp={"x": _nothing_forward},
+    opmath=False,
+    samples=lambda: [Sample(T(2, 3), 2), Sample(T(), 1.0), Sample(T(0, 2), True)],
+)
+fill_tensor_op = Op(
+    "fill_tensor",
+    _copied,
+    ("x", "value"),
+    vjp={"x": _nothing, "value": lambda g: g},
+    jvp={"x": _nothing_forward, "value": lambda t: t},
+    node="FillBackward1",
+    opmath=False,
+    public="fill",
+    samples=lambda: [Sample(T(2, 3), T(seed=1)), Sample(T(), T(seed=1)), Sample(T(0), T(seed=1))],
+)
+_fill_inplace_op = renamed(fill_op, "FillBackward2")
+_fill_tensor_inplace_op = renamed(fill_tensor_op, "FillBackward3")
+
+
+def _fill_value(self: Tensor, value: Any, name: str) -> Any:
+    """A 0-dim tensor, or a number that this tensor's dtype can hold."""
+    if isinstance(value, Tensor):
+        if value._data.ndim:
+            raise RuntimeError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value._data.ndim} dimensions."
+            )
+        return value
+    if not isinstance(value, (int, float, complex, np.number, np.bool_)):
+        shown = type(value).__name__
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({shown}), but expected one "
+            f"of:\n * (Tensor value)\n      didn't match because some of the arguments have invalid "
+            f"types: (!{shown}!)\n * (Number value)\n      didn't match because some of the arguments "
+            f"have invalid types: (!{shown}!)\n"
+        )
+    from .._tensor.arguments import as_element
+
+    return as_element(value.item() if isinstance(value, np.generic) else value, self.dtype)
+
+
+@public(out=False)
+def fill(input: Any, value: Any) -> Tensor:
+    """A tensor like this one with every element `value`."""
+    require_tensor("fill", input)
+    value = _fill_value(input, value, "fill")
+    if isinstance(value, Tensor):
+        result: Tensor = apply(fill_tensor_op, (input, value))
+        return result
+    result = apply(fill_op, (input,), {"value": value})
+    return result
+
+
+@public(out=False)
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Set every element to `value`."""
+    check_writable(input)
+    value = _fill_value(input, value, "fill_")
+    if unrecorded(input, value):
+        number = real_part(value._data, input._data.dtype) if isinstance(value, Tensor) else value
+        np.copyto(input._data, number, casting="unsafe")
+        bump(input)
+        return input
+    if isinstance(value, Tensor):
+        return write_into(input, apply(_fill_tensor_inplace_op, (input, value)), "fill")
+    return write_into(input, apply(_fill_inplace_op, (input,), {"value": value}), "fill")
+
+
+@public(out=False)
+def zero_(input: Tensor) -> Tensor:
+    """Set every element to zero."""
+    check_writable(input)
+    if unrecorded(input):
+        np.copyto(input._data, 0, casting="unsafe")
+        bump(input)
+        return input
+    return write_into(input, apply(zero_op, (input,)), "zero")
+
+
+# --- other memory ---------------------------------------------------------------------------------
+
+
+def _refuse_history(self: Tensor, what: str) -> None:
+    if self.requires_grad:
+        raise RuntimeError(what)
+
+
+@public(function=False, out=False)
+def resize_(self: Tensor, *size: Any, memory_format: Any = None, **given: Any) -> Tensor:
+    """Give this tensor another size; elements stay in memory order, new ones are not set."""
+    shape = ints("resize_", "size", size, given)
+    _refuse_history(self, "cannot resize variables that require grad")
+    if any(extent < 0 for extent in shape):
+        raise RuntimeError("numel: integer multiplication overflow")
+    data = self._data
+    if shape == data.shape and memory_format is None:
+        return self
+    strides = contiguous_strides(shape)
+    count = max(int(np.prod(shape, dtype=np.int64)), 0)
+    start, itemsize = storage_offset_of(data), data.dtype.itemsize
+    if (start + count) * itemsize > storage_of(data).nbytes:
+        grown = np.empty_like(data, shape=(start + count,))
+        old = storage_of(data)
+        held = old.nbytes // itemsize
+        np.copyto(grown[:held], strided(old, (held,), (itemsize,)).view(data.dtype)[:held])
+        data = grown[start:]
+    self._data = strided(data, shape, [stride * itemsize for stride in strides])
+    bump(self)
+    return self
+
+
+@public(function=False, out=False)
+def resize_as_(self: Tensor, the_template: Any, *, memory_format: Any = None) -> Tensor:
+    """Give this tensor the size of another."""
+    require_tensor("resize_as_", the_template, "the_template")
+    return resize_(self, the_template._data.shape, memory_format=memory_format)
+
+
+@public(function=False, out=False)
+def set_(
+    self: Tensor, source: Any = None, storage_offset: Any = 0, size: Any = None, stride: Any = None
+) -> Tensor:
+    """Let this tensor look into the memory of another tensor or storage, or into none."""
+    if source is None:
+        self._data = np.empty_like(self._data, shape=(0,))
+        return self
+    if isinstance(source, Tensor):
+        if source._data.dtype != self._data.dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {_C_TYPES[source.dtype.name]} to a tensor of type "
+                f"{_C_TYPES[self.dtype.name]}"
+            )
+        array = source._data
+        self._version_box = source._version_box
+    else:
+        array = source._array.view(self._data.dtype)
+    if size is None and isinstance(source, Tensor):
+        self._data = array
+        return self
+    shape = (array.size,) if size is None else ints("set_", "size", (size,), {})
+    steps = contiguous_strides(shape) if stride is None else ints("set_", "stride", (stride,), {})
+    check_storage(array, shape, steps, storage_offset)
+    itemsize = array.dtype.itemsize
+    offset = (storage_offset - storage_offset_of(array)) * itemsize
+    self._data = strided(array, shape, [step * itemsize for step in steps], offset)
+    return self
+
+
+_C_TYPES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int",
+    "int64": "long int", "bool": "bool", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}  # fmt: skip
