@@ -10,6 +10,7 @@ forward mode) are they tensors: then the same rules run on `Lifted` tensors and 
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -65,7 +66,7 @@ def run_backward(
 
     before = modes.grad, modes.run
     modes.grad = create_graph
-    modes.run = _Run(counts, starts, keep_level)
+    modes.run = _Run(counts, starts, keep_level, inputs is not None)
     token = hush()
     try:
         heap: list[Any] = []
@@ -130,15 +131,22 @@ def run_backward(
     return captures.gradients if captures is not None else None
 
 
+next_run_number = itertools.count().__next__
+
+
 class _Run:
     """One backward pass: which edges it will reach."""
 
-    __slots__ = ("counts", "starts", "keep_level")
+    __slots__ = ("counts", "starts", "keep_level", "has_inputs", "number")
 
-    def __init__(self, counts: dict[Any, int], starts: list[Any], keep_level: int | None) -> None:
+    def __init__(
+        self, counts: dict[Any, int], starts: list[Any], keep_level: int | None, has_inputs: bool
+    ) -> None:
         self.counts = counts
         self.starts = starts
         self.keep_level = keep_level
+        self.has_inputs = has_inputs
+        self.number = next_run_number()
 
 
 def current_run() -> Any:

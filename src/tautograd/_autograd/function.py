@@ -185,7 +185,7 @@ FunctionCtx = FunctionNode
 BackwardCFunction = FunctionNode
 
 
-class _FunctionMeta(type):
+class FunctionMeta(type):
     """Makes the node class `MyFunctionBackward` for each Function."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
@@ -193,7 +193,7 @@ class _FunctionMeta(type):
         cls._backward_cls = type(name + "Backward", (FunctionNode,), {"function": cls})
 
 
-class Function(metaclass=_FunctionMeta):
+class Function(metaclass=FunctionMeta):
     """A custom operation: static `forward` and `backward`, called through `apply`.
 
     `forward(ctx, *args)` saves on `ctx` what `backward(ctx, *grad_outputs)` needs; or `forward(*args)`
@@ -287,6 +287,14 @@ class Function(metaclass=_FunctionMeta):
         if tangents:
             _run_jvp(cls, node, args, tangents, results)
         return results if several else results[0]
+
+
+class InplaceFunction(Function):
+    """An old base class for functions with an in-place form; use `Function`."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
 
 def _prepare(node: FunctionNode, args: tuple[Any, ...]) -> None:

@@ -163,6 +163,26 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
 
+class set_multithreading_enabled(_Mode):
+    """Kept for programs that ask: backward runs on the calling thread either way."""
+
+    enabled = True
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self._before = set_multithreading_enabled.enabled
+        set_multithreading_enabled.enabled = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        set_multithreading_enabled.enabled = self._before
+
+    def clone(self) -> set_multithreading_enabled:
+        return type(self)(self.mode)
+
+
 def is_grad_enabled() -> bool:
     """Whether this thread records operations."""
     return modes.grad

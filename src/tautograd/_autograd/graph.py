@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._tensor.tensor import Tensor, make
 from .apply import edge_of
 from .hooks import RemovableHandle
@@ -57,9 +59,38 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Tensor) -> Tensor:
-            return make(tensor._data.copy())
+            return make(np.copy(tensor._data))
 
         super().__init__(pack, lambda packed: packed)
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Inside, tensors saved for backward may be changed in place: a copy is kept of each."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda tensor: (self, make(np.copy(tensor._data))), self._restore)
+
+    def __enter__(self) -> allow_mutation_on_saved_tensors:  # type: ignore[override]
+        if modes.allows_mutation is not None:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        super().__enter__()
+        modes.allows_mutation = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        modes.allows_mutation = None
+        super().__exit__(*exc)
+
+    @staticmethod
+    def _restore(packed: Any) -> Tensor:
+        context, tensor = packed
+        if modes.allows_mutation is not context:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the "
+                "graph was originally recorded."
+            )
+        found: Tensor = tensor
+        return found
 
 
 class disable_saved_tensors_hooks:
@@ -162,6 +193,7 @@ __all__ = [
     "AccumulateGrad",
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",

@@ -15,6 +15,7 @@ class _Modes(threading.local):
     forward_level = 0  # how many forward-mode levels are open
     saved_hooks: tuple[Any, ...] = ()  # (pack, unpack) pairs, innermost last
     saved_hooks_disabled: str | None = None  # the message to raise when they are forbidden
+    allows_mutation: Any = None  # the allow_mutation_on_saved_tensors context in force
     anomaly = False
     anomaly_check_nan = True
     vmap_levels: tuple[Any, ...] = ()  # the vmaps this thread is inside of, innermost last

@@ -48,6 +48,7 @@ def _modified(node: Node, box: list[Any], version: int, slot: int) -> str:
     array = node.saved[slot] if not node.op.variadic or slot < 0 else node.saved[0][slot]
     if isinstance(array, tuple):
         array = array[0]
+    array = getattr(array, "example", array)  # several index arrays saved as one
     kind = LEGACY_NAMES.get(from_numpy_dtype(array.dtype), "Float")
     origin = ""
     if slot < 0:

@@ -398,37 +398,3 @@ def jacfwd(
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """A function that returns the Hessian of `func`: forward mode over reverse mode."""
     return jacfwd(jacrev(func, argnums), argnums)
-
-
-def functional_call(
-    module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True, strict: bool = False
-) -> Any:
-    """Call a module with these parameters and buffers in place of its own."""
-    given: dict[str, Any] = {}
-    dicts = parameter_and_buffer_dicts
-    for one in (dicts,) if isinstance(dicts, dict) else dicts:
-        repeated = given.keys() & one.keys()
-        if repeated:
-            raise ValueError(f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous")
-        given.update(one)
-    own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
-    unexpected, missing = sorted(given.keys() - own.keys()), sorted(own.keys() - given.keys())
-    if strict and (unexpected or missing):
-        raise RuntimeError(f"Unexpected key(s): {unexpected}, missing key(s): {missing} in functional_call")
-    if tie_weights:
-        by_tensor: dict[int, Any] = {id(own[name]): value for name, value in given.items() if name in own}
-        given = {**{name: by_tensor[id(t)] for name, t in own.items() if id(t) in by_tensor}, **given}
-    held = []
-    try:
-        for name, value in given.items():
-            owner, _, leaf = name.rpartition(".")
-            place = module.get_submodule(owner) if owner else module
-            slots = place._parameters if leaf in place._parameters else place._buffers
-            if leaf in slots:
-                held.append((slots, leaf, slots[leaf]))
-                slots[leaf] = value
-        arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-        return module(*arguments, **(kwargs or {}))
-    finally:
-        for slots, leaf, value in reversed(held):
-            slots[leaf] = value

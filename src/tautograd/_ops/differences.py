@@ -1,4 +1,4 @@
-"""Differences along a dimension, and integrals by the trapezoid rule: composed of other operations."""
+"""Differences along a dimension, and integrals by the trapezoid rule."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _check_extra(input: Tensor, extra: Tensor, axis: int) -> None:
     for d, (m, k) in enumerate(zip(have, want, strict=True)):
         if m != k and d != axis:
             raise RuntimeError(
-                "diff expects the shape of tensor to prepend or append to match that of input except "
-                f"along the differencing dimension; input.size({d}) = {k}, but got "
+                "diff expects the shape of tensor to prepend or append to match that of input "
+                f"except along the differencing dimension; input.size({d}) = {k}, but got "
                 f"tensor.size({d}) = {m}"
             )
 
@@ -79,7 +79,9 @@ def _check(y: Any, name: str) -> None:
 def _no_bool(name: str, *tensors: Any) -> None:
     for tensor, letter in zip(tensors, "yx", strict=False):
         if tensor is not None and tensor._data.dtype.kind == "b":
-            raise RuntimeError(f"{name}: received a bool input for `{letter}`, but bool is not supported")
+            raise RuntimeError(
+                f"{name}: received a bool input for `{letter}`, but bool is not supported"
+            )
 
 
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:

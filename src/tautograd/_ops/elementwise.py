@@ -56,7 +56,11 @@ def call_elementwise(
     `numbers` are parameters that take part in promotion as operands do. A number that meets
     half precision is rounded to it first, unless `exact` (as PyTorch's products and quotients are).
     """
-    compute = compute_dtype(inputs if numbers is None else (*inputs, *numbers.values()), op.promotion)
+    if numbers is None and _one_dtype(inputs):
+        compute = None  # nothing to promote
+    else:
+        operands = inputs if numbers is None else (*inputs, *numbers.values())
+        compute = compute_dtype(operands, op.promotion)
     if op.refuses is not None:
         refuse(op, inputs[0]._data.dtype if compute is None else compute)
     if compute is not None:
@@ -84,6 +88,20 @@ def call_elementwise(
         check_broadcast(*(x._data.shape for x in inputs if isinstance(x, Tensor)))
         raise error
     return result
+
+
+def _one_dtype(inputs: tuple[Any, ...]) -> bool:
+    """Whether the inputs are all tensors of one dtype, float32 or wider."""
+    first = inputs[0]
+    if not isinstance(first, Tensor):
+        return False
+    dtype = first._data.dtype
+    if dtype.char not in "fdFD":
+        return False
+    for x in inputs:
+        if x is not first and not (isinstance(x, Tensor) and x._data.dtype is dtype):
+            return False
+    return True
 
 
 _FLOAT32 = np.dtype(np.float32)

@@ -1,7 +1,7 @@
 """Largest and smallest: `amax` and `max` in its three forms, `argmax`, `aminmax`, and their twins.
 
-Where several elements tie, `amax` and `max()` share the gradient evenly among them; `max(dim)` gives it
-to the one whose index it reports. NaN counts as both largest and smallest.
+Where several elements tie, `amax` and `max()` share the gradient evenly among them; `max(dim)`
+gives it to the one whose index it reports. NaN counts as both largest and smallest.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .elementwise import require_tensor
@@ -85,7 +86,10 @@ def _declare_amax(name: str, reduction: Any) -> None:
             require_tensor(name, input)
         dims = axes_of(dim, input._data.ndim, name)
         no_empty_dims(name, input._data.shape, dims, RuntimeError)
-        return reduce_with(op, name, input, {"dim": dims, "keepdim": keepdim})
+        parameters = {"dim": dims, "keepdim": keepdim}
+        if not input._data.size and not input.requires_grad:  # PyTorch runs no kernel on nothing
+            return apply(op, (input,), parameters)
+        return reduce_with(op, name, input, parameters)
 
     call.__name__ = call.__qualname__ = name
     which = "largest" if name == "amax" else "smallest"
@@ -104,7 +108,7 @@ _declare_amax("amin", np.min)
 def _declare_max(name: str, reduction: Any, locate: Any, elementwise: str) -> None:
     full = Op(
         name,
-        lambda x: reduction(x),
+        lambda x: reduction(x, axis=None),
         ("x",),
         vjp={"x": lambda g, x, out: _share(g, _ties_or_nan(x, out), None)},
         jvp={"x": lambda t, x, out: _average(t, _ties_or_nan(x, out), None, False)},

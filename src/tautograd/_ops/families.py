@@ -23,6 +23,7 @@ from . import (  # noqa: F401
     extremes,
     floating,
     gathering,
+    grids,
     histograms,
     index_put,
     indexing,
@@ -58,3 +59,5 @@ from . import (  # noqa: F401
     views,
     writing,
 )
+
+from . import operators  # noqa: F401, E402, I001 - over all the families

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.quiet import hush, unhush
+from .._arrays.quiet import IGNORE, set_state, unhush
+from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._autograd.node import Node, next_sequence
 from .._autograd.sites import internal
@@ -23,7 +24,7 @@ from .record import Op
 
 _new = object.__new__
 _ndarray = np.ndarray
-_PLAIN: dict[str, Any] = {}
+_NO_PARAMETERS: dict[str, Any] = {}
 
 FLOATS = frozenset("fdFD")
 NUMBERS = frozenset("fdFDbhilqB")
@@ -34,6 +35,7 @@ def fast_operator(
 ) -> Callable[[Any, Any], Any]:
     """A method of two operands; `direct` are the dtype codes on which the ufunc needs no cast."""
     forward = op.forward
+    plans = op._plans
 
     def method(self: Any, other: Any) -> Any:
         if modes.special:
@@ -48,7 +50,7 @@ def fast_operator(
             y = other
         else:
             return slow(self, other)
-        token = hush()
+        token = set_state(IGNORE)
         try:
             data = forward(x, y)
         except (ValueError, OverflowError):
@@ -59,25 +61,59 @@ def fast_operator(
             data = np.asarray(data)
         out = _new(Tensor)
         out._data = data
-        out._node = None
         out._requires_grad = False
         out._version_box = [0]
-        if modes.grad:
-            if self._base is not None:
-                current_node(self)
-            first = self._node
-            if first is None and self._requires_grad:
-                first = self
-            if y is other:
-                second = None
-            else:
-                if other._base is not None:
-                    current_node(other)
-                second = other._node
-                if second is None and other._requires_grad:
-                    second = other
-            if first is not None or second is not None:
-                _record(op, out, self, other, x, y, first, second, data)
+        out._node = None
+        if not modes.grad:
+            return out
+        if self._base is not None:
+            current_node(self)
+        first = self._node
+        if first is None and self._requires_grad:
+            first = self
+        second = None
+        if y is not other:
+            if other._base is not None:
+                current_node(other)
+            second = other._node
+            if second is None and other._requires_grad:
+                second = other
+        if first is None and second is None:
+            return out
+
+        # What `record` in _autograd/apply.py does, for two inputs.
+        out._node = node = _new(Node)
+        node.op = op
+        node.edges = (first, second)
+        node.edge_nrs = None
+        if self._output_nr or (second is not None and other._output_nr):
+            node.edge_nrs = (self._output_nr, 0 if second is None else other._output_nr)
+        needs = (first is not None, second is not None)
+        slots, _ = plans.get(needs) or op.plan(needs)
+        if slots:
+            node.saved = saved = [None, None, None]
+            node.versions = versions = []
+            for i in slots:
+                if i == 0:
+                    saved[0] = x
+                    box = self._version_box
+                    versions.append((box, box[0], 0))
+                else:
+                    saved[1] = y
+                    if y is not other:
+                        box = other._version_box
+                        versions.append((box, box[0], 1))
+        else:
+            node.saved = node.versions = ()
+        node.shapes = None
+        node.parameters = _NO_PARAMETERS
+        node.sequence = next_sequence()
+        node.shape = data.shape
+        node.dtype = data.dtype
+        frame = _getframe(1)
+        while internal[frame.f_code.co_filename] and frame.f_back is not None:
+            frame = frame.f_back
+        node.site = (frame.f_code, frame.f_lasti)
         return out
 
     method.__name__ = slow.__name__
@@ -85,44 +121,16 @@ def fast_operator(
     return method
 
 
-def _record(
-    op: Op, out: Tensor, self: Tensor, other: Any, x: Any, y: Any, first: Any, second: Any, data: Any
-) -> None:
-    node = _new(Node)
-    node.op = op
-    node.edges = (first, second)
-    node.edge_nrs = None
-    if self._output_nr or (y is not other and other._output_nr):
-        node.edge_nrs = (self._output_nr, 0 if y is other else other._output_nr)
-    needs = (first is not None, second is not None)
-    slots, saves_output = op._plans.get(needs) or op.plan(needs)
-    if slots or saves_output:
-        saved: list[Any] = [None, None, None]
-        versions = []
-        for i in slots:
-            if i == 0:
-                saved[0] = x
-                box = self._version_box
-                versions.append((box, box[0], 0))
-            else:
-                saved[1] = y
-                if y is not other:
-                    box = other._version_box
-                    versions.append((box, box[0], 1))
-        if saves_output:
-            saved[2] = data
-            versions.append((out._version_box, 0, -1))
-        node.saved = saved
-        node.versions = versions
-    else:
-        node.saved = node.versions = ()
-    node.shapes = (x.shape, () if y is other else y.shape) if op.shape_inputs else None
-    node.parameters = _PLAIN
-    node.sequence = next_sequence()
-    node.shape = data.shape
-    node.dtype = data.dtype
-    frame = _getframe(2)
-    while internal[frame.f_code.co_filename] and frame.f_back is not None:
-        frame = frame.f_back
-    node.site = (frame.f_code, frame.f_lasti)
-    out._node = node
+def fast_power(slow: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """`x ** 2`: a float tensor to the power of a Python number needs no promotion."""
+    from .powers import pow_scalar_op
+
+    def method(self: Any, other: Any) -> Any:
+        number = other.__class__ is int or other.__class__ is float
+        if number and self._data.dtype.char in "fd":
+            return apply(pow_scalar_op, (self,), {"exponent": other})
+        return slow(self, other)
+
+    method.__name__ = slow.__name__
+    method.__doc__ = slow.__doc__
+    return method

@@ -15,7 +15,7 @@ from .._arrays.formats import dense
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.arguments import as_element, number
-from .._tensor.tensor import Tensor
+from .._tensor.tensor import Tensor, make
 from .dims import wrap_dim
 from .index_arguments import INDEX_DTYPES, check_range, count, extent, require_tensors
 from .public import public
@@ -137,13 +137,9 @@ def take_along_dim(input: Any, indices: Any, dim: Any = None) -> Tensor:
 
 
 def _wrapped(indices: Tensor, size: int) -> Tensor:
-    """Negative indices counted from the end."""
+    """Indices counted round the dimension, as PyTorch takes them here: -1 is the last."""
     _check_index("gather", indices)
-    from .._tensor.tensor import make
-
-    data = indices._data
-    check_range(data, 0, size, low=-size)
-    return make(np.where(data < 0, data + size, data))
+    return make(np.remainder(indices._data, size)) if size else indices
 
 
 def _broadcast_except(a: tuple[int, ...], b: tuple[int, ...], dim: int) -> tuple[int, ...]:

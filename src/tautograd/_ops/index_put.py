@@ -53,6 +53,11 @@ class Indices:
         return dims[0] if adjacent else 0
 
     @property
+    def whole(self) -> int:
+        """How many dimensions are not indexed."""
+        return sum(a is None for a in self.arrays)
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """What NumPy takes between brackets."""
         return tuple([slice(None) if a is None else a for a in self.arrays if a is not COVERED])
@@ -106,7 +111,7 @@ def _in_c_order(array: Any) -> bool:
 def _as_iterated(found: Any, x: Any, indices: Indices, given: list[Any]) -> Any:
     """The result with its dimensions in memory as PyTorch's iteration over the operands has them."""
     start, rank = indices.start, found.ndim
-    block = rank - indices.arrays.count(None)
+    block = rank - indices.whole
     sliced = [d for d, a in enumerate(indices.arrays) if a is None]
     strides = [x.strides[d] for d in sliced]
     operands = [(*strides[:start], *(0,) * block, *strides[start:])]
@@ -165,7 +170,7 @@ def positions(indices: Indices, shape: tuple[int, ...]) -> Any:
     start = indices.start
     given = [a for a in indices.arrays if a is not None]
     rank = len(indices.result_shape)
-    block = rank - indices.arrays.count(None)
+    block = rank - indices.whole
     total: Any = 0
     stride, at = 1, rank - 1
     for d in range(len(shape) - 1, -1, -1):

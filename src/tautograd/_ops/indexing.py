@@ -18,7 +18,7 @@ from .._autograd.apply import apply
 from .._autograd.forward_ad import alias_op
 from .._tensor.arguments import as_element, type_name
 from .._tensor.tensor import Tensor, make
-from .casting import copy_, fill_
+from .writing import copy_, fill_
 from .index_put import index_by, put_at
 from .parts import select_view, slice_view
 from .public import attach

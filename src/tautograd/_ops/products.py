@@ -21,7 +21,9 @@ from .promotion import number_as
 from .public import LINALG, public
 from .record import MULTILINEAR, Op
 from .samples import Sample, T
-from .views import expand_to, reshape_to, squeeze, t, transpose, unsafe_view_op, unsqueeze
+from .broadcasting import expand_to
+from .permutations import t, transpose
+from .views import reshape_to, squeeze, unsafe_view_op, unsqueeze
 
 # How PyTorch's mm spells dtypes in its error: the C++ names.
 _SPELLED = {

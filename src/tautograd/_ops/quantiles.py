@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import float32, float64
+from .._tensor.creation import tensor
 from .._tensor.tensor import Tensor
 from .elementwise import require_tensor
 from .extremes import _average, _share, _ties_or_nan
@@ -174,7 +175,7 @@ def _checked_q(name: str, input: Tensor, q: Any) -> Tensor:
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
-        return FUNCTIONS["tensor"](float(q), dtype=input.dtype)
+        return tensor(float(q), dtype=input.dtype)
     if q._data.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
@@ -196,8 +197,8 @@ def _quantile(
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but "
-            f"got {interpolation}"
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"but got {interpolation}"
         )
     q = _checked_q(name, input, q)
     ndim = input._data.ndim

@@ -1,8 +1,8 @@
 """What reductions share: which axes, how a gradient finds its way back, and sums that stay exact.
 
 A reduction's parameters are `dim`, a tuple of wrapped dimensions or None for all of them, and
-`keepdim`. Its gradient arrives in the reduced shape; `restore` gives it the reduced dimensions back as
-ones, so that it broadcasts against the input.
+`keepdim`. Its gradient arrives in the reduced shape; `restore` gives it the reduced dimensions back
+as ones, so that it broadcasts against the input.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .._arrays.dtypes import LEGACY_NAMES, as_dtype, from_numpy_dtype
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .dims import kept_shape, wrap_dim, wrap_dims
-from .elementwise import require_tensor
+from .elementwise import refuse, require_tensor
 from .record import Op
 
 INT64 = np.dtype(np.int64)
@@ -66,8 +66,8 @@ def contiguous(x: Any) -> Any:
 def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """`np.sum`, in blocks where NumPy would add up row after row and let rounding grow with n.
 
-    NumPy adds pairwise along the axis that is innermost in memory only. Over another axis the sum of
-    about √n block sums has an error that grows with √n, at hardly any cost.
+    NumPy adds pairwise along the axis that is innermost in memory only. Over another axis the sum
+    of about √n block sums has an error that grows with √n, at hardly any cost.
     """
     if x.dtype.kind in "fc" and x.ndim > 1:
         axis = _longest(x, dim)
@@ -122,23 +122,19 @@ def place_at(g: Any, indices: Any, shape: tuple[int, ...], dim: int, keepdim: bo
     return scatter_op(np.zeros_like(g, shape=shape), indices, g, dim=dim)
 
 
-def reduce_with(op: Op, name: str, input: Any, parameters: dict[str, Any], dtype: Any = None) -> Any:
+def reduce_with(
+    op: Op, name: str, input: Any, parameters: dict[str, Any], dtype: Any = None
+) -> Any:
     """Apply a record to one tensor, after the checks that every reduction makes.
 
     `dtype` is PyTorch's argument: what the input is cast to before the operation.
     """
     if not isinstance(input, Tensor):
         require_tensor(name, input)
-    refuse(op, input)
-    return apply(op, (input,), parameters, None if dtype is None else as_dtype(dtype).numpy)
-
-
-def refuse(op: Op, input: Tensor) -> None:
-    """PyTorch's error for a dtype that the operation is not defined for."""
-    if op.refuses:
-        error = op.refuses.get(input._data.dtype)
-        if error is not None:
-            raise type(error)(*error.args)
+    compute = None if dtype is None else as_dtype(dtype).numpy
+    if op.refuses is not None:
+        refuse(op, compute or input._data.dtype)
+    return apply(op, (input,), parameters, compute)
 
 
 def integer_result(input: Tensor, dtype: Any) -> Any:
@@ -161,7 +157,7 @@ def no_empty_dims(name: str, shape: tuple[int, ...], dim: Any, error: type[Excep
     if dim is None:
         raise error(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
-            + (" Specify the reduction dim with the 'dim' argument." if error is RuntimeError else "")
+            + (error is RuntimeError) * " Specify the reduction dim with the 'dim' argument."
         )
     for d in (dim,) if isinstance(dim, int) else dim:
         if shape[d] == 0:

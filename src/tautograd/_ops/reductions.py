@@ -1,4 +1,4 @@
-"""Sums, means, products and truth over dimensions."""
+"""Sums, means, log-sum-exps, truth and counts over dimensions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.dtypes import LEGACY_NAMES, as_dtype, from_numpy_dtype
+from .._arrays.dtypes import LEGACY_NAMES, as_dtype, from_numpy_dtype, get_default_dtype
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
@@ -16,7 +16,6 @@ from .record import LINEAR, Op
 from .reducing import (
     INT64,
     axes_of,
-    axis_of,
     contiguous,
     count,
     exact_sum,
@@ -52,25 +51,33 @@ def over_all(**options: Any) -> list[Sample]:
     ]
 
 
+_ALL = [Sample(T(0, 2)), Sample(T(3, dtype="float32"), dtype="float64")]
+_SOME = [Sample(T(2, 0, 3), 1), Sample(T(2, 3, dtype="float32"), 1, dtype="float64")]
+
+
+def _spread(g: Any, x_shape: Any, dim: Any, keepdim: bool) -> Any:
+    return spread(g, x_shape, dim, keepdim)
+
+
 # --- sums ----------------------------------------------------------------------------------------
 
 sum_op = Op(
     "sum",
     lambda x, dtype: exact_sum(x, None, False, dtype),
     ("x",),
-    vjp={"x": lambda g, x_shape: np.broadcast_to(g, x_shape)},
+    vjp={"x": lambda g, x_shape: spread(g, x_shape, None, False)},
     jvp=LINEAR,
-    samples=lambda: [*over_all(), Sample(T(0, 2)), Sample(T(3), dtype="float64")],
+    samples=lambda: [*over_all(), *_ALL],
 )
 sum_dim_op = Op(
     "sum_dim",
-    lambda x, dim, keepdim, dtype: exact_sum(x, dim, keepdim, dtype),
+    exact_sum,
     ("x",),
-    vjp={"x": lambda g, x_shape, dim, keepdim: spread(g, x_shape, dim, keepdim)},
+    vjp={"x": _spread},
     jvp=LINEAR,
     node="SumBackward1",
     public="sum",
-    samples=lambda: [*over_dims(), Sample(T(2, 0, 3), 1), Sample(T(2, 3), 1, dtype="float64")],
+    samples=lambda: [*over_dims(), *_SOME],
 )
 nansum_op = Op(
     "nansum",
@@ -124,39 +131,40 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 
 @counterpart(np.sum)
-def _sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def _np_sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     return sum(x, axis, keepdims, dtype=None if dtype is None else from_numpy_dtype(dtype))
 
 
 # --- means ---------------------------------------------------------------------------------------
 
+def _mean(x: Any, dim: Any, keepdim: bool) -> Any:
+    total, n = exact_sum(x, dim, keepdim), count(x.shape, dim)
+    return total / n if n else total / np.zeros_like(total)
+
+
+def spread_mean(g: Any, x_shape: Any, dim: Any, keepdim: bool) -> Any:
+    """The gradient of a mean; over nothing, there is nothing to divide."""
+    return spread(g / (count(x_shape, dim) or 1), x_shape, dim, keepdim)
+
+
 mean_op = Op(
     "mean",
-    lambda x: exact_sum(x) / count(x.shape, None),
+    lambda x: _mean(x, None, False),
     ("x",),
-    vjp={"x": lambda g, x_shape: np.broadcast_to(_per(g, count(x_shape, None)), x_shape)},
+    vjp={"x": lambda g, x_shape: spread_mean(g, x_shape, None, False)},
     jvp=LINEAR,
-    samples=lambda: [*over_all(), Sample(T(0, 2)), Sample(T(3), dtype="float64")],
+    samples=lambda: [*over_all(), *_ALL],
 )
 mean_dim_op = Op(
     "mean_dim",
-    lambda x, dim, keepdim: _per(exact_sum(x, dim, keepdim), count(x.shape, dim)),
+    _mean,
     ("x",),
-    vjp={
-        "x": lambda g, x_shape, dim, keepdim: spread(
-            _per(g, count(x_shape, dim)), x_shape, dim, keepdim
-        )
-    },
+    vjp={"x": spread_mean},
     jvp=LINEAR,
     node="MeanBackward1",
     public="mean",
-    samples=lambda: [*over_dims(), Sample(T(2, 0, 3), 1), Sample(T(2, 3), 1, dtype="float64")],
+    samples=lambda: [*over_dims(), *_SOME],
 )
-
-
-def _per(total: Any, n: int) -> Any:
-    """`total / n`, where n may be zero."""
-    return total / n if n else total / np.zeros_like(total)
 
 
 @public()
@@ -168,8 +176,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     if not (wanted.is_floating_point or wanted.is_complex):
         whose = "Input" if dtype is None else "Optional"
         raise RuntimeError(
-            f"mean(): could not infer output dtype. {whose} dtype must be either a floating point or "
-            f"complex dtype. Got: {LEGACY_NAMES[wanted]}"
+            f"mean(): could not infer output dtype. {whose} dtype must be either a floating point "
+            f"or complex dtype. Got: {LEGACY_NAMES[wanted]}"
         )
     if dim is None and not keepdim:
         return reduce_with(mean_op, "mean", input, {}, dtype)
@@ -192,92 +200,8 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 
 @counterpart(np.mean)
-def _mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def _np_mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     return mean(x, axis, keepdims, dtype=None if dtype is None else from_numpy_dtype(dtype))
-
-
-# --- products ------------------------------------------------------------------------------------
-
-
-def others(x: Any, dim: int) -> Any:
-    """For each element, the product of all others along `dim`; zeros need no special care."""
-    if not x.ndim:
-        return np.ones_like(x)
-    before = _exclusive(x, dim)
-    after = np.flip(_exclusive(np.flip(x, dim), dim), dim)
-    return before * after
-
-
-def _exclusive(x: Any, dim: int) -> Any:
-    """The product of everything before each element."""
-    along: tuple[slice, ...] = (slice(None),) * dim
-    first = np.ones_like(x[(*along, slice(0, 1))])
-    return np.concatenate((first, np.cumprod(x, axis=dim)[(*along, slice(0, -1))]), axis=dim)
-
-
-def _others_of_all(x: Any) -> Any:
-    return np.reshape(others(np.reshape(x, (-1,)), 0), x.shape)
-
-
-prod_op = Op(
-    "prod",
-    lambda x, dtype: np.prod(x, dtype=dtype),
-    ("x",),
-    vjp={"x": lambda g, x: g * conj(_others_of_all(x))},
-    jvp={"x": lambda t, x: np.sum(t * _others_of_all(x))},
-    samples=lambda: [
-        *over_all(),
-        Sample(T(0, 2)),
-        Sample(T(3, 2, kind="zeros")),
-        Sample(T(5, kind="ties")),
-        Sample(T(3), dtype="float64"),
-    ],
-)
-prod_dim_op = Op(
-    "prod_dim",
-    lambda x, dim, keepdim, dtype: contiguous(
-        np.prod(x, axis=dim if x.ndim else None, keepdims=keepdim, dtype=dtype)
-    ),
-    ("x",),
-    vjp={
-        "x": lambda g, x, dim, keepdim: restore(g, x.shape, (dim,) if x.ndim else None, keepdim)
-        * conj(others(x, dim))
-    },
-    jvp={
-        "x": lambda t, x, dim, keepdim: np.sum(
-            t * others(x, dim), axis=dim if x.ndim else None, keepdims=keepdim
-        )
-    },
-    node="ProdBackward1",
-    public="prod",
-    samples=lambda: [
-        Sample(T(3, 4), 1),
-        Sample(T(2, 3, 4), -2, True),
-        Sample(T(3, 4, layout="transposed"), 0),
-        Sample(T(), 0),
-        Sample(T(2, 0, 3), 1),
-        Sample(T(4, 3, kind="ties"), 0),
-        Sample(T(4, 3, kind="zeros"), 0),
-        Sample(T(2, 3), 1, dtype="float64"),
-    ],
-)
-
-
-@public()
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product along `dim`, or of everything; integers and bools multiply in int64."""
-    if not isinstance(input, Tensor):
-        require_tensor("prod", input)
-    parameters = {"dtype": integer_result(input, dtype)}
-    if dim is None:
-        return reduce_with(prod_op, "prod", input, parameters, dtype)
-    parameters |= {"dim": axis_of(dim, input._data.ndim, "prod"), "keepdim": keepdim}
-    return reduce_with(prod_dim_op, "prod", input, parameters, dtype)
-
-
-@counterpart(np.prod)
-def _prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    return prod(x, axis, keepdims, dtype=None if dtype is None else from_numpy_dtype(dtype))
 
 
 # --- logsumexp -----------------------------------------------------------------------------------
@@ -319,8 +243,6 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     if dim is None:
         raise TypeError("logsumexp(): argument 'dim' must be tuple of ints, not NoneType")
     parameters = {"dim": axes_of(dim, input._data.ndim, "logsumexp"), "keepdim": keepdim}
-    from .._arrays.dtypes import get_default_dtype
-
     dtype = get_default_dtype() if input._data.dtype.kind in "biu" else None
     return reduce_with(logsumexp_op, "logsumexp", input, parameters, dtype)
 

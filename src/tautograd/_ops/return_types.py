@@ -1,7 +1,7 @@
 """Named results: tuples whose fields have names, printed as PyTorch prints them.
 
-`max(x, dim)` gives `torch.return_types.max(values=…, indices=…)`: a plain tuple to whoever unpacks it.
-Each type is made from one line of the table below and takes a sequence, as PyTorch's do.
+`max(x, dim)` gives `torch.return_types.max(values=…, indices=…)`: a plain tuple to whoever unpacks
+it. Each type is made from one line of the table below and takes a sequence, as PyTorch's do.
 """
 
 from __future__ import annotations

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.dtypes import BOOL, LEGACY_NAMES
 from .._autograd.apply import apply
+from .._tensor.creation import tensor
 from .._tensor.tensor import Tensor, make
-from .elementwise import require_tensor
+from .elementwise import refuse, require_tensor
 from .promotion import compute_dtype
 from .public import public
 from .record import Op
+from .reducing import spoken as _spoken
+from .refusals import no_kernel
 from .samples import Sample, T
 
 
@@ -46,6 +50,7 @@ searchsorted_op = Op(
     "searchsorted",
     _search,
     ("sequence", "values", "sorter"),
+    refuses=no_kernel("searchsorted_out_cpu", "bc"),
     samples=lambda: [
         Sample(_sorted(5), T(3, 2)),
         Sample(_sorted(5), T(3, kind="ties"), right=True),
@@ -79,7 +84,8 @@ def searchsorted(
         raise RuntimeError(f"{name}: side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
         raise RuntimeError(
-            f"{name}: side and right can't be set to opposites, got side of left while right was True"
+            f"{name}: side and right can't be set to opposites, got side of left while right was "
+            "True"
         )
     boundaries, wanted = sorted_sequence._data.shape, values._data.shape
     if len(boundaries) != 1 and (
@@ -101,7 +107,7 @@ def searchsorted(
                 f"{name}: sorter must be a tensor of long dtype but got dtype {_spoken(sorter)}"
             )
         if sorter._data.size and not (
-            0 <= sorter._data.min() and sorter._data.max() < boundaries[-1]
+            sorter._data.min() >= 0 and sorter._data.max() < boundaries[-1]
         ):
             raise RuntimeError(f"{name}: sorter index out of range")
     return _searched(sorted_sequence, values, sorter, right or side == "right", out_int32)
@@ -111,26 +117,21 @@ def _searched(sequence: Tensor, values: Tensor, sorter: Any, right: bool, int32:
     if values._data.dtype != sequence._data.dtype:
         compute = compute_dtype((sequence, values), "common")
         sequence, values = (make(np.astype(t._data, compute)) for t in (sequence, values))
+    refuse(searchsorted_op, sequence._data.dtype)
     return apply(searchsorted_op, (sequence, values, sorter), {"right": right, "int32": int32})
-
-
-def _spoken(tensor: Tensor) -> str:
-    from .reducing import spoken
-
-    return spoken(tensor)
 
 
 def _as_tensor(value: Any, like: Tensor) -> Tensor:
     """A number among boundaries takes the default dtype of its kind."""
     if isinstance(value, Tensor):
         return value
-    from .public import FUNCTIONS
-
-    return FUNCTIONS["tensor"](value)  # type: ignore[no-any-return]
+    return tensor(value)
 
 
 @public(method=False)
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
+def bucketize(
+    input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
+) -> Tensor:
     """The bucket between sorted 1-dim boundaries that each value falls into."""
     require_tensor("bucketize", boundaries, "boundaries", 2)
     if boundaries._data.ndim != 1:
@@ -147,6 +148,11 @@ isin_op = Op(
     "isin",
     lambda x, tests, invert: np.isin(x, tests, invert=invert),
     ("x", "tests"),
+    refuses={
+        d.numpy: (RuntimeError, f"Unsupported input type encountered for isin(): {spoken}")
+        for d, spoken in LEGACY_NAMES.items()
+        if d.is_complex or d.category == BOOL
+    },
     samples=lambda: [
         Sample(T(3, 4, kind="ties"), T(3, kind="ties", seed=1)),
         Sample(T(5, kind="ties"), T(2, 2, kind="ties", seed=1), invert=True),
@@ -171,4 +177,6 @@ def isin(
         )
     pair = (_as_tensor(elements, test_elements), _as_tensor(test_elements, elements))
     compute = compute_dtype(pair, "common")
+    for operand in pair:
+        refuse(isin_op, operand._data.dtype)
     return apply(isin_op, pair, {"invert": invert}, compute)

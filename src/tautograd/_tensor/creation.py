@@ -1,157 +1,41 @@
-"""Tensors from Python data: `tensor`, `as_tensor`, `from_numpy`, the old constructors."""
+"""Tensors from data: `tensor`, which copies, and those that share memory where they can."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from .._arrays.devices import as_device
-from .._arrays.dtypes import (
-    as_dtype,
-    bool_,
-    complex64,
-    complex128,
-    dtype,
-    float64,
-    from_numpy_dtype,
-    get_default_dtype,
-    int64,
-)
+from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype, get_default_dtype
+from .._ops.public import FUNCTIONS
+from .arguments import checked_size, finish, require_differentiable, type_name, wanted_dtype
+from .from_data import array_from, check_strides
 from .tensor import Tensor, make
 
 
-def infer_dtype(array: np.ndarray) -> dtype:
-    """The dtype Python numbers take: default float, int64, bool, the default's complex."""
-    kind = array.dtype.kind
-    if kind == "f":
-        return get_default_dtype()
-    if kind == "c":
-        return complex128 if get_default_dtype() is float64 else complex64
-    if kind == "b":
-        return bool_
-    return int64
-
-
-def array_from(data: Any, wanted: dtype | None) -> Any:
-    """An array that owns its memory, from nested Python numbers, arrays or tensors."""
-    if isinstance(data, Tensor):
-        return np.array(data._data, dtype=(wanted or data.dtype).numpy, order="K")
-    if isinstance(data, (np.ndarray, np.generic)):
-        found = wanted or from_numpy_dtype(data.dtype)
-        return np.array(data, dtype=found.numpy)
-    if isinstance(data, float):
-        return np.array(data, (wanted or get_default_dtype()).numpy)
-    if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
-        return array_from(np.asarray(data), wanted)
-    array = _nested(data)
-    found = wanted or (infer_dtype(array) if array.dtype.kind != "O" else None)
-    if isinstance(data, (list, tuple)) and wanted is None:
-        found = _dtype_of_elements(data, array)
-    assert found is not None
-    if array.dtype.kind == "i" and found.numpy.kind == "u":
-        return array.astype(found.numpy)
-    return array.astype(found.numpy, copy=False) if array.dtype != found.numpy else array
-
-
-def _dtype_of_elements(data: Any, array: np.ndarray) -> dtype:
-    """Tensors and NumPy scalars inside a list keep their dtype; Python numbers are inferred."""
-    first = data
-    while isinstance(first, (list, tuple)):
-        if not first:
-            return get_default_dtype()
-        first = first[0]
-    if isinstance(first, Tensor):
-        return first.dtype
-    if isinstance(first, (np.ndarray, np.generic)):
-        return from_numpy_dtype(array.dtype)
-    return infer_dtype(array)
-
-
-def _plain(data: Any) -> Any:
-    """Tensors inside nested lists as numbers."""
-    if isinstance(data, Tensor):
-        return data.tolist()
-    if isinstance(data, (list, tuple)):
-        return [_plain(item) for item in data]
-    return data
-
-
-def _contains_tensor(data: Any) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, Tensor)
-
-
-def _nested(data: Any) -> np.ndarray:
-    if _contains_tensor(data):
-        data = _plain(data)
-    try:
-        array = np.array(data)
-    except ValueError:
-        raise _ragged(data) from None
-    except OverflowError:
-        raise RuntimeError("Overflow when unpacking long long") from None
-    if array.dtype.kind in "OUS" or array.dtype.kind not in "biufc":
-        raise _not_numbers(data)
-    if array.dtype == np.uint64:
-        raise RuntimeError("Overflow when unpacking long long")
-    return array
-
-
-def _not_numbers(data: Any) -> Exception:
-    if isinstance(data, (list, tuple)):
-        for item in data:
-            if isinstance(item, (list, tuple)):
-                inner = _not_numbers(item)
-                if inner is not None:
-                    return inner
-            elif isinstance(item, str):
-                return ValueError("too many dimensions 'str'")
-            elif isinstance(item, int) and not -(2**63) <= item < 2**63:
-                return RuntimeError("Overflow when unpacking long long")
-            elif item is None or not isinstance(item, (int, float, complex, np.generic)):
-                return RuntimeError(f"Could not infer dtype of {type(item).__name__}")
-        return RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-    if isinstance(data, str):
-        return TypeError("new(): invalid data type 'str'")
-    if isinstance(data, int):
-        return RuntimeError("Overflow when unpacking long long")
-    return RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-
-
-def _ragged(data: Any, depth: int = 0) -> ValueError:
-    """Say at which depth the lists differ in length."""
-    lengths = {len(item) for item in data if isinstance(item, (list, tuple))}
-    if len(lengths) > 1 or (lengths and any(not isinstance(i, (list, tuple)) for i in data)):
-        first = len(data[0]) if isinstance(data[0], (list, tuple)) else 0
-        for item in data:
-            if not isinstance(item, (list, tuple)):
-                return ValueError(
-                    f"expected sequence of length {first} at dim {depth + 1} (got 1)"
-                )
-            if len(item) != first:
-                return ValueError(
-                    f"expected sequence of length {first} at dim {depth + 1} (got {len(item)})"
-                )
-    for item in data:
-        if isinstance(item, (list, tuple)):
-            return _ragged(item, depth + 1)
-    return ValueError("the nested sequences differ in length")
+def function(fn: Any) -> Any:
+    """Offer a function as `tautograd.<name>`."""
+    FUNCTIONS[fn.__name__] = fn
+    return fn
 
 
 def tensor(
-    data: Any,
-    *,
+    *args: Any,
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
+    **data: Any,
 ) -> Tensor:
     """A new tensor with a copy of `data` (numbers, nested lists, an array or a tensor)."""
-    if isinstance(data, Tensor):
-        import warnings
-
+    if len(args) != 1 or data:
+        args = _data_argument(args, data)
+    value = args[0]
+    if device is not None:
+        as_device(device)
+    if isinstance(value, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
             "or sourceTensor.detach().clone().requires_grad_(True), rather than "
@@ -159,31 +43,225 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
+    elif isinstance(value, (list, tuple)) and value and type(value[0]) is np.ndarray:
+        _warn_arrays(value)
+    return finish(array_from(value, wanted_dtype("tensor", dtype)), requires_grad)
+
+
+FUNCTIONS["tensor"] = tensor
+
+
+def _data_argument(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
+    if "data" in given and not args:
+        args = (given.pop("data"),)
+    if given:
+        raise TypeError(f"tensor() got an unexpected keyword argument '{next(iter(given))}'")
+    if not args:
+        raise TypeError('tensor() missing 1 required positional arguments: "data"')
+    if len(args) > 1:
+        raise TypeError(f"tensor() takes 1 positional argument but {len(args)} were given")
+    return args
+
+
+def _warn_arrays(value: Any) -> None:
+    if all(type(item) is np.ndarray and item.ndim for item in value):
+        warnings.warn(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
+            "converting the list to a single numpy.ndarray with numpy.array() before converting to a "
+            "tensor.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+# --- sharing memory -----------------------------------------------------------------------------------
+
+
+@function
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor on the memory of a NumPy array."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
+    return make(_shared(ndarray))
+
+
+def _shared(array: Any) -> Any:
+    """The array itself, if a tensor can be made on its memory."""
+    from_numpy_dtype(array.dtype)
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between "
+            "byte orders is currently not supported."
+        )
+    check_strides(array)
+    if any(stride % array.dtype.itemsize for stride in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+            "reallocate the memory."
+        )
+    if not array.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. "
+            "This means writing to this tensor will result in undefined behavior. You may want to copy "
+            "the array to protect its data or make it writable before converting it to a tensor. This "
+            "type of warning will be suppressed for the rest of this program.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return array
+
+
+@function
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor with this data: the same tensor or memory where the dtype allows, else a copy."""
+    kind = wanted_dtype("as_tensor", dtype)
     if device is not None:
         as_device(device)
-    out = make(array_from(data, None if dtype is None else as_dtype(dtype)))
-    if requires_grad:
-        out.requires_grad = True
-    return out
+    if isinstance(data, Tensor):
+        return data if kind is None or kind is data.dtype else data.to(kind)
+    if isinstance(data, np.ndarray):
+        array = _shared(data)
+        if kind is None or array.dtype == kind.numpy:
+            return make(array)
+    return make(array_from(data, kind))
 
 
-def legacy_tensor(cls: Any, data: Any = None, *rest: Any, **options: Any) -> Tensor:
-    """`Tensor(2, 3)` makes an uninitialised tensor of that shape, `Tensor([1, 2])` one from data."""
-    if isinstance(data, int) and not isinstance(data, bool):
-        shape = (data, *rest)
-        out = make(np.empty(shape, get_default_dtype().numpy))
+@function
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: Any = None
+) -> Tensor:
+    """A tensor from an object: shares memory unless `copy` or the dtype forbids it."""
+    kind = wanted_dtype("asarray", dtype)
+    if device is not None:
+        as_device(device)
+    source = _source(obj, kind)
+    if source is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return finish(array_from(obj, kind), bool(requires_grad))
+    if kind is not None and kind is not source.dtype and copy is False:
+        raise ValueError(
+            f"can't alias tensor with dtype '{LEGACY_NAMES[source.dtype]}' into dtype "
+            f"'{LEGACY_NAMES[kind]}'."
+        )
+    wants = _wants_grad(source, requires_grad)
+    changed = kind is not None and kind is not source.dtype
+    out = source.to(kind) if changed else source.clone() if copy else source
+    if wants == out.requires_grad:
+        return out
+    if not wants:
+        return out.detach()
+    require_differentiable(out)
+    return out.requires_grad_()
+
+
+def _source(obj: Any, kind: Any) -> Tensor | None:
+    """A tensor on the memory of an array, a buffer or a DLPack capsule; None for plain data."""
+    if isinstance(obj, Tensor):
+        return obj
+    if isinstance(obj, (np.ndarray, np.generic)):
+        return make(_shared(obj) if isinstance(obj, np.ndarray) else np.asarray(obj))
+    if hasattr(obj, "__dlpack__"):
+        return from_dlpack(obj)
+    try:
+        memoryview(obj)
+    except TypeError:
+        return None
+    return frombuffer(obj, dtype=kind or get_default_dtype())
+
+
+def _wants_grad(source: Tensor, requires_grad: Any) -> bool:
+    if requires_grad is None:
+        if source.requires_grad:
+            warnings.warn(
+                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of "
+                "False. Pass requires_grad=False explicitly to get the old behavior and silence this "
+                "warning.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return source.requires_grad
+    return bool(requires_grad)
+
+
+@function
+def frombuffer(
+    buffer: Any, *, dtype: Any = None, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A vector on the memory of an object with Python's buffer protocol."""
+    kind = wanted_dtype("frombuffer", dtype)
+    if kind is None:
+        raise TypeError('frombuffer() missing 1 required positional arguments: "dtype"')
+    try:
+        view = memoryview(buffer).cast("B")
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    length, size = len(view), kind.itemsize
+    if length == 0 or count == 0:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} "
+            "bytes) minus 1"
+        )
+    if count < 0:
+        if (length - offset) % size:
+            raise ValueError(
+                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
+                f"multiple of element size ({size})"
+            )
+        count = (length - offset) // size
+    if offset + count * size > length:
+        raise ValueError(
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be "
+            f"greater than actual buffer length ({length} bytes)"
+        )
+    if view.readonly:
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This "
+            "means you can write to the underlying (supposedly non-writable) buffer using the tensor. "
+            "You may want to copy the buffer to protect its data or make it writable before converting "
+            "it to a tensor. This type of warning will be suppressed for the rest of this program.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return finish(np.frombuffer(view, kind.numpy, count, offset), requires_grad)
+
+
+@function
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's array, through DLPack."""
+    from .dlpack import import_array
+
+    return make(import_array(ext_tensor, copy))
+
+
+# --- the old constructors -----------------------------------------------------------------------------
+
+
+def legacy_tensor(cls: Any, *args: Any, device: Any = None, kind: Any = None, **options: Any) -> Tensor:
+    """`Tensor(2, 3)` is an uninitialised tensor of that shape, `Tensor([1, 2])` one from data."""
+    kind = kind or get_default_dtype()
+    data = args[0] if args else options.get("data")
+    if len(args) > 1 or (isinstance(data, int) and not isinstance(data, bool)):
+        if not all(hasattr(a, "__index__") for a in args):
+            got = ", ".join(type_name(a) for a in args)
+            raise TypeError(f"new() received an invalid combination of arguments - got ({got})")
+        out = make(np.empty(checked_size("new", args), kind.numpy))
     elif data is None:
-        out = make(np.empty((0,), get_default_dtype().numpy))
+        out = make(np.empty((0,), kind.numpy))
     elif isinstance(data, tuple) and hasattr(data, "numel"):
-        out = make(np.empty(data, get_default_dtype().numpy))
+        out = make(np.empty(data, kind.numpy))
     elif isinstance(data, Tensor):
         out = make(data._data)
         out._version_box = data._version_box
+    elif isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    elif not hasattr(data, "__len__"):
+        raise TypeError(f"new(): data must be a sequence (got {type_name(data)})")
     else:
-        out = make(array_from(data, get_default_dtype()))
-    if cls is not Tensor:
-        out = subclass_of(cls, out)
-    return out
+        out = make(array_from(data, kind))
+    return out if cls is Tensor else subclass_of(cls, out)
 
 
 def subclass_of(cls: Any, tensor: Tensor) -> Any:
@@ -194,3 +272,25 @@ def subclass_of(cls: Any, tensor: Tensor) -> Any:
     out._requires_grad = tensor._requires_grad
     out._version_box = tensor._version_box
     return out
+
+
+class _LegacyType(type):
+    """The type of `FloatTensor` and its kind: a constructor, and a question about the dtype."""
+
+    kind: Any
+
+    def __call__(cls, *args: Any, **options: Any) -> Tensor:
+        return legacy_tensor(Tensor, *args, kind=cls.kind, **options)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.kind
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+LEGACY_TYPES: dict[str, Any] = {
+    f"{name}Tensor": _LegacyType(f"{name}Tensor", (), {"kind": kind, "dtype": kind, "__module__": "torch"})
+    for kind, name in LEGACY_NAMES.items()
+    if not kind.is_complex
+}

@@ -1,0 +1,92 @@
+"""Products over dimensions. Their gradients divide by nothing, so that zeros need no care."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import from_numpy_dtype
+from .._autograd.lifted import counterpart
+from .._tensor.tensor import Tensor
+from .elementwise import conj, require_tensor
+from .public import public
+from .record import Op
+from .reducing import axis_of, contiguous, integer_result, reduce_with, restore
+from .reductions import over_all
+from .samples import Sample, T
+from .scans import exclusive_product
+
+
+def others(x: Any, dim: int) -> Any:
+    """For each element, the product of all others along `dim`; zeros need no special care."""
+    if not x.ndim:
+        return np.ones_like(x)
+    before = exclusive_product(x, dim)
+    after = np.flip(exclusive_product(np.flip(x, dim), dim), dim)
+    return before * after
+
+
+def _others_of_all(x: Any) -> Any:
+    return np.reshape(others(np.reshape(x, (-1,)), 0), x.shape)
+
+
+prod_op = Op(
+    "prod",
+    lambda x, dtype: np.prod(x, dtype=dtype),
+    ("x",),
+    vjp={"x": lambda g, x: g * conj(_others_of_all(x))},
+    jvp={"x": lambda t, x: np.sum(t * _others_of_all(x))},
+    samples=lambda: [
+        *over_all(),
+        Sample(T(0, 2)),
+        Sample(T(3, 2, kind="zeros")),
+        Sample(T(5, kind="ties")),
+        Sample(T(3, dtype="float32"), dtype="float64"),
+    ],
+)
+prod_dim_op = Op(
+    "prod_dim",
+    lambda x, dim, keepdim, dtype: contiguous(
+        np.prod(x, axis=dim if x.ndim else None, keepdims=keepdim, dtype=dtype)
+    ),
+    ("x",),
+    vjp={
+        "x": lambda g, x, dim, keepdim: restore(g, x.shape, (dim,) if x.ndim else None, keepdim)
+        * conj(others(x, dim))
+    },
+    jvp={
+        "x": lambda t, x, dim, keepdim: np.sum(
+            t * others(x, dim), axis=dim if x.ndim else None, keepdims=keepdim
+        )
+    },
+    node="ProdBackward1",
+    public="prod",
+    samples=lambda: [
+        Sample(T(3, 4), 1),
+        Sample(T(2, 3, 4), -2, True),
+        Sample(T(3, 4, layout="transposed"), 0),
+        Sample(T(), 0),
+        Sample(T(2, 0, 3), 1),
+        Sample(T(4, 3, kind="ties"), 0),
+        Sample(T(4, 3, kind="zeros"), 0),
+        Sample(T(2, 3, dtype="float32"), 1, dtype="float64"),
+    ],
+)
+
+
+@public()
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product along `dim`, or of everything; integers and bools multiply in int64."""
+    if not isinstance(input, Tensor):
+        require_tensor("prod", input)
+    parameters = {"dtype": integer_result(input, dtype)}
+    if dim is None:
+        return reduce_with(prod_op, "prod", input, parameters, dtype)
+    parameters |= {"dim": axis_of(dim, input._data.ndim, "prod"), "keepdim": keepdim}
+    return reduce_with(prod_dim_op, "prod", input, parameters, dtype)
+
+
+@counterpart(np.prod)
+def _prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    return prod(x, axis, keepdims, dtype=None if dtype is None else from_numpy_dtype(dtype))

@@ -1,0 +1,223 @@
+"""An array from Python data: nested sequences of numbers, NumPy scalars and one-element tensors.
+
+Plain Python numbers are left to NumPy, which is fast, as long as the result is certain to be PyTorch's.
+Everything else (mixtures with NumPy scalars or tensors, overflows, ragged lists) is walked element by
+element in PyTorch's order, so that the dtype and the error come out as there.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import (
+    bool_,
+    dtype,
+    from_numpy_dtype,
+    get_default_dtype,
+    int64,
+    promote_types,
+)
+from .arguments import type_name
+from .tensor import Tensor
+
+_PLAIN = frozenset((int, float, bool, complex))
+_MOST_DIMS = 128
+
+
+def array_from(data: Any, wanted: dtype | None) -> Any:
+    """An array that owns its memory, of the given dtype or the one that the data imply."""
+    if isinstance(data, float) and not isinstance(data, np.generic):
+        if wanted is None or wanted.is_floating_point:
+            return np.array(data, (wanted or get_default_dtype()).numpy)
+    elif isinstance(data, Tensor):
+        return np.array(data._data, dtype=(wanted or data.dtype).numpy, order="K")
+    elif isinstance(data, (np.ndarray, np.generic)):
+        return _from_array(np.asarray(data), wanted)
+    elif _is_sequence(data):
+        if (plain := _from_plain(data, wanted)) is not None:
+            return plain
+    elif hasattr(data, "__array__"):
+        return _from_array(np.asarray(data), wanted)
+    elif hasattr(data, "__dlpack__"):
+        return np.array(np.from_dlpack(data), dtype=None if wanted is None else wanted.numpy)
+    elif isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    return _walked(data, wanted)
+
+
+def _from_array(array: Any, wanted: dtype | None) -> Any:
+    check_strides(array)
+    found = from_numpy_dtype(array.dtype)
+    return np.array(array, dtype=(wanted or found).numpy, order="C")
+
+
+def check_strides(array: Any) -> None:
+    if any(stride < 0 for stride in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides "
+            "are not currently supported. (You can probably work around this by making a copy of your "
+            "array  with array.copy().) "
+        )
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple, range)) or (
+        isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+    )
+
+
+# --- plain numbers, by NumPy ------------------------------------------------------------------------
+
+
+def _types(data: Any, found: set[type], depth: int = 0) -> None:
+    if depth > _MOST_DIMS:
+        found.add(object)
+    elif data and _is_sequence(data[0]):
+        for item in data:
+            if isinstance(item, (list, tuple)):
+                _types(item, found, depth + 1)
+            else:
+                found.add(object)
+    else:
+        found.update(map(type, data))
+
+
+def _from_plain(data: Any, wanted: dtype | None) -> Any:
+    """The array of nested plain numbers, or None where NumPy might not do as PyTorch does."""
+    kinds: set[type] = set()
+    _types(data, kinds)
+    if not kinds <= _PLAIN:
+        return None
+    try:
+        array = np.array(data if not isinstance(data, range) else list(data))
+    except (ValueError, OverflowError):
+        return None
+    if array.dtype.kind not in "bifc":
+        return None
+    found = wanted or (_inferred(array.dtype.kind) if array.size else get_default_dtype())
+    if array.dtype == found.numpy:
+        return array
+    target = found.numpy
+    if target.kind in "iu" and array.size:
+        if array.dtype.kind == "c" or not _all_within(array, target):
+            return None
+        return np.trunc(array).astype(np.int64).astype(target) if array.dtype.kind == "f" else array.astype(target)
+    if array.dtype.kind == "c" and target.kind not in "cb":
+        return None
+    with np.errstate(all="ignore"):
+        return array.astype(target)
+
+
+def _inferred(kind: str) -> dtype:
+    if kind == "f":
+        return get_default_dtype()
+    if kind == "c":
+        return get_default_dtype().to_complex()
+    return bool_ if kind == "b" else int64
+
+
+def _limits(target: Any) -> tuple[int, int]:
+    """What C's conversion accepts: an unsigned type takes negative numbers, wrapped round."""
+    limits = np.iinfo(target)
+    return (-int(limits.max) if target.kind == "u" else int(limits.min)), int(limits.max)
+
+
+def _all_within(array: Any, target: Any) -> bool:
+    low, high = _limits(target)
+    return bool(np.all((array >= low) & (array <= high)))
+
+
+# --- anything, element by element --------------------------------------------------------------------
+
+
+def _walked(data: Any, wanted: dtype | None) -> Any:
+    sizes = _sizes(data)
+    found = wanted or _infer(data)
+    flat: list[Any] = []
+    _store(data, sizes, 0, found, flat)
+    return np.array(flat, found.numpy).reshape(sizes)
+
+
+def _sizes(data: Any) -> tuple[int, ...]:
+    sizes: list[int] = []
+    while (_is_sequence(data) or isinstance(data, (str, bytes, np.ndarray))) and not isinstance(data, Tensor):
+        if isinstance(data, np.ndarray) and data.ndim == 0:
+            raise TypeError("len() of unsized object")
+        length = len(data)
+        sizes.append(length)
+        if len(sizes) > _MOST_DIMS:
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+        if length == 0:
+            break
+        data = data[0]
+    return tuple(sizes)
+
+
+def _infer(data: Any) -> dtype:
+    """The dtype of a number, or the promotion of all those in a sequence."""
+    if isinstance(data, Tensor):
+        return data.dtype
+    if isinstance(data, (np.generic, np.ndarray)):
+        return from_numpy_dtype(data.dtype)
+    if isinstance(data, bool):
+        return bool_
+    if isinstance(data, int):
+        return int64
+    if isinstance(data, float):
+        return get_default_dtype()
+    if isinstance(data, complex):
+        return get_default_dtype().to_complex()
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not _is_sequence(data):
+        raise RuntimeError(f"Could not infer dtype of {type_name(data)}")
+    found: dtype | None = None
+    for item in data:
+        kind = _infer(item)
+        found = kind if found is None else promote_types(found, kind)
+        if found.name == "complex128":
+            break
+    return found or get_default_dtype()
+
+
+def _store(data: Any, sizes: tuple[int, ...], dim: int, kind: dtype, flat: list[Any]) -> None:
+    if dim == len(sizes):
+        flat.append(_element(data, kind))
+        return
+    if not _is_sequence(data) and not isinstance(data, np.ndarray):
+        raise TypeError("not a sequence")
+    if len(data) != sizes[dim]:
+        raise ValueError(f"expected sequence of length {sizes[dim]} at dim {dim} (got {len(data)})")
+    for item in data:
+        _store(item, sizes, dim + 1, kind, flat)
+
+
+def _element(value: Any, kind: dtype) -> Any:
+    """One element as the dtype holds it, or the error of the conversion."""
+    target = kind.numpy
+    if target.kind == "b":
+        return bool(value)
+    if target.kind == "c":
+        return complex(value)
+    if target.kind not in "iu":
+        if isinstance(value, complex):
+            raise TypeError("must be real number, not complex")
+        return float(value)
+    number = int(value) if isinstance(value, (float, np.floating)) and np.isfinite(value) else value
+    if isinstance(number, (float, np.floating)):
+        raise _overflow(kind)
+    number = operator.index(number)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    low, high = _limits(target)
+    if not low <= number <= high:
+        raise _overflow(kind)
+    return number % 256 if target.kind == "u" else number
+
+
+def _overflow(kind: dtype) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {kind.name} without overflow")

@@ -1,0 +1,44 @@
+"""Automatic differentiation as users meet it: `backward`, `grad`, modes, custom functions, checks."""
+
+from .._autograd.anomaly import detect_anomaly, set_detect_anomaly
+from .._autograd.api import backward, grad
+from .._autograd.function import Function
+from .._autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
+from . import anomaly_mode, forward_ad, function, functional, grad_mode, graph, variable
+from .gradcheck import gradcheck, gradgradcheck
+from .variable import Variable
+
+__all__ = [
+    "Function",
+    "Variable",
+    "anomaly_mode",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "forward_ad",
+    "function",
+    "functional",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+    "variable",
+]
+
+
+def __getattr__(name: str) -> object:
+    from .._nearest import missing_name
+
+    raise AttributeError(missing_name(__name__, name, globals()), name=name)

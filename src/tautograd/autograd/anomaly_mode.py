@@ -1,0 +1,5 @@
+"""Anomaly detection: NaN in backward is an error that shows where the forward was recorded."""
+
+from .._autograd.anomaly import detect_anomaly, set_detect_anomaly
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]

@@ -1,0 +1,36 @@
+"""Functions of functions: gradients, Jacobians and batches, composed freely."""
+
+from .._autograd.functional_call import functional_call, stack_module_state
+from .._autograd.transforms import (
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from .._autograd.vmap import vmap
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
+
+def __getattr__(name: str) -> object:
+    from .._nearest import missing_name
+
+    raise AttributeError(missing_name(__name__, name, globals()), name=name)
