@@ -49,9 +49,14 @@ def default(value: Any) -> str:
 def parameters(fn: Callable[..., Any], method: bool) -> str:
     """The parameter list of a stub, with `out=` where the wrapper takes it."""
     found = list(inspect.signature(fn).parameters.values())
-    if method and found and found[0].kind in (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    if (
+        method
+        and found
+        and found[0].kind
+        in (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        )
     ):
         found = found[1:]
     parts = ["self"] if method else []
@@ -92,9 +97,12 @@ def wanted(name: str) -> bool:
 def stubs() -> dict[Path, str]:
     """Every stub file with its text."""
     methods = [stub(n, f, "    ", True) for n, f in sorted(METHODS.items()) if wanted(n)]
-    operators = "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and or xor lshift rshift lt le gt ge".split()
+    operators = ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "pow", "rpow", "matmul", "rmatmul", "and", "or", "xor", "lshift", "rshift", "lt", "le", "gt", "ge"]
     binary = [f"    def __{o}__(self, other: Any) -> Tensor: ...\n" for o in operators]
-    equality = [f"    def __{o}__(self, other: Any) -> Tensor: ...  # type: ignore[override]\n" for o in ("eq", "ne")]
+    equality = [
+        f"    def __{o}__(self, other: Any) -> Tensor: ...  # type: ignore[override]\n"
+        for o in ("eq", "ne")
+    ]
     unary = [f"    def __{o}__(self) -> Tensor: ...\n" for o in ("neg", "pos", "abs", "invert")]
     rest = [
         "    def __getitem__(self, index: Any) -> Tensor: ...\n",
@@ -133,10 +141,14 @@ def stubs() -> dict[Path, str]:
 
 def main() -> int:
     check = "--check" in sys.argv[1:]
-    stale = [path for path, text in stubs().items() if not path.exists() or path.read_text() != text]
+    stale = [
+        path for path, text in stubs().items() if not path.exists() or path.read_text() != text
+    ]
     for path in stale:
         if check:
-            sys.stderr.write(f"{path.name} is not what the records say: run python tools/make_stubs.py\n")
+            sys.stderr.write(
+                f"{path.name} is not what the records say: run python tools/make_stubs.py\n"
+            )
         else:
             path.write_text(stubs()[path])
     return 1 if check and stale else 0

@@ -1,5 +1,10 @@
-"""tautograd: backpropagation you can prove."""
+"""tautograd: backpropagation you can prove.
 
+`import tautograd as torch` is how most programs begin. The names here are PyTorch's; what they do is
+in the private packages, bottom up: `_arrays`, `_random`, `_ops`, `_autograd`, `_tensor`.
+"""
+
+from math import e, inf, nan, pi
 from typing import Any
 
 from ._arrays import dtypes as _dtypes
@@ -8,6 +13,14 @@ from ._arrays.devices import device
 from ._arrays.dtypes import can_cast, dtype, get_default_dtype, promote_types, set_default_dtype
 from ._arrays.formats import layout, memory_format
 from ._autograd import api as _api
+from ._autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from ._ops import families as _families
 from ._ops.promotion import result_type
 from ._ops.public import FUNCTIONS as _FUNCTIONS
@@ -19,13 +32,32 @@ from ._tensor.creation import tensor
 from ._tensor.printing import get_printoptions, set_printoptions
 from ._tensor.random import Generator, default_generator
 from ._tensor.tensor import Size, Tensor
-
-__version__ = "0.1.0"
-
-from math import e, inf, nan, pi
+from ._version import __version__ as __version__
 
 newaxis = None
 
 globals().update(_dtypes.DTYPE_NAMES)
 globals().update(_formats.FORMAT_NAMES)
 globals().update(_FUNCTIONS)
+
+# Parts that a program may never need are loaded when they are first named.
+_PARTS = frozenset({"autograd", "func", "linalg", "nn", "special", "utils"})
+_ELSEWHERE = {"vmap": "func"}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _PARTS:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _ELSEWHERE:
+        found = getattr(importlib.import_module(f"{__name__}.{_ELSEWHERE[name]}"), name)
+        globals()[name] = found
+        return found
+    from ._nearest import missing_name
+
+    raise AttributeError(missing_name(__name__, name, __dir__()), name=name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PARTS, *_ELSEWHERE})

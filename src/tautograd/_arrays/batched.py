@@ -147,7 +147,11 @@ def _scattered(index: tuple[Any, ...]) -> bool:
     if not places:
         return False
     if any(isinstance(i, (int, np.integer)) for i in index):
-        places = [k for k, i in enumerate(index) if not (isinstance(i, slice) or i is None or i is Ellipsis)]
+        places = [
+            k
+            for k, i in enumerate(index)
+            if not (isinstance(i, slice) or i is None or i is Ellipsis)
+        ]
     return places[-1] - places[0] + 1 != len(places)
 
 
@@ -225,7 +229,9 @@ def _stack(results: list[Any], level: int) -> Any:
     if isinstance(first, (tuple, list)):
         parts = [_stack(list(column), level) for column in zip(*results, strict=True)]
         return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
-    return BatchedArray(np.stack([r if hasattr(r, "shape") else np.asarray(r) for r in results]), level)
+    return BatchedArray(
+        np.stack([r if hasattr(r, "shape") else np.asarray(r) for r in results]), level
+    )
 
 
 # --- rules -----------------------------------------------------------------------------------------
@@ -455,18 +461,15 @@ def _matrices(function: Any, level: int, args: Any, kwargs: Any) -> Any:
 RULES: dict[Any, Callable[..., Any]] = {np.where: _elementwise, np.astype: _same_shape}
 for _name in _RESHAPE:
     RULES[getattr(np, _name)] = _shapes(_name)
-for _name in (
-    "sum prod mean max min amax amin any all var std argmax argmin cumsum cumprod sort argsort "
-    "count_nonzero nansum nanmean median ptp"
-).split():
+for _name in ["sum", "prod", "mean", "max", "min", "amax", "amin", "any", "all", "var", "std", "argmax", "argmin", "cumsum", "cumprod", "sort", "argsort", "count_nonzero", "nansum", "nanmean", "median", "ptp"]:
     RULES[getattr(np, _name)] = _along_axes
-for _name in "zeros_like ones_like empty_like full_like".split():
+for _name in ["zeros_like", "ones_like", "empty_like", "full_like"]:
     RULES[getattr(np, _name)] = _like
-for _name in "real imag angle real_if_close tril triu nan_to_num copy".split():
+for _name in ["real", "imag", "angle", "real_if_close", "tril", "triu", "nan_to_num", "copy"]:
     RULES[getattr(np, _name)] = _same_shape
-for _name in "concatenate stack".split():
+for _name in ["concatenate", "stack"]:
     RULES[getattr(np, _name)] = _joined
-for _name in "inv det slogdet cholesky eigh eigvalsh svd qr eig eigvals pinv".split():
+for _name in ["inv", "det", "slogdet", "cholesky", "eigh", "eigvalsh", "svd", "qr", "eig", "eigvals", "pinv"]:
     RULES[getattr(np.linalg, _name)] = _matrices
 RULES[np.take_along_axis] = _take_along
 RULES[np.copyto] = _copyto

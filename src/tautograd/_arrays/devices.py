@@ -17,7 +17,7 @@ _KNOWN = ("cpu", "cuda", "meta", "mps", "xpu")
 class device:
     """`device("cpu")`: a kind of hardware and an optional index."""
 
-    __slots__ = ("type", "index")
+    __slots__ = ("index", "type")
 
     type: str
     index: int | None
@@ -30,8 +30,7 @@ class device:
             raise RuntimeError("Cannot access accelerator device when none is available.")
         if not isinstance(given, str):
             raise TypeError(
-                "device(): argument 'device' must be str or int, not "
-                f"{given.__class__.__name__}"
+                f"device(): argument 'device' must be str or int, not {given.__class__.__name__}"
             )
         match = re.fullmatch(r"([a-z]+)(?::(\d+))?", given)
         if match is None:

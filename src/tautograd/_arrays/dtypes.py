@@ -20,15 +20,15 @@ class dtype:
     """A data type such as `float32`; one object per type, compared by identity."""
 
     __slots__ = (
+        "alias",
+        "category",
+        "is_complex",
+        "is_floating_point",
+        "is_half",
+        "is_signed",
+        "itemsize",
         "name",
         "numpy",
-        "category",
-        "itemsize",
-        "is_floating_point",
-        "is_complex",
-        "is_signed",
-        "is_half",
-        "alias",
     )
 
     def __init__(self, name: str, numpy: Any, category: int, alias: str | None = None) -> None:

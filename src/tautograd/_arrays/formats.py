@@ -48,7 +48,8 @@ channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
 
 FORMAT_NAMES: dict[str, Any] = {
-    f.name: f for f in (strided, contiguous_format, preserve_format, channels_last, channels_last_3d)
+    f.name: f
+    for f in (strided, contiguous_format, preserve_format, channels_last, channels_last_3d)
 }
 # Channels come last in memory, though they are the second dimension.
 _CHANNELS = {channels_last: (4, (0, 2, 3, 1)), channels_last_3d: (5, (0, 2, 3, 4, 1))}

@@ -36,8 +36,7 @@ def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list
             if output.requires_grad:
                 if output._data.size != 1:
                     raise RuntimeError(
-                        "grad can be implicitly created only for scalar outputs"
-                        + _advice(output)
+                        "grad can be implicitly created only for scalar outputs" + _advice(output)
                     )
                 if not output.dtype.is_floating_point:
                     raise RuntimeError(
@@ -98,9 +97,15 @@ def backward(
     if grad_variables is not None:
         import warnings
 
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         if grad_tensors is not None:
-            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed.")
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed."
+            )
         grad_tensors = grad_variables
     if inputs is not None:
         inputs = _as_sequence(inputs)
@@ -108,13 +113,13 @@ def backward(
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         for i, tensor in enumerate(inputs):
             if not tensor.requires_grad:
-                raise RuntimeError(f"One of the differentiated Tensors does not require grad (inputs[{i}])")
+                raise RuntimeError(
+                    f"One of the differentiated Tensors does not require grad (inputs[{i}])"
+                )
     outputs = _as_sequence(tensors)
     gradients = _as_sequence(grad_tensors) if grad_tensors is not None else (None,) * len(outputs)
     if len(gradients) != len(outputs):
-        raise RuntimeError(
-            f"got {len(outputs)} tensors and {len(gradients)} gradients"
-        )
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     starts = _root_gradients(outputs, gradients)
     _check_roots(outputs)
     run_backward(
@@ -148,14 +153,18 @@ def grad(
     outputs, inputs = _as_sequence(outputs), _as_sequence(inputs)
     gradients = _as_sequence(grad_outputs) if grad_outputs is not None else (None,) * len(outputs)
     if is_grads_batched:
-        return _batched(outputs, inputs, gradients, retain_graph, create_graph, allow_unused, materialize_grads)
+        return _batched(
+            outputs, inputs, gradients, retain_graph, create_graph, allow_unused, materialize_grads
+        )
     if len(gradients) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     starts = _root_gradients(outputs, gradients)
     _check_roots(outputs)
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"grad(): argument 'inputs' must be Tensors, not {type(tensor).__name__}")
+            raise TypeError(
+                f"grad(): argument 'inputs' must be Tensors, not {type(tensor).__name__}"
+            )
         if not tensor.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     found = run_backward(
@@ -188,7 +197,13 @@ def own(gradient: Any) -> Any:
 
 
 def _batched(
-    outputs: Any, inputs: Any, gradients: Any, retain: Any, create: bool, unused: bool, materialize: bool
+    outputs: Any,
+    inputs: Any,
+    gradients: Any,
+    retain: Any,
+    create: bool,
+    unused: bool,
+    materialize: bool,
 ) -> tuple[Any, ...]:
     """One backward per row of the gradients, stacked."""
     from .._ops.public import FUNCTIONS
@@ -206,7 +221,10 @@ def _batched(
         )
         for i in range(count)
     ]
-    return tuple(None if column[0] is None else FUNCTIONS["stack"](column) for column in zip(*rows, strict=True))
+    return tuple(
+        None if column[0] is None else FUNCTIONS["stack"](column)
+        for column in zip(*rows, strict=True)
+    )
 
 
 # --- Tensor methods ----------------------------------------------------------------------------
@@ -265,7 +283,12 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 def _get_grad(self: Tensor) -> Any:
-    if self._grad is None and self._node is not None and not self._retains_grad and not self._requires_grad:
+    if (
+        self._grad is None
+        and self._node is not None
+        and not self._retains_grad
+        and not self._requires_grad
+    ):
         import warnings
 
         warnings.warn(
@@ -284,7 +307,9 @@ def _set_grad(self: Tensor, value: Any) -> None:
         self._grad = None
         return
     if not isinstance(value, Tensor):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+        )
     if value is self:
         raise RuntimeError("can't assign Variable as its own grad")
     if value._data.dtype != self._data.dtype:

@@ -77,8 +77,11 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
         if compute in _HALVES and op.opmath:
             half, compute = compute, _FLOAT32
         arrays = [
-            a.astype(compute) if isinstance(a, np.ndarray) and a.dtype != compute else
-            np.astype(a, compute) if hasattr(a, "__array_ufunc__") and a.dtype != compute else a
+            a.astype(compute)
+            if isinstance(a, np.ndarray) and a.dtype != compute
+            else np.astype(a, compute)
+            if hasattr(a, "__array_ufunc__") and a.dtype != compute
+            else a
             for a in arrays
         ]
     elif op.opmath:
@@ -86,7 +89,10 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
             if getattr(a, "dtype", None) in _HALVES:
                 half = a.dtype if half is None or half == a.dtype else _FLOAT32
         if half is not None:
-            arrays = [np.astype(a, _FLOAT32) if getattr(a, "dtype", None) in _HALVES else a for a in arrays]
+            arrays = [
+                np.astype(a, _FLOAT32) if getattr(a, "dtype", None) in _HALVES else a
+                for a in arrays
+            ]
     token = hush()
     try:
         data = op.forward(*arrays, **parameters)
@@ -101,7 +107,11 @@ def to_half(data: Any, half: Any) -> Any:
     """Round float32 results of half-precision inputs back."""
     if isinstance(data, (tuple, list)):
         return type(data)(to_half(d, half) for d in data)
-    return np.astype(np.asarray(data) if isinstance(data, np.generic) else data, half) if data.dtype == _FLOAT32 else data
+    return (
+        np.astype(np.asarray(data) if isinstance(data, np.generic) else data, half)
+        if data.dtype == _FLOAT32
+        else data
+    )
 
 
 def wrap(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any) -> Any:
@@ -114,7 +124,9 @@ def wrap(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any)
     return dress(op, inputs, parameters, data, node)
 
 
-def dress(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any, node: Node | None) -> Any:
+def dress(
+    op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any, node: Node | None
+) -> Any:
     """Tensors around the results of an operation; a view is tied to its base, a result to its node."""
     if op.outputs != 1:
         return wrap_several(op, inputs, parameters, data, node)
@@ -148,7 +160,9 @@ def wrap_several(
     return outs
 
 
-def as_view(out: Tensor, op: Op, source: Tensor, parameters: dict[str, Any], index: int | None) -> None:
+def as_view(
+    out: Tensor, op: Op, source: Tensor, parameters: dict[str, Any], index: int | None
+) -> None:
     """Mark `out` as a view: it shares the version counter and knows the way from its base."""
     base = source._base
     if base is None:

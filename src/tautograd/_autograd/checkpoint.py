@@ -149,7 +149,7 @@ class CheckpointFunction(Function):
 class _Placeholder:
     """Stands for one saved tensor until the function has run again."""
 
-    __slots__ = ("value", "run", "spent", "__weakref__")
+    __slots__ = ("__weakref__", "run", "spent", "value")
 
     def __init__(self) -> None:
         self.value: Any = None
@@ -164,7 +164,9 @@ class _EnoughRecomputed(Exception):
 class _Region:
     """One checkpointed call: how to run it again, and the placeholders it left in the graph."""
 
-    def __init__(self, run_again: Callable[[], None], check: str, early_stop: bool, debug: bool) -> None:
+    def __init__(
+        self, run_again: Callable[[], None], check: str, early_stop: bool, debug: bool
+    ) -> None:
         self.run_again = run_again
         self.describe = _CHECKS[check]
         self.early_stop = early_stop
@@ -228,7 +230,11 @@ class _Region:
                 raise _EnoughRecomputed
             return tensor
 
-        with saved_tensors_hooks(keep, _same), enable_grad(), contextlib.suppress(_EnoughRecomputed):
+        with (
+            saved_tensors_hooks(keep, _same),
+            enable_grad(),
+            contextlib.suppress(_EnoughRecomputed),
+        ):
             self.run_again()
         if not self.ignore_mismatch:
             self.check(recomputed)
@@ -324,9 +330,7 @@ def _checkpoint(
     kwargs: dict[str, Any],
 ) -> Any:
     if check not in _CHECKS:
-        raise ValueError(
-            f"determinism_check should be one of {list(_CHECKS)}, but got {check}"
-        )
+        raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {check}")
     forward_context, recompute_context = context_fn()
     state = default_generator.get_state() if preserve else None
 
@@ -402,7 +406,9 @@ def checkpoint(
         return CheckpointFunction.apply(function, preserve, *args)
     shown = debug if _debug is None else _debug
     stops = early_stop and _early_stop
-    return _checkpoint(function, preserve, context_fn, determinism_check, shown, stops, args, kwargs)
+    return _checkpoint(
+        function, preserve, context_fn, determinism_check, shown, stops, args, kwargs
+    )
 
 
 def checkpoint_sequential(

@@ -137,7 +137,7 @@ next_run_number = itertools.count().__next__
 class _Run:
     """One backward pass: which edges it will reach."""
 
-    __slots__ = ("counts", "starts", "keep_level", "has_inputs", "number")
+    __slots__ = ("counts", "has_inputs", "keep_level", "number", "starts")
 
     def __init__(
         self, counts: dict[Any, int], starts: list[Any], keep_level: int | None, has_inputs: bool
@@ -164,7 +164,14 @@ def _dtype_of(grad: Any) -> Any:
     return grad._data.dtype if isinstance(grad, Tensor) else grad.dtype
 
 
-def _ready(edge: Any, heap: list[Any], pending: dict[Any, Any], captures: Any, accumulate: bool, lifted: bool) -> None:
+def _ready(
+    edge: Any,
+    heap: list[Any],
+    pending: dict[Any, Any],
+    captures: Any,
+    accumulate: bool,
+    lifted: bool,
+) -> None:
     """Every gradient for this edge has arrived: accumulate a leaf's, queue a node."""
     if not edge.is_leaf_edge:
         heappush(heap, (-edge.sequence, edge))
@@ -256,9 +263,7 @@ def run_rules(node: Node, g: Any) -> Any:
     if op.dtype_inputs:
         dtypes = node.dtypes
     return [
-        None
-        if edge is None
-        else rule.call(rule.rule, g, saved, shapes, dtypes, parameters, None)
+        None if edge is None else rule.call(rule.rule, g, saved, shapes, dtypes, parameters, None)
         for edge, rule in zip(edges, op.vjp, strict=True)
     ]
 
@@ -298,7 +303,9 @@ def _fit(node: Node, i: int, grad: Any, shape: Any, dtype: Any, lifted: bool) ->
         grad = _sum_batches(grad, set(levels) - set(getattr(shape, "levels", ())), lifted)
     if tuple(grad.shape) != tuple(shape):
         if not can_unbroadcast(tuple(grad.shape), tuple(shape)):
-            name = node.op.inputs[min(i, len(node.op.inputs) - 1)] if node.op is not None else str(i)
+            name = (
+                node.op.inputs[min(i, len(node.op.inputs) - 1)] if node.op is not None else str(i)
+            )
             raise RuntimeError(
                 f"Function {node.name()} returned an invalid gradient at index {i} - got "
                 f"{list(grad.shape)} but expected shape compatible with {list(shape)}"
@@ -397,7 +404,11 @@ def _arrive(node: Node, gradient: Any, captures: Any, accumulate: bool, lifted: 
 
 def _call_prehooks(node: Node, gradient: Any, lifted: bool) -> Any:
     several = node.outputs is not None
-    values = tuple(as_grad_tensor(g) for g in (gradient or ())) if several else (as_grad_tensor(gradient),)
+    values = (
+        tuple(as_grad_tensor(g) for g in (gradient or ()))
+        if several
+        else (as_grad_tensor(gradient),)
+    )
     for hook in list(node.prehooks.values()):
         result = hook(values)
         if result is not None:
@@ -449,7 +460,9 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
             hook(leaf)
 
 
-def _add_to_grad(tensor: Tensor, grad: Any, lifted: bool, *, replace: bool = False, owned: bool = False) -> None:
+def _add_to_grad(
+    tensor: Tensor, grad: Any, lifted: bool, *, replace: bool = False, owned: bool = False
+) -> None:
     with _accumulate_lock:
         present = tensor._grad
         if present is None or replace:
@@ -518,7 +531,7 @@ class _Captures:
 
 
 class _Needed:
-    __slots__ = ("through", "all")
+    __slots__ = ("all", "through")
 
     def __init__(self, through: set[Any], everything: set[Any]) -> None:
         self.through = through

@@ -1,8 +1,8 @@
 """Forward mode: dual tensors, which carry a tangent through every operation.
 
-    with dual_level():
-        y = f(make_dual(x, tangent))
-        jvp = unpack_dual(y).tangent
+with dual_level():
+    y = f(make_dual(x, tangent))
+    jvp = unpack_dual(y).tangent
 """
 
 from __future__ import annotations
@@ -94,10 +94,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         level = modes.forward_level - 1
     for argument, value in (("tensor", tensor), ("tangent", tangent)):
         if not isinstance(value, Tensor):
-            raise TypeError(f"make_dual(): argument '{argument}' must be Tensor, not {type(value).__name__}")
+            raise TypeError(
+                f"make_dual(): argument '{argument}' must be Tensor, not {type(value).__name__}"
+            )
         if not (value.dtype.is_floating_point or value.dtype.is_complex):
             name = "primal" if argument == "tensor" else "tangent"
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
+            raise ValueError(
+                f"Expected {name} to be floating point or complex, but got: {value.dtype}"
+            )
     if tuple(tensor._data.shape) != tuple(tangent._data.shape):
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, "

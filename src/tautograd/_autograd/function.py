@@ -224,7 +224,9 @@ class Function(metaclass=FunctionMeta):
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the outputs."""
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
@@ -324,7 +326,9 @@ def _finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...])
     inputs = {id(a): a for a in args if isinstance(a, Tensor)}
     for t in node.dirty:
         if id(t) not in inputs:
-            raise RuntimeError("mark_dirty only accepts input tensors, but argument is not an input")
+            raise RuntimeError(
+                "mark_dirty only accepts input tensors, but argument is not an input"
+            )
     if node.dirty and not dirty <= {id(o) for o in outputs} and records:
         raise RuntimeError(
             "Some elements marked as dirty during the forward method were not returned as output. The "
@@ -338,9 +342,7 @@ def _finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...])
             node.outputs.append(((), np.dtype(np.float32)))
             continue
         node.outputs.append((output._data.shape, output._data.dtype))
-        differentiable = (
-            records and id(output) not in flat and output._data.dtype.kind in "fcV"
-        )
+        differentiable = records and id(output) not in flat and output._data.dtype.kind in "fcV"
         if id(output) in dirty:
             check_writable(output)
             bump(output, 3)
@@ -395,8 +397,12 @@ def _keep_saved(node: FunctionNode, args: Any, outputs: Any, results: Any) -> No
             pack, unpack_hook = hooks
             history = (node, nr) if nr is not None else (edge_of(tensor), tensor._output_nr)
             saved.append(("packed", (pack(_alias(tensor)), unpack_hook), None, 0, history))
-        elif nr is not None and not (id(tensor) in inputs and id(tensor) not in map(id, node.dirty)):
-            saved.append(("output", tensor._data, results[nr]._version_box, results[nr]._version_box[0], nr))
+        elif nr is not None and not (
+            id(tensor) in inputs and id(tensor) not in map(id, node.dirty)
+        ):
+            saved.append(
+                ("output", tensor._data, results[nr]._version_box, results[nr]._version_box[0], nr)
+            )
         else:
             saved.append(("input", tensor, box, box[0], None))
     node.saved = tuple(saved)
@@ -406,7 +412,11 @@ def _keep_saved(node: FunctionNode, args: Any, outputs: Any, results: Any) -> No
 def _hide_tangents(args: tuple[Any, ...]) -> list[Any]:
     if not modes.forward_level:
         return []
-    held = [(a, a._tangents) for a in dict.fromkeys(x for x in args if isinstance(x, Tensor)) if a._tangents]
+    held = [
+        (a, a._tangents)
+        for a in dict.fromkeys(x for x in args if isinstance(x, Tensor))
+        if a._tangents
+    ]
     for x, _ in held:
         x._tangents = None
     return held
@@ -418,9 +428,7 @@ def _run_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, results: An
     levels = sorted({level for _, held in tangents for level in held})
     of = {id(x): held for x, held in tangents}
     for level in levels:
-        along = [
-            of.get(id(a), {}).get(level) if isinstance(a, Tensor) else None for a in args
-        ]
+        along = [of.get(id(a), {}).get(level) if isinstance(a, Tensor) else None for a in args]
         found = cls.jvp(node, *along)
         found = found if isinstance(found, (tuple, list)) else (found,)
         if len(found) != len(results):

@@ -76,7 +76,9 @@ def _zeros(like: Tensor) -> Tensor:
     return make(np.zeros_like(like._data))
 
 
-def _vector(v: Any, like: Tensors, like_tuple: bool, name: str, create_graph: bool, needed: str) -> Any:
+def _vector(
+    v: Any, like: Tensors, like_tuple: bool, name: str, create_graph: bool, needed: str
+) -> Any:
     """The vector of a product, checked against what it multiplies; None only for a single number."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
@@ -148,7 +150,10 @@ _STAGES = {
         "the double backward trick to compute forward mode gradients",
         "jacobian",
     ),
-    "double_back": ("The jacobian of the user-provided function is independent of input {i}", "hessian"),
+    "double_back": (
+        "The jacobian of the user-provided function is independent of input {i}",
+        "hessian",
+    ),
     "double_back_trick": (
         "The hessian of the user-provided function is independent of entry {i} in the grad_jacobian",
         "hessian",
@@ -174,10 +179,14 @@ def _filled(gradients: Any, like: Tensors, strict: bool, create_graph: bool, sta
     return tuple(found)
 
 
-def _gradients(outputs: Sequence[Any], inputs: Tensors, vectors: Any, create_graph: bool, **options: Any) -> Any:
+def _gradients(
+    outputs: Sequence[Any], inputs: Tensors, vectors: Any, create_graph: bool, **options: Any
+) -> Any:
     """`grad` for outputs of which some may be missing or depend on nothing."""
     vectors = (None,) * len(outputs) if vectors is None else vectors
-    pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and o.requires_grad]
+    pairs = [
+        (o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and o.requires_grad
+    ]
     if not pairs:
         return (None,) * len(inputs)
     roots, starts = zip(*pairs, strict=True)
@@ -187,14 +196,22 @@ def _gradients(outputs: Sequence[Any], inputs: Tensors, vectors: Any, create_gra
 # --- products ------------------------------------------------------------------------------------
 
 
-def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vjp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
     """`(func(inputs), v · J)`: the product of a vector and the Jacobian."""
     with enable_grad():
         in_tuple, inputs = _as_tuple(inputs, "inputs", "vjp")
         inputs = _fresh(inputs, create_graph)
         out_tuple, outputs = _as_tuple(func(*inputs), _OUTPUTS, "vjp")
         _check_outputs(outputs, strict)
-        v = _vector(v, outputs, out_tuple, "vjp", create_graph, "the user-provided function returns")
+        v = _vector(
+            v, outputs, out_tuple, "vjp", create_graph, "the user-provided function returns"
+        )
     with set_grad_enabled(create_graph or modes.grad):
         found = _gradients(outputs, inputs, v, create_graph)
         product = _filled(found, inputs, strict, create_graph, "back")
@@ -204,7 +221,13 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     )
 
 
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def jvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
     """`(func(inputs), J · v)`: the product of the Jacobian and a vector.
 
     The VJP `u ↦ u · J` is linear in u, and its own VJP is `v ↦ J · v`: reverse mode twice.
@@ -246,7 +269,13 @@ def _check_scalar(name: str, several: bool, outputs: Tensors) -> None:
         )
 
 
-def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vhp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
     """`(func(inputs), v · H)`: the product of a vector and the Hessian of a scalar function."""
     with enable_grad():
         in_tuple, inputs = _as_tuple(inputs, "inputs", "vhp")
@@ -259,7 +288,13 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return (_settle(outputs[0], create_graph), _pick(_settle(product, create_graph), in_tuple))
 
 
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def hvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
     """`(func(inputs), H · v)`: the product of the Hessian of a scalar function and a vector."""
     with enable_grad():
         in_tuple, inputs = _as_tuple(inputs, "inputs", "hvp")
@@ -289,13 +324,13 @@ def _check_strategy(strategy: str, create_graph: bool, strict: bool, vectorize: 
         return
     if create_graph:
         raise NotImplementedError(
-            "torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not "
+            'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not '
             "supported together (yet). Please either set `create_graph=False` or "
             '`strategy="reverse-mode"`.'
         )
     if strict:
         raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not "
+            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not '
             'supported together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
         )
     if not vectorize:

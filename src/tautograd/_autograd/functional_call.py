@@ -52,7 +52,12 @@ def _merged(dicts: Any) -> dict[str, Tensor]:
             f"{type(dicts)}"
         )
     merged: dict[str, Tensor] = {}
-    repeated = {name for i, one in enumerate(dicts) for other in dicts[:i] for name in one.keys() & other.keys()}
+    repeated = {
+        name
+        for i, one in enumerate(dicts)
+        for other in dicts[:i]
+        for name in one.keys() & other.keys()
+    }
     if repeated:
         raise ValueError(
             f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"

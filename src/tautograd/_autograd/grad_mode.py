@@ -31,7 +31,7 @@ class _Mode:
             import warnings
 
             warnings.warn(
-                f"Decorating classes is deprecated and will be disabled in future versions. You should "
+                "Decorating classes is deprecated and will be disabled in future versions. You should "
                 "only decorate functions or methods. To preserve the current behavior of class decoration, "
                 "you can directly decorate the `__init__` method and nothing else.",
                 FutureWarning,
@@ -111,7 +111,9 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
-            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
+            raise TypeError(
+                f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}"
+            )
         self.mode = mode
         self._before = modes.grad
         modes.grad = mode

@@ -39,7 +39,9 @@ class GradcheckError(RuntimeError):
 class _Check:
     """What is being checked, and how closely."""
 
-    def __init__(self, func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float) -> None:
+    def __init__(
+        self, func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float
+    ) -> None:
         self.func = func
         self.inputs = inputs
         self.eps, self.atol, self.rtol = eps, atol, rtol
@@ -52,7 +54,11 @@ class _Check:
 
     def with_function(self, func: Any, inputs: Any, part: str | None, places: Any) -> _Check:
         copy = _Check(func, inputs, self.eps, self.atol, self.rtol)
-        copy.nondet_tol, copy.check_grad_dtypes, copy.fast = self.nondet_tol, self.check_grad_dtypes, self.fast
+        copy.nondet_tol, copy.check_grad_dtypes, copy.fast = (
+            self.nondet_tol,
+            self.check_grad_dtypes,
+            self.fast,
+        )
         copy.part, copy.complex_places = part, tuple(places)
         return copy
 
@@ -86,9 +92,13 @@ def gradcheck(
     little.
     """
     if not (check_forward_ad or check_backward_ad):
-        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+        raise AssertionError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
     if check_batched_grad and not check_backward_ad:
-        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_backward_ad to be True"
+        )
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
@@ -135,7 +145,9 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
                 "or complex. ",
                 stacklevel=3,
             )
-        if any(stride == 0 and n > 1 for stride, n in zip(x._data.strides, x._data.shape, strict=True)):
+        if any(
+            stride == 0 and n > 1 for stride, n in zip(x._data.strides, x._data.shape, strict=True)
+        ):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
                 "non-overlapping to be able to compute the numerical gradients correctly. You should call "
@@ -165,7 +177,11 @@ def _check_backward(check: _Check, outputs: tuple[Any, ...]) -> None:
         def one_part(*inputs: Any, name: str = name) -> Any:
             return tuple(_part_of(name, o) for o in as_tuple(check.func(*inputs)))
 
-        _compare(check.with_function(one_part, check.inputs, part, places), one_part(*check.inputs), False)
+        _compare(
+            check.with_function(one_part, check.inputs, part, places),
+            one_part(*check.inputs),
+            False,
+        )
 
 
 def _check_forward(check: _Check, outputs: tuple[Any, ...], undefined: bool) -> None:
@@ -182,7 +198,9 @@ def _check_forward(check: _Check, outputs: tuple[Any, ...], undefined: bool) -> 
             whole = list(inputs)
             for i in places:
                 held = check.inputs[i].detach()
-                whole[i] = inputs[i] + held.imag * 1j if name == "real" else held.real + inputs[i] * 1j
+                whole[i] = (
+                    inputs[i] + held.imag * 1j if name == "real" else held.real + inputs[i] * 1j
+                )
             return as_tuple(check.func(*whole))
 
         parts = tuple(
@@ -266,7 +284,9 @@ def _close(analytical: Any, differences: Any, rtol: float, atol: float) -> Any:
     return near | (analytical == differences)
 
 
-def _expect_close(check: _Check, analytical: Any, differences: Any, nr: int, j: int, forward: bool) -> None:
+def _expect_close(
+    check: _Check, analytical: Any, differences: Any, nr: int, j: int, forward: bool
+) -> None:
     near = _close(analytical, differences, check.rtol, check.atol)
     if near.all():
         return
@@ -292,7 +312,9 @@ def _worst(check: _Check, analytical: Any, differences: Any, near: Any, j: int) 
     gap = np.where(near, -1.0, np.where(np.isnan(gap), np.inf, gap))
     row, column = np.unravel_index(int(np.argmax(gap)), gap.shape)
     x = check.inputs[check.wanted[j]]
-    index = tuple(int(n) for n in np.unravel_index(int(row), x._data.shape)) if x._data.shape else ()
+    index = (
+        tuple(int(n) for n in np.unravel_index(int(row), x._data.shape)) if x._data.shape else ()
+    )
     return (
         f"{int(np.sum(~near))} of {near.size} entries differ; the worst is the derivative of entry {int(column)} "
         f"of the output (flattened) by input{list(index)}: numerical {differences[row, column]!s}, "
@@ -310,7 +332,10 @@ def _compare_products(check: _Check, outputs: tuple[Any, ...], forward: bool) ->
     directions: dict[int, Any] = {}
     for i in wanted:
         x = check.inputs[i]._data
-        pair = [direction(x.shape, generator, x.real.dtype) for _ in range(2 if x.dtype.kind == "c" else 1)]
+        pair = [
+            direction(x.shape, generator, x.real.dtype)
+            for _ in range(2 if x.dtype.kind == "c" else 1)
+        ]
         directions[i] = pair[0] if len(pair) == 1 else tuple(pair)
     recorded = [k for k, o in enumerate(outputs) if o.requires_grad]
     differences = {i: along(check.func, check.inputs, i, directions[i], check.eps) for i in wanted}
@@ -564,9 +589,13 @@ def gradgradcheck(
             "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"
         )
     if check_undefined_grad and not check_rev_over_rev:
-        raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
+        raise AssertionError(
+            "Setting check_undefined_grad=True requires check_rev_over_rev to be True"
+        )
     if check_batched_grad and not check_rev_over_rev:
-        raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_rev_over_rev to be True"
+        )
     arguments = as_tuple(inputs)
     if grad_outputs is None:
         outputs = _recorded(as_tuple(func(*arguments)))
@@ -582,7 +611,8 @@ def gradgradcheck(
             x.requires_grad_() if i in wanted else x for i, x in enumerate(values[: len(arguments)])
         )
         tail = tuple(
-            x.requires_grad_() if i in wanted_starts else x for i, x in enumerate(values[len(arguments) :])
+            x.requires_grad_() if i in wanted_starts else x
+            for i, x in enumerate(values[len(arguments) :])
         )
         outputs = _recorded(as_tuple(func(*head)))
         chosen = tuple(x for i, x in enumerate(head) if i in wanted)
@@ -611,7 +641,9 @@ def _random_start(output: Tensor, scattered: bool) -> Any:
     """A random gradient for an output, from the default generator."""
     dtype, shape = output._data.dtype, output._data.shape
     if dtype.kind == "c":
-        halves = uniform(default_generator, (*shape, 2), -1.0, 1.0, dtype=np.empty(0, dtype).real.dtype)
+        halves = uniform(
+            default_generator, (*shape, 2), -1.0, 1.0, dtype=np.empty(0, dtype).real.dtype
+        )
         values = np.reshape(np.ascontiguousarray(halves).view(dtype), shape)
     else:
         values = uniform(default_generator, shape, -1.0, 1.0, dtype=dtype)

@@ -18,7 +18,9 @@ from .node import AccumulateGrad, Node, as_node
 class saved_tensors_hooks:
     """Inside, each tensor saved for backward goes through `pack_hook`, and back by `unpack_hook`."""
 
-    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+    def __init__(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
@@ -121,14 +123,18 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge into which this tensor's gradient flows."""
     edge = edge_of(tensor)
     if edge is None:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not require gradients"
+        )
     return GradientEdge(as_node(edge), tensor._output_nr)
 
 
 class register_multi_grad_hook:
     """Call `fn` with the gradients of several tensors, when all (or any) of them are there."""
 
-    def __new__(cls, tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all") -> Any:
+    def __new__(
+        cls, tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
+    ) -> Any:
         if mode not in ("all", "any"):
             raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
         return (_when_all if mode == "all" else _when_any)(list(tensors), fn)
@@ -180,7 +186,9 @@ def _when_all(tensors: list[Tensor], fn: Callable[..., None]) -> _Handles:
 
         return hook
 
-    return _Handles([t.register_hook(hook_for(i)) for i, t in enumerate(tensors) if t.requires_grad])
+    return _Handles(
+        [t.register_hook(hook_for(i)) for i, t in enumerate(tensors) if t.requires_grad]
+    )
 
 
 def increment_version(tensor: Any) -> None:

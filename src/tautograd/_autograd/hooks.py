@@ -13,7 +13,7 @@ _next_id = itertools.count().__next__
 class RemovableHandle:
     """Takes a hook away again: `handle.remove()`, or leave its `with` block."""
 
-    __slots__ = ("_hooks", "id", "__weakref__")
+    __slots__ = ("__weakref__", "_hooks", "id")
 
     def __init__(self, hooks: dict[int, Any], number: int) -> None:
         self._hooks = hooks

@@ -60,7 +60,9 @@ def numerical(fn: Function, inputs: tuple[Any, ...], nr: int, eps: float) -> lis
     if found is not None:
         return found
     x = inputs[nr]
-    columns = [_complex_difference(fn, inputs, x, eps, index) for index in np.ndindex(x._data.shape)]
+    columns = [
+        _complex_difference(fn, inputs, x, eps, index) for index in np.ndindex(x._data.shape)
+    ]
     if not columns:
         outputs = as_tuple(fn(*inputs))
         return [np.zeros((0, o._data.size), _column_dtype(o, x)) for o in outputs]
@@ -85,7 +87,9 @@ def _unit(x: Tensor, index: Any, amount: Any) -> Any:
     return step
 
 
-def _difference(fn: Function, inputs: Any, x: Tensor, step: Any, eps: float, index: Any = None) -> list[Any]:
+def _difference(
+    fn: Function, inputs: Any, x: Tensor, step: Any, eps: float, index: Any = None
+) -> list[Any]:
     """`(fn(x + step) − fn(x − step)) / 2 eps`, with x changed in place where it is."""
     original = np.copy(x._data)
     try:
@@ -98,7 +102,9 @@ def _difference(fn: Function, inputs: Any, x: Tensor, step: Any, eps: float, ind
     for a, b in zip(below, above, strict=True):
         _check_alike(a, b, eps, index)
     return [
-        np.reshape((b._data - a._data) / (2 * eps), -1) if differentiable(a) else np.zeros(a._data.size)
+        np.reshape((b._data - a._data) / (2 * eps), -1)
+        if differentiable(a)
+        else np.zeros(a._data.size)
         for a, b in zip(below, above, strict=True)
     ]
 
@@ -123,7 +129,9 @@ def along(fn: Function, inputs: tuple[Any, ...], nr: int, u: Any, eps: float) ->
     return _difference(fn, inputs, x, np.reshape(u * eps, x._data.shape), eps)
 
 
-def _all_differences(fn: Function, inputs: tuple[Any, ...], nr: int, eps: float) -> list[Any] | None:
+def _all_differences(
+    fn: Function, inputs: tuple[Any, ...], nr: int, eps: float
+) -> list[Any] | None:
     """Every column at once; None if the function does not allow it."""
     x = inputs[nr]
     size = x._data.size
@@ -182,7 +190,9 @@ def _part_of_differences(
             continue
         value = np.reshape(value, (2 * len(steps), count, -1))
         column = (value[1] - value[0]) / (2 * eps)
-        jacobians.append(column if len(steps) == 1 else column + 1j * ((value[3] - value[2]) / (2 * eps)))
+        jacobians.append(
+            column if len(steps) == 1 else column + 1j * ((value[3] - value[2]) / (2 * eps))
+        )
     return jacobians
 
 
@@ -233,7 +243,9 @@ def _all_rows(output: Tensor, inputs: list[Tensor]) -> list[Any] | None:
     widest = max(x._data.size for x in inputs)
     part = max(1, _BATCH_ENTRIES // max(widest, size))
     try:
-        pieces = [_part_of_rows(output, inputs, s, min(s + part, size)) for s in range(0, size, part)]
+        pieces = [
+            _part_of_rows(output, inputs, s, min(s + part, size)) for s in range(0, size, part)
+        ]
     except Exception:
         return None
     return [np.concatenate(column) for column in zip(*pieces, strict=True)]
@@ -246,7 +258,12 @@ def _part_of_rows(output: Tensor, inputs: list[Tensor], start: int, stop: int) -
     with open_level(count) as level:
         cotangent = make(BatchedArray(basis.reshape(count, *output._data.shape), level.number))
         found = run_backward(
-            [output], [cotangent], retain_graph=True, create_graph=False, inputs=inputs, accumulate=False
+            [output],
+            [cotangent],
+            retain_graph=True,
+            create_graph=False,
+            inputs=inputs,
+            accumulate=False,
         )
         assert found is not None
         return [

@@ -124,7 +124,9 @@ def run_lifted(node: Node, gradient: Any, lifted: bool) -> Any:
     op = node.op
     saved = lift(saved_tensors(node))
     if not lifted:
-        gradient = [None if g is None else make(g) for g in gradient] if node.outputs else make(gradient)
+        gradient = (
+            [None if g is None else make(g) for g in gradient] if node.outputs else make(gradient)
+        )
     if node.outputs is not None:
         gradient = _several(node, gradient)
     g = lift(gradient)
@@ -165,7 +167,11 @@ def saved_tensors(node: Node) -> Any:
         return ()
     op = node.op
     if op.variadic:
-        tensors = None if saved[0] is None else tuple(as_tensor(node, i, a) for i, a in enumerate(saved[0]))
+        tensors = (
+            None
+            if saved[0] is None
+            else tuple(as_tensor(node, i, a) for i, a in enumerate(saved[0]))
+        )
         return [tensors, _outputs(node, saved[1])]
     values = [as_tensor(node, i, a) for i, a in enumerate(saved[:-1])]
     return [*values, _outputs(node, saved[-1])]

@@ -24,19 +24,19 @@ class Node:
     """One recorded operation (`grad_fn`)."""
 
     __slots__ = (
-        "op",
-        "edges",
-        "edge_nrs",
-        "saved",
-        "versions",
-        "shapes",
-        "parameters",
-        "sequence",
-        "shape",
-        "dtype",
-        "site",
         "__dict__",
         "__weakref__",
+        "dtype",
+        "edge_nrs",
+        "edges",
+        "op",
+        "parameters",
+        "saved",
+        "sequence",
+        "shape",
+        "shapes",
+        "site",
+        "versions",
     )
 
     # Rare things live in `__dict__`; these are what a node has until then. `unusual` is set with any
@@ -135,7 +135,7 @@ class Node:
 class AccumulateGrad:
     """The node at which a leaf's gradient arrives; `variable` is the leaf."""
 
-    __slots__ = ("variable", "hooks", "prehooks", "_metadata", "unusual", "__weakref__")
+    __slots__ = ("__weakref__", "_metadata", "hooks", "prehooks", "unusual", "variable")
 
     next_functions: tuple[Any, ...] = ()
     edges: tuple[Any, ...] = ()

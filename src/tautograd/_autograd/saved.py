@@ -39,7 +39,8 @@ def _second_time(node: Node) -> str:
     where = resolve(node.site)
     recorded = f"\nThe graph through {node.name()}, recorded at\n  {where}\n" if where else "\n"
     return (
-        recorded + "was already used and freed. Compute the loss again for another backward(); specify "
+        recorded
+        + "was already used and freed. Compute the loss again for another backward(); specify "
         "retain_graph=True on the first call only if both passes really belong to one graph."
     )
 
@@ -53,7 +54,11 @@ def _modified(node: Node, box: list[Any], version: int, slot: int) -> str:
     origin = ""
     if slot < 0:
         origin = f", which is output 0 of {node.name()},"
-    elif slot < len(node.edges) and node.edges[slot] is not None and not node.edges[slot].is_leaf_edge:
+    elif (
+        slot < len(node.edges)
+        and node.edges[slot] is not None
+        and not node.edges[slot].is_leaf_edge
+    ):
         nr = node.edge_nrs[slot] if node.edge_nrs else 0
         origin = f", which is output {nr} of {node.edges[slot].name()},"
     message = (

@@ -34,7 +34,9 @@ def apply_special(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], c
     return out
 
 
-def _with_tangents(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any) -> Any:
+def _with_tangents(
+    op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any
+) -> Any:
     level = innermost_level(inputs)
     if level is None:
         arrays = [x._data if isinstance(x, Tensor) else x for x in inputs]
@@ -88,7 +90,12 @@ def set_tangent(tensor: Tensor, level: int, tangent: Tensor) -> None:
 
 
 def jvp_of(
-    op: Op, inputs: tuple[Any, ...], tangents: list[Any], out: Any, parameters: dict[str, Any], compute: Any
+    op: Op,
+    inputs: tuple[Any, ...],
+    tangents: list[Any],
+    out: Any,
+    parameters: dict[str, Any],
+    compute: Any,
 ) -> Any:
     """The tangent of an operation's output, as recorded operations on tensors."""
     jvp = op.jvp
@@ -114,7 +121,9 @@ def jvp_of(
     dtypes = tuple(x._data.dtype if isinstance(x, Tensor) else None for x in inputs)
     if isinstance(jvp, BoundRule):
         needs = tuple(t is not None for t in tangents)
-        joint = tuple(lift(_zero_of(x) if t is None else t) for x, t in zip(inputs, tangents, strict=True))
+        joint = tuple(
+            lift(_zero_of(x) if t is None else t) for x, t in zip(inputs, tangents, strict=True)
+        )
         return _as_tensors(jvp.call(jvp.rule, joint, saved, shapes, dtypes, parameters, needs))
     for rule, t in zip(jvp, tangents, strict=True):
         if t is None:
@@ -149,7 +158,9 @@ def _zero_of(x: Any) -> Any:
 def _total(terms: list[Any]) -> Any:
     if isinstance(terms[0], tuple):
         return tuple(
-            _total([p for p in parts if p is not None]) if any(p is not None for p in parts) else None
+            _total([p for p in parts if p is not None])
+            if any(p is not None for p in parts)
+            else None
             for parts in zip(*terms, strict=True)
         )
     total = terms[0]
@@ -245,7 +256,8 @@ def unpack_tensors(node: Node) -> Any:
         if variadic or (isinstance(value, tuple) and slot == -1 and node.op.outputs != 1):
             parts = tuple(unpack_hook(v) for v in value)
             saved[slot] = tuple(
-                _with_history(node, i if variadic else -1, p, 0 if variadic else i) for i, p in enumerate(parts)
+                _with_history(node, i if variadic else -1, p, 0 if variadic else i)
+                for i, p in enumerate(parts)
             )
         else:
             saved[slot] = _with_history(node, slot, unpack_hook(value), 0)

@@ -72,7 +72,13 @@ def _outer_graph(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
     return False
 
 
-def _gradients(outputs: list[Tensor], inputs: list[Tensor], cotangents: list[Tensor], create: bool, **options: Any) -> list[Any]:
+def _gradients(
+    outputs: list[Tensor],
+    inputs: list[Tensor],
+    cotangents: list[Tensor],
+    create: bool,
+    **options: Any,
+) -> list[Any]:
     """Gradients as tensors, zeros where an input was not used."""
     wanted = [x for x in inputs if x.requires_grad]
     roots = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
@@ -98,7 +104,9 @@ def _gradients(outputs: list[Tensor], inputs: list[Tensor], cotangents: list[Ten
     return gradients
 
 
-def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad_and_value(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that returns (gradient, value) of a scalar-valued `func`."""
 
     @functools.wraps(func)
@@ -129,7 +137,11 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
             gradients = _gradients([output], inputs, [make(np.ones_like(output._data))], outer)
         value = output if outer else _settled(output)
         result = rebuild(chosen, gradients), value
-        return (result[0], (value, map_tree(_settled if not outer else _same, aux))) if has_aux else result
+        return (
+            (result[0], (value, map_tree(_settled if not outer else _same, aux)))
+            if has_aux
+            else result
+        )
 
     return wrapper
 
@@ -147,7 +159,9 @@ def _settled(value: Any) -> Any:
     return out
 
 
-def value_and_grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that returns (value, gradient) of a scalar-valued `func`."""
     both = grad_and_value(func, argnums, has_aux)
 
@@ -159,7 +173,9 @@ def value_and_grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     return wrapper
 
 
-def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that returns the gradient of a scalar-valued `func`."""
     both = grad_and_value(func, argnums, has_aux)
 
@@ -189,7 +205,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         raise RuntimeError("vjp(f, *primals): Expected f(*primals) to return only tensors")
     outer = recording and _outer_graph(outputs, inputs)
 
-    def vjp_fn(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+    def vjp_fn(
+        *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
+    ) -> Any:
         given = leaves(cotangents)
         if len(given) != len(outputs):
             raise RuntimeError(
@@ -209,7 +227,14 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (shown, vjp_fn, map_tree(_settled, aux)) if has_aux else (shown, vjp_fn)
 
 
-def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+def jvp(
+    func: Callable[..., Any],
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
+) -> Any:
     """`(output, tangent)`: the Jacobian-vector product of `func` at `primals` along `tangents`."""
     if not isinstance(primals, tuple):
         raise RuntimeError(
@@ -227,7 +252,9 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         aux = None
         if has_aux:
             output, aux = output
-            aux = map_tree(lambda a: unpack_dual(a, level=level).primal if isinstance(a, Tensor) else a, aux)
+            aux = map_tree(
+                lambda a: unpack_dual(a, level=level).primal if isinstance(a, Tensor) else a, aux
+            )
         unpacked = [unpack_dual(o, level=level) for o in _tensors_only(output)]
         values = [u.primal for u in unpacked]
         slopes = []
@@ -334,7 +361,9 @@ def rows_by_reverse(
     return [c[0] if len(c) == 1 else FUNCTIONS["cat"](list(c)) for c in zip(*pieces, strict=True)]
 
 
-def _shape_jacobian(rows: list[Tensor], output: Any, outputs: list[Tensor], chosen: Any, inputs: list[Tensor]) -> Any:
+def _shape_jacobian(
+    rows: list[Tensor], output: Any, outputs: list[Tensor], chosen: Any, inputs: list[Tensor]
+) -> Any:
     """Nest Jacobians as PyTorch does: by output, then by input."""
     per_output = []
     offset = 0
@@ -363,7 +392,11 @@ def _nest(tree: Any, values: list[Any]) -> Any:
 
 
 def jacfwd(
-    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
 ) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func`, by forward mode with all columns at once."""
 

@@ -83,7 +83,9 @@ def bump(tensor: Tensor, depth: int = 2) -> None:
 def check_writable(tensor: Tensor) -> None:
     """Refuse an in-place change that autograd could not follow."""
     if tensor._is_inference and not modes.inference and modes.grad and tensor.requires_grad:
-        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.")
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed."
+        )
     if not modes.grad:
         return
     base = tensor._base

@@ -23,7 +23,11 @@ to_batched_op = Op(
     "to_batched",
     lambda x, axis, level: BatchedArray(np.moveaxis(x, axis, 0), level),
     ("x",),
-    vjp={"x": lambda g, axis, level, x_shape: from_batched_op(g, axis=axis, level=level, size=x_shape[axis])},
+    vjp={
+        "x": lambda g, axis, level, x_shape: from_batched_op(
+            g, axis=axis, level=level, size=x_shape[axis]
+        )
+    },
     jvp=LINEAR,
     opmath=False,
     internal=True,
@@ -52,7 +56,7 @@ sum_batch_op = Op(
 class Level:
     """One `vmap` in progress: its number, its batch size and what random numbers it allows."""
 
-    __slots__ = ("number", "size", "randomness")
+    __slots__ = ("number", "randomness", "size")
 
     def __init__(self, number: int, size: int, randomness: str) -> None:
         self.number = number
@@ -197,7 +201,14 @@ def _batch_size(flat: list[Any], dims: list[Any], func: Any) -> int:
 
 
 def _run(
-    func: Any, args: Any, kwargs: Any, flat: Any, dims: Any, size: int, out_dims: Any, randomness: str
+    func: Any,
+    args: Any,
+    kwargs: Any,
+    flat: Any,
+    dims: Any,
+    size: int,
+    out_dims: Any,
+    randomness: str,
 ) -> Any:
     with open_level(size, randomness) as level:
         batched = [x if d is None else batch(x, d, level) for x, d in zip(flat, dims, strict=True)]
@@ -240,7 +251,15 @@ def _unwrap(outputs: Any, out_dims: Any, level: Level, func: Any) -> Any:
 
 
 def _in_chunks(
-    func: Any, args: Any, kwargs: Any, flat: Any, dims: Any, size: int, out_dims: Any, randomness: str, step: int
+    func: Any,
+    args: Any,
+    kwargs: Any,
+    flat: Any,
+    dims: Any,
+    size: int,
+    out_dims: Any,
+    randomness: str,
+    step: int,
 ) -> Any:
     from .._ops.public import FUNCTIONS
 
@@ -250,7 +269,9 @@ def _in_chunks(
         part = [
             x if d is None else x.narrow(d, start, count) for x, d in zip(flat, dims, strict=True)
         ]
-        pieces.append(_run(func, rebuild(args, part), kwargs, part, dims, count, out_dims, randomness))
+        pieces.append(
+            _run(func, rebuild(args, part), kwargs, part, dims, count, out_dims, randomness)
+        )
     specs = leaves(out_dims) if isinstance(out_dims, (tuple, list)) else [out_dims]
     columns = list(zip(*(leaves(piece) for piece in pieces), strict=True))
     specs = specs * len(columns) if len(specs) == 1 else specs

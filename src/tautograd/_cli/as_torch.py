@@ -138,7 +138,7 @@ def _explain_what_is_missing(module: ModuleType, foreign_name: str) -> None:
     module.__dict__.setdefault("__path__", [])
     previous = module.__dict__.get("__getattr__")
 
-    def __getattr__(name: str) -> object:  # noqa: N807  (it becomes the module's)
+    def __getattr__(name: str) -> object:
         if previous is not None:
             try:
                 return previous(name)

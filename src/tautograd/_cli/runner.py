@@ -23,7 +23,7 @@ from tautograd._nearest import nearest
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-class NothingToRun(Exception):  # noqa: N818  (it is an answer, not a fault of the program)
+class NothingToRun(Exception):
     """The script or module named cannot be read; the message says why."""
 
 

@@ -21,7 +21,7 @@ from .record import Op
 from .refusals import no_kernel, refusal
 from .samples import Sample, T, over
 from .special_functions import erf_op
-from .trigonometric import tanh_op  # noqa: F401 - declares tanh, which is an activation too
+from .trigonometric import tanh_op
 
 _SELU = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805, "input_scale": 1.0}
 _ELU = {"scale": 1.0, "input_scale": 1.0}
@@ -49,7 +49,7 @@ def activation(op: Op, signature: str, doc: str, where: str = "", **fixed: Any) 
         given = ", ".join(f"{n!r}: {n}" for n in names)
         text = f"lambda {', '.join(p for p in ('input', signature, keyword) if p)}: "
         text += f"run(input, {{**fixed, {given}}}, {inplace})"
-        function = eval(text, {"run": run, "fixed": fixed, "inf": math.inf})  # noqa: S307 - made above
+        function = eval(text, {"run": run, "fixed": fixed, "inf": math.inf})
         function.__name__ = function.__qualname__ = label
         function.__doc__ = doc
         return function
@@ -78,8 +78,8 @@ def slope_record(name: str, forward: Any, slope: Any, kernel: str, samples: Any,
         name,
         forward,
         ("x",),
-        vjp={"x": eval(f"lambda g, {arguments}: g * slope({arguments})", scope)},  # noqa: S307
-        jvp={"x": eval(f"lambda t, {arguments}: t * slope({arguments})", scope)},  # noqa: S307
+        vjp={"x": eval(f"lambda g, {arguments}: g * slope({arguments})", scope)},
+        jvp={"x": eval(f"lambda t, {arguments}: t * slope({arguments})", scope)},
         promotion="common",
         refuses=no_kernel(kernel, NOT_FLOAT),
         samples=samples,
@@ -113,9 +113,7 @@ sigmoid_op = unary(
 
 softplus_op = slope_record(
     "softplus",
-    lambda x, beta, threshold: np.where(
-        x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta
-    ),
+    lambda x, beta, threshold: np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta),
     lambda x, beta, threshold: np.where(x * beta > threshold, 1, sigmoid_of(x * beta)),
     "softplus_cpu",
     both_sides({"beta": 2, "threshold": 3}, {"beta": 0.5}),
@@ -132,7 +130,9 @@ def _elu_slope(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
 
 
 elu_op = slope_record("elu", _elu, _elu_slope, "elu_cpu", both_sides({"alpha": 0.7}))
-selu_op = slope_record("selu", _elu, _elu_slope, "elu_cpu", both_sides(), node="EluBackward0", public="selu")
+selu_op = slope_record(
+    "selu", _elu, _elu_slope, "elu_cpu", both_sides(), node="EluBackward0", public="selu"
+)
 celu_op = slope_record(
     "celu",
     lambda x, alpha: _elu(x, alpha, 1.0, 1.0 / alpha),
@@ -190,6 +190,8 @@ logsigmoid_op = slope_record(
     both_sides(),
     node="LogSigmoidBackward0",
 )
+
+
 def _halves(x: Any, dim: int) -> tuple[Any, Any]:
     half = x.shape[dim] // 2
     before = (slice(None),) * dim
@@ -227,11 +229,17 @@ glu_op = Op(
 # --- public functions ----------------------------------------------------------------------------
 
 activation(
-    softplus_op, "beta=1.0, threshold=20.0", "`log(1 + exp(beta * x)) / beta`, or x where that is as good."
+    softplus_op,
+    "beta=1.0, threshold=20.0",
+    "`log(1 + exp(beta * x)) / beta`, or x where that is as good.",
 )
 activation(elu_op, "alpha=1.0", "x, or `alpha * (exp(x) - 1)` below 0.", "inplace twin", **_ELU)
-activation(selu_op, "", "`elu` with the scale that keeps mean and variance.", "torch inplace twin", **_SELU)
-activation(celu_op, "alpha=1.0", "x, or `alpha * (exp(x / alpha) - 1)` below 0.", "torch inplace twin")
+activation(
+    selu_op, "", "`elu` with the scale that keeps mean and variance.", "torch inplace twin", **_SELU
+)
+activation(
+    celu_op, "alpha=1.0", "x, or `alpha * (exp(x / alpha) - 1)` below 0.", "torch inplace twin"
+)
 activation(silu_op, "", "`x * sigmoid(x)`.", "inplace")
 activation(mish_op, "", "`x * tanh(softplus(x))`.", "inplace")
 activation(logsigmoid_op, "", "`log(sigmoid(x))` without underflow.")

@@ -118,7 +118,9 @@ def flat_positions(index: Any, shape: tuple[int, ...], dim: int) -> Any:
 def _index_add(x: Any, index: Any, source: Any, dim: int, alpha: Any) -> Any:
     flat = np.reshape(np.copy(x, order="C"), (-1,))
     values = source if isinstance(alpha, int) and alpha == 1 else source * alpha
-    np.add.at(flat, flat_positions(as_vector(index), x.shape or (1,), dim), np.reshape(values, (-1,)))
+    np.add.at(
+        flat, flat_positions(as_vector(index), x.shape or (1,), dim), np.reshape(values, (-1,))
+    )
     return np.reshape(flat, x.shape)
 
 
@@ -224,7 +226,9 @@ def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) 
     dim = wrap_dim(dim, len(shape), "index_add")
     length = index._data.size
     if index._data.dtype not in INDEX_DTYPES:
-        raise RuntimeError("index_add_(): Expected dtype int32/int64 for index but got: " + spoken(index))
+        raise RuntimeError(
+            "index_add_(): Expected dtype int32/int64 for index but got: " + spoken(index)
+        )
     if index._data.ndim > 1:
         raise IndexError(
             f"index_add_(): Index is supposed to be a vector, but got dim: {index._data.ndim} with "
@@ -369,7 +373,9 @@ put_op = Op(
     ("x", "index", "source"),
     vjp={
         "x": lambda g, index, accumulate: (
-            g if accumulate else put_op(g, index, np.zeros_like(g, shape=index.shape), accumulate=False)
+            g
+            if accumulate
+            else put_op(g, index, np.zeros_like(g, shape=index.shape), accumulate=False)
         ),
         "source": lambda g, index, source_shape: np.reshape(take_op(g, index), source_shape),
     },
@@ -422,5 +428,3 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor
         )
     result: Tensor = apply(put_op, (input, index, source), {"accumulate": bool(accumulate)})
     return result
-
-

@@ -112,7 +112,9 @@ def check_alpha(alpha: Any, operands: tuple[Any, ...]) -> Any:
     found = common_dtype(operands)
     if isinstance(alpha, (bool, np.bool_)) and found.numpy != _BOOL:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if not (found.is_floating_point or found.is_complex) and not isinstance(alpha, (int, np.integer)):
+    if not (found.is_floating_point or found.is_complex) and not isinstance(
+        alpha, (int, np.integer)
+    ):
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )

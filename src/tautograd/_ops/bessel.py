@@ -100,7 +100,9 @@ def _spherical_j0(x: Any) -> Any:
     # sin(x)/x, with the series 1 - x²/6 + … where the quotient loses digits
     near = np.abs(x) < 0.5
     square = x * x
-    series = 1 - square / 6 * (1 - square / 20 * (1 - square / 42 * (1 - square / 72 * (1 - square / 110))))
+    series = 1 - square / 6 * (
+        1 - square / 20 * (1 - square / 42 * (1 - square / 72 * (1 - square / 110)))
+    )
     quotient = np.sin(x) / np.where(near, 1, x)
     return np.where(near, series, np.where(np.isinf(x), 0, quotient))
 

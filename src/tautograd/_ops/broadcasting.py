@@ -17,6 +17,7 @@ from .record import LINEAR, Op
 from .samples import Sample, T
 from .shapes import ints, tensor_list
 
+
 def _expand(x: Any, size: tuple[int, ...]) -> Any:
     if type(x) is not np.ndarray:
         return np.broadcast_to(x, size)

@@ -55,7 +55,12 @@ to_copy_op = Op(
     jvp=LINEAR,
     opmath=False,
     public="Tensor.double",
-    samples=lambda: [Sample(T(2, 3)), Sample(T()), Sample(T(0)), Sample(T(2, 3, layout="transposed"))],
+    samples=lambda: [
+        Sample(T(2, 3)),
+        Sample(T()),
+        Sample(T(0)),
+        Sample(T(2, 3, layout="transposed")),
+    ],
 )
 
 _FORMS = (
@@ -177,7 +182,9 @@ def _np_astype(x: Tensor, dtype: Any, copy: bool = True, device: Any = None) -> 
 
 
 def _constant(fill: Any) -> Any:
-    def on_tensors(x: Tensor, *args: Any, dtype: Any = None, shape: Any = None, **options: Any) -> Tensor:
+    def on_tensors(
+        x: Tensor, *args: Any, dtype: Any = None, shape: Any = None, **options: Any
+    ) -> Tensor:
         values = [a._data if isinstance(a, Tensor) else a for a in args]
         return make(fill(x._data, *values, dtype=dtype, shape=shape))
 

@@ -90,7 +90,10 @@ def _spoken(tensor: Tensor) -> str:
 def _three() -> list[Sample]:
     def of(*shapes: tuple[int, ...], **options: Any) -> Sample:
         ends = [(-2.0, 2.0), (-2.0, 2.0), (0.4, 2.0)]
-        tensors = [T(*s, low=lo, high=hi, seed=i) for i, (s, (lo, hi)) in enumerate(zip(shapes, ends, strict=True))]
+        tensors = [
+            T(*s, low=lo, high=hi, seed=i)
+            for i, (s, (lo, hi)) in enumerate(zip(shapes, ends, strict=True))
+        ]
         return Sample(*tensors, **options)
 
     return [
@@ -148,7 +151,7 @@ def _scaled(op: Op, name: str, input: Any, tensor1: Any, tensor2: Any, value: An
         raise RuntimeError(
             "value cannot be converted to type int64_t without overflow"
             if kind.name == "int64"
-            else f"For integral input tensors, argument value must not be a floating point number."
+            else "For integral input tensors, argument value must not be a floating point number."
         )
     exact = np.dtype(np.float32) if kind.is_half else kind.numpy
     return call_elementwise(op, tensors, {"value": number_as(value, exact)})

@@ -134,9 +134,7 @@ def isclose(
     require_tensor("isclose", input)
     require_tensor("isclose", other, "other", 2)
     if input.dtype is not other.dtype:
-        raise RuntimeError(
-            f"{LEGACY_NAMES[input.dtype]} did not match {LEGACY_NAMES[other.dtype]}"
-        )
+        raise RuntimeError(f"{LEGACY_NAMES[input.dtype]} did not match {LEGACY_NAMES[other.dtype]}")
     for name, value in (("rtol", rtol), ("atol", atol)):
         if not value >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")

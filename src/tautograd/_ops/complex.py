@@ -276,7 +276,7 @@ def _join(re: Any, im: Any) -> Any:
     return out
 
 
-_FLOAT_PAIRS: Any = lambda: [  # noqa: E731
+_FLOAT_PAIRS: Any = lambda: [
     Sample(T(*a, dtype=d, low=0.3), T(*b, dtype=d, seed=1))
     for a, b in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()), ((0, 2), (2,)))
     for d in ("float32", "float64")

@@ -11,12 +11,12 @@ from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .elementwise import check_broadcast, conj, require_tensor
+from .permutations import permute_to
 from .products import dot, matmul, mm, spoken, vdot
 from .public import LINALG, public
 from .record import MULTILINEAR, Op
 from .samples import Sample, T
 from .shapes import tensor_list
-from .permutations import permute_to
 from .views import reshape_to, unsafe_view_op, unsqueeze, view_to
 
 
@@ -319,9 +319,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     _require("bilinear", ("input1", input1), ("input2", input2), ("weight", weight))
     a, b, w = input1._data.shape, input2._data.shape, weight._data.shape
     if len(a) != len(b):
-        raise RuntimeError(
-            f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}"
-        )
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
     for d in range(len(a) - 1):
         if a[d] != b[d]:
             raise RuntimeError(

@@ -246,7 +246,9 @@ def _eigh(x: Any, UPLO: str, compute_v: bool) -> Any:
         clean = np.where(np.expand_dims(bad, (-1, -2)), identity(x), x)
         values, vectors = _eigh(clean, UPLO, compute_v)
         values = np.where(np.expand_dims(bad, -1), np.nan, values)
-        return values, np.where(np.expand_dims(bad, (-1, -2)), np.nan, vectors) if compute_v else vectors
+        return values, np.where(
+            np.expand_dims(bad, (-1, -2)), np.nan, vectors
+        ) if compute_v else vectors
 
 
 def _eigh_gradient(g: Any, x_dtype: Any, out: Any) -> Any:

@@ -36,9 +36,7 @@ diag_embed_op = Op(
     "diag_embed",
     _embed,
     ("x",),
-    vjp={
-        "x": lambda g, offset, dim1, dim2: diagonal_op(g, offset=offset, dim1=dim1, dim2=dim2)
-    },
+    vjp={"x": lambda g, offset, dim1, dim2: diagonal_op(g, offset=offset, dim1=dim1, dim2=dim2)},
     jvp=LINEAR,
     opmath=False,
     samples=lambda: [
@@ -59,7 +57,11 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     first, second = wrap_dim(dim1, ndim, "diag_embed"), wrap_dim(dim2, ndim, "diag_embed")
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    parameters = {"offset": require_int(offset, "diag_embed", "offset"), "dim1": first, "dim2": second}
+    parameters = {
+        "offset": require_int(offset, "diag_embed", "offset"),
+        "dim1": first,
+        "dim2": second,
+    }
     result: Tensor = apply(diag_embed_op, (input,), parameters)
     return result
 
@@ -176,7 +178,13 @@ def _indices(name: str, find: Any, row: Any, col: Any, offset: Any, dtype: Any) 
 
 @public(method=False, out=False)
 def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
 ) -> Tensor:
     """The row and column numbers of the lower triangle of a matrix."""
     return _indices("tril_indices", np.tril_indices, row, col, offset, dtype)
@@ -184,7 +192,13 @@ def tril_indices(
 
 @public(method=False, out=False)
 def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
 ) -> Tensor:
     """The row and column numbers of the upper triangle of a matrix."""
     return _indices("triu_indices", np.triu_indices, row, col, offset, dtype)
@@ -224,7 +238,9 @@ def trace(input: Any) -> Tensor:
     return result
 
 
-counterpart(np.trace)(lambda x, offset=0, axis1=0, axis2=1: diagonal(x, offset, axis1, axis2).sum(-1))
+counterpart(np.trace)(
+    lambda x, offset=0, axis1=0, axis2=1: diagonal(x, offset, axis1, axis2).sum(-1)
+)
 
 
 @public(method=False, out=False)

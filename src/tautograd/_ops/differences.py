@@ -11,9 +11,7 @@ from .public import FUNCTIONS, public
 
 
 @public()
-def diff(
-    input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
-) -> Tensor:
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """The n-th differences of neighbours along `dim`; bools differ by exclusive or."""
     require_tensor("diff", input)
     if not input._data.ndim:
@@ -38,9 +36,7 @@ def diff(
 def _check_extra(input: Tensor, extra: Tensor, axis: int) -> None:
     have, want = extra._data.shape, input._data.shape
     if len(have) != len(want):
-        raise RuntimeError(
-            "diff expects prepend or append to be the same dimension as input"
-        )
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     for d, (m, k) in enumerate(zip(have, want, strict=True)):
         if m != k and d != axis:
             raise RuntimeError(

@@ -53,9 +53,7 @@ def require_int(value: Any, name: str | None, argument: str) -> int:
     raise TypeError(f"{called}argument '{argument}' must be int, not {type(value).__name__}")
 
 
-def reduced_shape(
-    shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool
-) -> tuple[int, ...]:
+def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
     """The shape that is left when `dims` are reduced."""
     if keepdim:
         return tuple([1 if d in dims else n for d, n in enumerate(shape)])

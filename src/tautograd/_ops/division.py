@@ -79,7 +79,10 @@ floor_divide_op = Op(
 
 
 def _constant(sample: Sample) -> Sample:
-    args = [T(*a.shape, low=a.low, high=a.high, grad=False) if isinstance(a, T) else a for a in sample.args]
+    args = [
+        T(*a.shape, low=a.low, high=a.high, grad=False) if isinstance(a, T) else a
+        for a in sample.args
+    ]
     return Sample(*args)
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
+from .permutations import movedim, permute_to
 from .products import bmm
 from .public import public
-from .permutations import movedim, permute_to
 from .views import reshape_to, unsqueeze, view_to
 
 LABELS = ascii_uppercase + ascii_lowercase
@@ -48,13 +48,18 @@ def einsum(*args: Any) -> Tensor:
                 f"expected Tensor as element {i} in argument 1, but got {type(operand).__name__}"
             )
     inputs, output = _parse(equation, len(operands))
-    inputs = [_spread(s, x._data.ndim, i) for i, (s, x) in enumerate(zip(inputs, operands, strict=True))]
+    inputs = [
+        _spread(s, x._data.ndim, i) for i, (s, x) in enumerate(zip(inputs, operands, strict=True))
+    ]
     ellipsis = max((sum(type(s) is int for s in labels) for labels in inputs), default=0)
     # The ellipsis of an operand with fewer dimensions stands for the last of them.
     inputs = [_align(labels, ellipsis) for labels in inputs]
     order, kept = _order(inputs, output, ellipsis)
     sizes: dict[Any, int] = {}
-    laid_out = [_lay_out(x, labels, order, sizes, i) for i, (x, labels) in enumerate(zip(operands, inputs, strict=True))]
+    laid_out = [
+        _lay_out(x, labels, order, sizes, i)
+        for i, (x, labels) in enumerate(zip(operands, inputs, strict=True))
+    ]
     return _contract(laid_out, kept)
 
 
@@ -183,7 +188,9 @@ def _align(labels: list[Any], ellipsis: int) -> list[Any]:
     return [s + missing if type(s) is int else s for s in labels]
 
 
-def _order(inputs: list[list[Any]], output: list[Any] | None, ellipsis: int) -> tuple[list[Any], int]:
+def _order(
+    inputs: list[list[Any]], output: list[Any] | None, ellipsis: int
+) -> tuple[list[Any], int]:
     """All subscripts, the output's first, and how many those are."""
     dots = list(range(ellipsis))
     every = sorted({s for labels in inputs for s in labels if type(s) is not int}, key=LABELS.index)
@@ -296,7 +303,9 @@ def _pair(left: Any, right: Any, summed: list[int]) -> Any:
     y = reshape_to(permute_to(right, (*batch, *summed, *theirs, *mine)), (b, k, n))
     product = bmm(x, y)
     order = (*batch, *mine, *summed, *theirs)
-    full = [shapes[0][d] for d in (*batch, *mine)] + [1] * len(summed) + [shapes[1][d] for d in theirs]
+    full = (
+        [shapes[0][d] for d in (*batch, *mine)] + [1] * len(summed) + [shapes[1][d] for d in theirs]
+    )
     spread = view_to(product, tuple(full))
     return permute_to(spread, tuple([order.index(d) for d in range(ndim)]))
 

@@ -243,11 +243,13 @@ def _times(d: Rule, incoming: str, conjugate: bool) -> Rule:
     factor = f"d({', '.join(names)})"
     product = f"{incoming} * conj({factor})" if conjugate else f"{incoming} * {factor}"
     text = f"lambda {', '.join((incoming, *names))}: {product}"
-    rule: Rule = eval(text, {"d": d, "conj": conj})  # noqa: S307 - made from a rule's own names
+    rule: Rule = eval(text, {"d": d, "conj": conj})
     return rule
 
 
-def operator(op: Op, slow: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
+def operator(
+    op: Op, slow: Callable[[Any, Any], Any], reflected: bool = False
+) -> Callable[[Any, Any], Any]:
     """A Python operator method from an elementwise function of two operands."""
 
     @functools.wraps(slow)

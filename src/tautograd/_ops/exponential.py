@@ -18,7 +18,9 @@ def _exp2(x: Any) -> Any:
     return np.exp(x * LN2) if x.dtype.kind == "c" else np.exp2(x)
 
 
-exp_op = unary("exp", np.exp, d=lambda out: out, doc="e to the power of each element.", samples=over())
+exp_op = unary(
+    "exp", np.exp, d=lambda out: out, doc="e to the power of each element.", samples=over()
+)
 exp2_op = unary(
     "exp2", _exp2, d=lambda out: out * LN2, doc="2 to the power of each element.", samples=over()
 )

@@ -130,9 +130,7 @@ def _declare_max(name: str, reduction: Any, locate: Any, elementwise: str) -> No
         f"{name}_dim",
         forward,
         ("x",),
-        vjp={
-            "x": lambda g, x_shape, out1, dim, keepdim: place_at(g, out1, x_shape, dim, keepdim)
-        },
+        vjp={"x": lambda g, x_shape, out1, dim, keepdim: place_at(g, out1, x_shape, dim, keepdim)},
         jvp={
             "x": lambda t, out1, dim, keepdim: (take_at(t, out1, dim, keepdim), None),
         },
@@ -186,9 +184,7 @@ def _declare_argmax(name: str, locate: Any) -> None:
     op = Op(
         name,
         lambda x, dim, keepdim: contiguous(
-            locate(x, axis=dim, keepdims=keepdim)
-            if x.ndim
-            else np.zeros_like(x, dtype=np.int64)
+            locate(x, axis=dim, keepdims=keepdim) if x.ndim else np.zeros_like(x, dtype=np.int64)
         ),
         ("x",),
         refuses=refusal(f"{name}(): does not support complex input", "c")
@@ -243,9 +239,7 @@ def _aminmax_vjp(g: Any, x: Any, out: Any, dim: int | None, keepdim: bool) -> An
 
 def _aminmax_jvp(t: Any, x: Any, out: Any, dim: int | None, keepdim: bool) -> Any:
     axes = None if dim is None or not x.ndim else (dim,)
-    return tuple(
-        _average(t, _ties(x, found, axes, keepdim), axes, keepdim) for found in out
-    )
+    return tuple(_average(t, _ties(x, found, axes, keepdim), axes, keepdim) for found in out)
 
 
 aminmax_op = Op(

@@ -1,6 +1,6 @@
 """Every family of operations, imported so that its records and functions are declared."""
 
-from . import (  # noqa: F401
+from . import (
     activations,
     along_dimension,
     arithmetic,
@@ -33,6 +33,7 @@ from . import (  # noqa: F401
     linalg,
     masking,
     norms,
+    operators,
     part_scatters,
     parts,
     permutations,
@@ -59,5 +60,3 @@ from . import (  # noqa: F401
     views,
     writing,
 )
-
-from . import operators  # noqa: F401, E402, I001 - over all the families

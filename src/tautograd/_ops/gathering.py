@@ -104,7 +104,9 @@ def _gathered(input: Tensor, dim: Any, index: Tensor, low: int = 0) -> Tensor:
     _check_index("gather", index)
     if count(given):
         if max(len(shape), 1) != max(len(given), 1):
-            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+            raise RuntimeError(
+                "Index tensor must have the same number of dimensions as input tensor"
+            )
         for d, n in enumerate(given):
             if d != dim and n > extent(shape, d):
                 raise RuntimeError(
@@ -235,7 +237,9 @@ scatter_add_op = Op(
     samples=lambda: [
         Sample(T(3, 4), 0, _index(5, 4, high=3), T(5, 4)),
         Sample(T(3, 4), 1, _index(2, 6, high=4), T(3, 7, grad=False)),
-        Sample(T(3, 4, layout="transposed"), -1, _index(3, 4, high=4), T(3, 4, layout="transposed")),
+        Sample(
+            T(3, 4, layout="transposed"), -1, _index(3, 4, high=4), T(3, 4, layout="transposed")
+        ),
         Sample(T(), 0, _index(high=1), T()),
         Sample(T(2, 3), 1, _index(2, 0, high=3), T(2, 3, grad=False)),
     ],

@@ -149,7 +149,9 @@ index_op = Op(
         Sample(T(2, 3, 4), (slice(None), T(3, dtype="bool"), None)),
         Sample(T(2, 3, 4), (T(2, 3, dtype="bool"), _i(1, high=4))),
         Sample(T(2, 3, 4, layout="transposed"), (slice(None), _i(2, high=3))),
-        Sample(T(2, 3, 4, layout="transposed"), (slice(None), _i(2, 2, high=3, layout="transposed"))),
+        Sample(
+            T(2, 3, 4, layout="transposed"), (slice(None), _i(2, 2, high=3, layout="transposed"))
+        ),
         Sample(T(2, 3), True),
         Sample(T(), False),
         Sample(T(2, 0), _i(3, high=2)),
@@ -222,7 +224,9 @@ index_put_op = Op(
     ("x", "indices", "values"),
     vjp={
         "x": lambda g, indices, accumulate, values_dtype: (
-            g if accumulate else index_put_op(g, indices, np.zeros_like(g, shape=()), accumulate=False)
+            g
+            if accumulate
+            else index_put_op(g, indices, np.zeros_like(g, shape=()), accumulate=False)
         ),
         "values": lambda g, indices: index_op(g, indices),
     },
@@ -269,7 +273,9 @@ def prepare(input: Tensor, given: list[Any]) -> Indices:
         else:
             entries.append(data)
     if len(entries) > len(shape):
-        raise IndexError(f"too many indices for tensor of dimension {len(shape)} (got {len(entries)})")
+        raise IndexError(
+            f"too many indices for tensor of dimension {len(shape)} (got {len(entries)})"
+        )
     entries += [None] * (len(shape) - len(entries))
     _check_broadcast(entries)
     indices = Indices(entries, shape)

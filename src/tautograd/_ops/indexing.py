@@ -18,11 +18,11 @@ from .._autograd.apply import apply
 from .._autograd.forward_ad import alias_op
 from .._tensor.arguments import as_element, type_name
 from .._tensor.tensor import Tensor, make
-from .writing import copy_, fill_
 from .index_put import index_by, put_at
 from .parts import select_view, slice_view
 from .public import attach
 from .views import unsqueeze_op, view_to
+from .writing import copy_, fill_
 
 _INTEGER_KINDS = "iu"
 
@@ -115,7 +115,9 @@ def _by_array(
 
 
 def _collect(given: list[Any], dim: int, index: Tensor) -> int:
-    covered = sum(max(t.ndim, 1) if t is not None and t.dtype.name in ("bool", "uint8") else 1 for t in given)
+    covered = sum(
+        max(t.ndim, 1) if t is not None and t.dtype.name in ("bool", "uint8") else 1 for t in given
+    )
     given += [None] * (dim - covered)
     given.append(index)
     return dim + 1
@@ -142,7 +144,9 @@ def _means_tuple(key: Any) -> bool:
     if not isinstance(key, list) or len(key) >= 32:
         return False
     return any(
-        part is None or part is Ellipsis or isinstance(part, (Tensor, slice, list, tuple, np.ndarray, str))
+        part is None
+        or part is Ellipsis
+        or isinstance(part, (Tensor, slice, list, tuple, np.ndarray, str))
         for part in key
     )
 
@@ -166,7 +170,9 @@ def _as_index(part: Any) -> Tensor:
                 part = part.astype(np.int64)
         elif part.dtype.kind not in "biufc":
             raise TypeError(f"new(): invalid data type '{part.dtype}'")
-        return make(part if part.dtype in (np.bool_, np.uint8) else part.astype(np.int64, copy=False))
+        return make(
+            part if part.dtype in (np.bool_, np.uint8) else part.astype(np.int64, copy=False)
+        )
     if isinstance(part, str):
         raise TypeError("new(): invalid data type 'str'")
     if hasattr(part, "__index__") and not isinstance(part, np.bool_):
@@ -245,5 +251,7 @@ def _write(view: Tensor, value: Tensor) -> None:
 def _put(view: Tensor, given: list[Any], value: Tensor) -> None:
     tensors = [t for t in given if t is not None]
     if len(tensors) == 1 and tensors[0].dtype.name == "uint8" and value._data.size == 1:
-        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
+        )
     put_at(view, given, _without_leading_ones(value))

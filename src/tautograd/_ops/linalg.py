@@ -234,7 +234,9 @@ def _parts(x: Any) -> tuple[Any, Any, Any, Any]:
 def _cofactors(x: Any) -> Any:
     """cof(U S V^H) = cof(U) cof(S) cof(V^H): nothing is divided by, so A may be singular."""
     u, s, vh, unit = _parts(x)
-    return np.expand_dims(unit, (-1, -2)) * np.matmul(scale_columns(conj(u), _left_out(s)), conj(vh))
+    return np.expand_dims(unit, (-1, -2)) * np.matmul(
+        scale_columns(conj(u), _left_out(s)), conj(vh)
+    )
 
 
 def _cofactors_of_diagonal(s: Any, e: Any) -> Any:

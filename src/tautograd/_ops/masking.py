@@ -78,7 +78,9 @@ def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
 
 
 def _pad_end(x: Any, shape: tuple[int, ...]) -> Any:
-    return np.reshape(np.concatenate([x, np.zeros_like(x, shape=(count(shape) - count(x.shape),))]), shape)
+    return np.reshape(
+        np.concatenate([x, np.zeros_like(x, shape=(count(shape) - count(x.shape),))]), shape
+    )
 
 
 masked_select_op = Op(
@@ -227,7 +229,9 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     require_tensors("nonzero", input=input)
     if not as_tuple:
         return apply(nonzero_op, (input,))
-    vectors = apply(nonzero_op, (input if input._data.ndim else make(np.reshape(input._data, (1,))),))
+    vectors = apply(
+        nonzero_op, (input if input._data.ndim else make(np.reshape(input._data, (1,))),)
+    )
     return tuple(make(np.copy(vectors._data[:, d])) for d in range(vectors._data.shape[1]))
 
 

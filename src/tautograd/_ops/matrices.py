@@ -214,7 +214,9 @@ def _factor(a: Any) -> tuple[Any, Any, list[Any]]:
 
 def _factor_column(a: Any) -> tuple[Any, Any, list[Any]]:
     column = a[..., 0]
-    size = np.abs(np.real(column)) + np.abs(np.imag(column)) if a.dtype.kind == "c" else np.abs(column)
+    size = (
+        np.abs(np.real(column)) + np.abs(np.imag(column)) if a.dtype.kind == "c" else np.abs(column)
+    )
     pivot = np.argmax(size, axis=-1)
     order = swapped(np.arange(a.shape[-2], like=a), 0, np.expand_dims(pivot, -1))
     a = np.take_along_axis(a, np.expand_dims(order, -1), -2)

@@ -49,7 +49,7 @@ def _scatter_of(part: Op, parameters: str, samples: Callable[[], list[Sample]]) 
 
 
 def _rule(text: str, scope: dict[str, Any]) -> Rule:
-    rule: Rule = eval(text, scope)  # noqa: S307 - made from the names of an operation's parameters
+    rule: Rule = eval(text, scope)
     return rule
 
 

@@ -43,14 +43,16 @@ def part(name: str, forward: Callable[..., Any], parameters: str, **record: Any)
         jvp=LINEAR,
         opmath=False,
     )
-    rule = _rule(f"lambda g, x_shape, {', '.join(names)}: embedding(g, shape=x_shape, {call})", scope)
+    rule = _rule(
+        f"lambda g, x_shape, {', '.join(names)}: embedding(g, shape=x_shape, {call})", scope
+    )
     view = Op(name, forward, ("x",), vjp={"x": rule}, jvp=LINEAR, is_view=True, **record)
     scope["view"] = view
     return view
 
 
 def _rule(text: str, scope: dict[str, Any]) -> Rule:
-    rule: Rule = eval(text, scope)  # noqa: S307 - made from the names of an operation's parameters
+    rule: Rule = eval(text, scope)
     return rule
 
 
@@ -116,7 +118,9 @@ def select(input: Any, dim: Any, index: Any) -> Tensor:
     return select_view(input, dim, index % shape[dim])
 
 
-def narrow_bounds(input: Tensor, dim: Any, start: Any, length: Any, name: str) -> tuple[int, int, int]:
+def narrow_bounds(
+    input: Tensor, dim: Any, start: Any, length: Any, name: str
+) -> tuple[int, int, int]:
     """The arguments of `narrow`, checked: the dimension, where it starts and ends."""
     shape = input._data.shape
     if not shape:
@@ -178,10 +182,17 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     """A view of the diagonals of the matrices in two dimensions; the new dimension is last."""
     require_tensor("diagonal", input)
     ndim = input._data.ndim
-    first, second = wrap_dim(dim1, ndim, "diagonal", "dim1"), wrap_dim(dim2, ndim, "diagonal", "dim2")
+    first, second = (
+        wrap_dim(dim1, ndim, "diagonal", "dim1"),
+        wrap_dim(dim2, ndim, "diagonal", "dim2"),
+    )
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    parameters = {"offset": require_int(offset, "diagonal", "offset"), "dim1": first, "dim2": second}
+    parameters = {
+        "offset": require_int(offset, "diagonal", "offset"),
+        "dim1": first,
+        "dim2": second,
+    }
     result: Tensor = apply(diagonal_op, (input,), parameters)
     return result
 
@@ -221,7 +232,9 @@ unfold_backward_op = Op(
     _add_windows,
     ("x",),
     vjp={
-        "x": lambda g, dimension, size, step: unfold_op(g, dimension=dimension, size=size, step=step)
+        "x": lambda g, dimension, size, step: unfold_op(
+            g, dimension=dimension, size=size, step=step
+        )
     },
     jvp=LINEAR,
 )

@@ -18,6 +18,7 @@ from .record import LINEAR, Op
 from .samples import Sample, T
 from .shapes import ints
 
+
 def inverse_order(dims: tuple[int, ...]) -> tuple[int, ...]:
     """The permutation that undoes `dims`."""
     return tuple([dims.index(d) for d in range(len(dims))])

@@ -52,8 +52,9 @@ prod_dim_op = Op(
     ),
     ("x",),
     vjp={
-        "x": lambda g, x, dim, keepdim: restore(g, x.shape, (dim,) if x.ndim else None, keepdim)
-        * conj(others(x, dim))
+        "x": lambda g, x, dim, keepdim: (
+            restore(g, x.shape, (dim,) if x.ndim else None, keepdim) * conj(others(x, dim))
+        )
     },
     jvp={
         "x": lambda t, x, dim, keepdim: np.sum(

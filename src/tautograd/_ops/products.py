@@ -16,13 +16,13 @@ from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS, counterpart
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
+from .broadcasting import expand_to
 from .elementwise import call_elementwise, check_broadcast, conj, require_tensor
+from .permutations import t, transpose
 from .promotion import number_as
 from .public import LINALG, public
 from .record import MULTILINEAR, Op
 from .samples import Sample, T
-from .broadcasting import expand_to
-from .permutations import t, transpose
 from .views import reshape_to, squeeze, unsafe_view_op, unsqueeze
 
 # How PyTorch's mm spells dtypes in its error: the C++ names.
@@ -490,9 +490,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
             f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}"
         )
     if a[2] != b[1]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})"
-        )
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
     for label, tensor in (("self", input), ("mat1", batch1)):
         if tensor._data.dtype != batch2._data.dtype:
             raise RuntimeError(
@@ -530,7 +528,9 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
     _require("addr", input=input, vec1=vec1, vec2=vec2)
     for label, vector in (("vec1", vec1), ("vec2", vec2)):
         if vector._data.ndim != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument {label}, but got {vector._data.ndim}-D")
+            raise RuntimeError(
+                f"addr: Expected 1-D argument {label}, but got {vector._data.ndim}-D"
+            )
     _check_expandable(input, (vec1._data.size, vec2._data.size))
     if all(x._data.dtype.kind in "iu" for x in (input, vec1, vec2)):
         for label, factor in (("beta", beta), ("alpha", alpha)):
@@ -548,7 +548,9 @@ def outer(input: Any, vec2: Any) -> Tensor:
     _require("outer", input=input, vec2=vec2)
     for label, vector in (("self", input), ("vec2", vec2)):
         if vector._data.ndim != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {label}, but got {vector._data.ndim}-D")
+            raise RuntimeError(
+                f"outer: Expected 1-D argument {label}, but got {vector._data.ndim}-D"
+            )
     column: Any = reshape_to(input, (input._data.size, 1))
     result: Tensor = column * vec2
     return result

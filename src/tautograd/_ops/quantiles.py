@@ -75,9 +75,7 @@ def _declare_median(name: str, skip_nan: bool) -> None:
         f"{name}_dim",
         lambda x, dim, keepdim: _median_dim(x, dim, keepdim, skip_nan),
         ("x",),
-        vjp={
-            "x": lambda g, x_shape, out1, dim, keepdim: place_at(g, out1, x_shape, dim, keepdim)
-        },
+        vjp={"x": lambda g, x_shape, out1, dim, keepdim: place_at(g, out1, x_shape, dim, keepdim)},
         jvp={"x": lambda t, out1, dim, keepdim: (take_at(t, out1, dim, keepdim), None)},
         outputs=2,
         differentiable_outputs=(0,),
@@ -101,9 +99,8 @@ def _declare_median(name: str, skip_nan: bool) -> None:
         )
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = (
-        "The lower median of everything, or along `dim` with its index; NaN "
-        + ("is left out." if skip_nan else "makes it NaN.")
+    call.__doc__ = "The lower median of everything, or along `dim` with its index; NaN " + (
+        "is left out." if skip_nan else "makes it NaN."
     )
     public(name)(call)
 

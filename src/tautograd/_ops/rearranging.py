@@ -101,9 +101,7 @@ def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tenso
         return self
     require_format("contiguous", memory_format)
     if memory_format is preserve_format:
-        raise RuntimeError(
-            "preserve memory format is unsupported by the contiguous operator"
-        )
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return clone(self, memory_format=memory_format)
 
 
@@ -266,8 +264,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
         raise RuntimeError(
-            "expected rotation dims to be different, but got "
-            f"dim0 = {dims[0]} and dim1 = {dims[1]}"
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
         )
     wrapped = tuple([wrap_dim(d, ndim, "rot90", "dims") for d in dims])
     result: Tensor = apply(rot90_op, (input,), {"k": require_int(k, "rot90", "k"), "dims": wrapped})

@@ -40,7 +40,7 @@ INTERNAL: dict[str, Op] = {}
 class BoundRule:
     """A rule and the way its named parameters are found in a node."""
 
-    __slots__ = ("rule", "names", "call")
+    __slots__ = ("call", "names", "rule")
 
     def __init__(self, rule: Rule, names: tuple[str, ...], call: Callable[..., Any]) -> None:
         self.rule = rule
@@ -52,30 +52,30 @@ class Op:
     """A primitive operation; see the module's docstring for how rules are written."""
 
     __slots__ = (
-        "name",
+        "_plans",
+        "differentiable_outputs",
+        "direct",
+        "domain",
+        "dtype_inputs",
         "forward",
         "inputs",
-        "parameters",
-        "vjp",
-        "jvp",
-        "joint",
-        "node_name",
-        "promotion",
         "is_view",
+        "joint",
+        "jvp",
+        "name",
+        "node_name",
         "opmath",
         "outputs",
-        "differentiable_outputs",
-        "variadic",
-        "direct",
+        "parameters",
+        "position",
+        "promotion",
+        "public_name",
+        "refuses",
         "samples",
-        "domain",
         "saves_output",
         "shape_inputs",
-        "dtype_inputs",
-        "_plans",
-        "public_name",
-        "position",
-        "refuses",
+        "variadic",
+        "vjp",
     )
 
     def __init__(
@@ -105,7 +105,9 @@ class Op:
         self.name = name
         self.forward = forward
         self.inputs = inputs
-        self.parameters = tuple(parameters) if parameters is not None else _parameters(forward, inputs)
+        self.parameters = (
+            tuple(parameters) if parameters is not None else _parameters(forward, inputs)
+        )
         self.joint = callable(vjp)
         self.node_name = node or _node_name(name)
         self.promotion = promotion
@@ -251,6 +253,8 @@ def _caller(sources: tuple[str, ...]) -> Callable[..., Any]:
     """A function that fetches a rule's arguments and calls it; one per pattern of arguments."""
     found = _CALLERS.get(sources)
     if found is None:
-        text = f"lambda rule, g, saved, shapes, dtypes, parameters, needs: rule({', '.join(sources)})"
-        found = _CALLERS[sources] = eval(text)  # noqa: S307 - text made above from checked names
+        text = (
+            f"lambda rule, g, saved, shapes, dtypes, parameters, needs: rule({', '.join(sources)})"
+        )
+        found = _CALLERS[sources] = eval(text)
     return found

@@ -125,9 +125,13 @@ rrelu_op = Op(
 
 activation(hardsigmoid_op, "", "A straight line from 0 to 1 between -3 and 3.", "inplace")
 activation(hardswish_op, "", "x times `hardsigmoid(x)`.", "inplace")
-activation(leaky_relu_op, "negative_slope=0.01", "x, or a small multiple of it below 0.", "inplace twin")
+activation(
+    leaky_relu_op, "negative_slope=0.01", "x, or a small multiple of it below 0.", "inplace twin"
+)
 activation(hardshrink_op, "lambd=0.5", "x, or 0 within `lambd` of 0.", "torch method")
-activation(threshold_op, "threshold, value", "x, or `value` up to the threshold.", "torch inplace twin")
+activation(
+    threshold_op, "threshold, value", "x, or `value` up to the threshold.", "torch inplace twin"
+)
 
 
 def _softshrink(input: Any, lambd: float = 0.5) -> Tensor:
@@ -162,7 +166,9 @@ def _maybe_inplace(name: str, function: Any, input: Any, inplace: bool, *rest: A
 
 
 @public(namespace=NN_FUNCTIONAL, method=False, out=False)
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+def hardtanh(
+    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
     """x, or the bound it lies beyond."""
     return _maybe_inplace("hardtanh", _hardtanh, input, inplace, min_val, max_val)
 
@@ -214,7 +220,12 @@ def prelu(input: Any, weight: Any) -> Tensor:
 
 
 def _spoken(tensor: Tensor) -> str:
-    names = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
+    names = {
+        "float32": "float",
+        "float64": "double",
+        "float16": "c10::Half",
+        "bfloat16": "c10::BFloat16",
+    }
     return names.get(tensor.dtype.name, tensor.dtype.name)
 
 
@@ -237,9 +248,7 @@ def _noise(input: Any, lower: float, upper: float, training: bool, generator: An
     return noise
 
 
-def _rrelu(
-    input: Any, lower: float, upper: float, training: bool, generator: Any = None
-) -> Tensor:
+def _rrelu(input: Any, lower: float, upper: float, training: bool, generator: Any = None) -> Tensor:
     require_tensor("rrelu", input)
     refuse(rrelu_op, input._data.dtype)
     if lower > upper:

@@ -84,8 +84,9 @@ nansum_op = Op(
     lambda x, dim, keepdim, dtype: exact_sum(_without_nan(x), dim, keepdim, dtype),
     ("x",),
     vjp={
-        "x": lambda g, x, dim, keepdim: restore(g, x.shape, dim, keepdim)
-        * np.logical_not(np.isnan(x))
+        "x": lambda g, x, dim, keepdim: (
+            restore(g, x.shape, dim, keepdim) * np.logical_not(np.isnan(x))
+        )
     },
     jvp={
         "x": lambda t, x, dim, keepdim: np.sum(
@@ -136,6 +137,7 @@ def _np_sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False)
 
 
 # --- means ---------------------------------------------------------------------------------------
+
 
 def _mean(x: Any, dim: Any, keepdim: bool) -> Any:
     total, n = exact_sum(x, dim, keepdim), count(x.shape, dim)
@@ -223,8 +225,10 @@ logsumexp_op = Op(
     _logsumexp,
     ("x",),
     vjp={
-        "x": lambda g, x, out, dim, keepdim: restore(g, x.shape, dim, keepdim)
-        * conj(np.exp(x - restore(out, x.shape, dim, keepdim)))
+        "x": lambda g, x, out, dim, keepdim: (
+            restore(g, x.shape, dim, keepdim)
+            * conj(np.exp(x - restore(out, x.shape, dim, keepdim)))
+        )
     },
     jvp={
         "x": lambda t, x, out, dim, keepdim: np.sum(

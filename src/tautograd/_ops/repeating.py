@@ -71,7 +71,9 @@ def repeat_by(input: Tensor, repeats: tuple[int, ...]) -> Tensor:
     target = [r * n for r, n in zip(repeats, padded, strict=True)]
     for extent in target:
         if extent < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {extent}: {target}")
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {extent}: {target}"
+            )
     result: Tensor = apply(repeat_op, (input,), {"repeats": repeats})
     return result
 

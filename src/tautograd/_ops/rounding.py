@@ -70,9 +70,7 @@ round_decimals_op = Op(
     node="RoundBackward1",
     refuses=no_kernel("round_vml_cpu", "bic"),
     public="round",
-    samples=lambda: [
-        Sample(T(2, 3, low=-300.0, high=300.0), decimals=d) for d in (1, 3, -1, -2)
-    ],
+    samples=lambda: [Sample(T(2, 3, low=-300.0, high=300.0), decimals=d) for d in (1, 3, -1, -2)],
 )
 
 
@@ -106,7 +104,9 @@ frac_op = unary(
 sign_op = unary(
     "sign",
     # NaN has no sign: 0, as PyTorch gives.
-    lambda x: np.astype(x > 0, x.dtype) - np.astype(x < 0, x.dtype) if x.dtype.kind != "b" else np.copy(x),
+    lambda x: (
+        np.astype(x > 0, x.dtype) - np.astype(x < 0, x.dtype) if x.dtype.kind != "b" else np.copy(x)
+    ),
     **ZERO,
     refuses=refusal(
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn "
@@ -118,5 +118,10 @@ sign_op = unary(
     samples=over(0.2, 3),
 )
 
-for ufunc, op in ((np.floor, floor_op), (np.ceil, ceil_op), (np.trunc, trunc_op), (np.rint, round_op)):
+for ufunc, op in (
+    (np.floor, floor_op),
+    (np.ceil, ceil_op),
+    (np.trunc, trunc_op),
+    (np.rint, round_op),
+):
     COUNTERPARTS[ufunc] = lambda x, op=op: call_elementwise(op, (x,), {})

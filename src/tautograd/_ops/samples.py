@@ -18,7 +18,7 @@ from typing import Any
 class T:
     """A tensor to be made: its shape, range, and what makes it unusual."""
 
-    __slots__ = ("shape", "low", "high", "dtype", "grad", "layout", "kind", "seed")
+    __slots__ = ("dtype", "grad", "high", "kind", "layout", "low", "seed", "shape")
 
     def __init__(
         self,

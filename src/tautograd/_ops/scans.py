@@ -13,8 +13,7 @@ def linear_scan(a: Any, b: Any, dim: int) -> Any:
     along: tuple[slice, ...] = (slice(None),) * dim
     while shift < n:
         head, tail, back = (
-            (*along, part)
-            for part in (slice(0, shift), slice(shift, None), slice(0, n - shift))
+            (*along, part) for part in (slice(0, shift), slice(shift, None), slice(0, n - shift))
         )
         b = np.concatenate((b[head], b[tail] + a[tail] * b[back]), axis=dim)
         a = np.concatenate((a[head], a[tail] * a[back]), axis=dim)

@@ -9,7 +9,14 @@ import numpy as np
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor, make
 from .dims import wrap_dim
-from .gathering import as_vector, check_scatter, flat_index, gather_op, scatter_add_op, scatter_value_op
+from .gathering import (
+    as_vector,
+    check_scatter,
+    flat_index,
+    gather_op,
+    scatter_add_op,
+    scatter_value_op,
+)
 from .index_arguments import count, require_tensors
 from .public import public
 from .record import Op
@@ -40,14 +47,16 @@ def _scatter_reduce(x: Any, index: Any, src: Any, dim: int, reduce: str, include
     along = as_vector(index)
     values = np.reshape(as_vector(src)[tuple([slice(0, n) for n in along.shape])], (-1,))
     positions = flat_index(along, x.shape or (1,), dim)
-    start = x if include_self else scatter_value_op(
-        x, index, dim=dim, value=_neutral(reduce, x.dtype)
+    start = (
+        x if include_self else scatter_value_op(x, index, dim=dim, value=_neutral(reduce, x.dtype))
     )
     out = np.reshape(np.copy(start, order="C"), (-1,))
     _STEPS[reduce].at(out, positions, values)
     out = np.reshape(out, x.shape)
     if reduce == "mean":
-        times = _times(np.astype(x, np.int64) if x.dtype.kind in "iub" else x, index, dim, include_self)
+        times = _times(
+            np.astype(x, np.int64) if x.dtype.kind in "iub" else x, index, dim, include_self
+        )
         if x.dtype.kind in "iub":
             return np.astype(np.floor_divide(np.astype(out, np.int64), times), x.dtype)
         return out / times
@@ -62,7 +71,15 @@ def _times(x: Any, index: Any, dim: int, include_self: bool) -> Any:
 
 
 def _gradients(
-    g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, reduce: str, include_self: bool, needs: Any
+    g: Any,
+    x: Any,
+    index: Any,
+    src: Any,
+    out: Any,
+    dim: int,
+    reduce: str,
+    include_self: bool,
+    needs: Any,
 ) -> tuple[Any, Any, Any]:
     """Both gradients: each reduction hands g to the tensor and to the source in its own way."""
     if count(index.shape) == 0:
@@ -75,16 +92,22 @@ def _gradients(
     return for_x, None, for_src
 
 
-def _sum(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, include_self: bool, needs: Any) -> Any:
+def _sum(
+    g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, include_self: bool, needs: Any
+) -> Any:
     return g, gather_op(g, index, dim=dim)
 
 
-def _mean(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, include_self: bool, needs: Any) -> Any:
+def _mean(
+    g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, include_self: bool, needs: Any
+) -> Any:
     share = g / _times(g * 0, index, dim, include_self)
     return share, gather_op(share, index, dim=dim)
 
 
-def _extreme(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, include_self: bool, needs: Any) -> Any:
+def _extreme(
+    g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, include_self: bool, needs: Any
+) -> Any:
     """Elements equal to the result share its gradient evenly."""
     mine = np.astype(x == out, g.dtype)
     theirs = np.astype(src == gather_op(out, index, dim=dim), g.dtype)
@@ -92,10 +115,14 @@ def _extreme(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, include_s
     return mine * share, theirs * gather_op(share, index, dim=dim)
 
 
-def _prod(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, include_self: bool, needs: Any) -> Any:
+def _prod(
+    g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, include_self: bool, needs: Any
+) -> Any:
     """d(prod)/d(factor) is the product of the others: the result over the factor where that is not 0."""
     x_ones = np.where(x == 0, np.ones_like(x), x)
-    others = scatter_reduce_op(x_ones, index, src, dim=dim, reduce="prod", include_self=include_self)
+    others = scatter_reduce_op(
+        x_ones, index, src, dim=dim, reduce="prod", include_self=include_self
+    )
     for_x = g * others / x_ones
     zero = src == 0
     zeros_there = gather_op(
@@ -103,7 +130,12 @@ def _prod(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int, include_self
     )
     only = zero & (zeros_there == 1)
     without = scatter_reduce_op(
-        x, index, np.where(only, np.ones_like(src), src), dim=dim, reduce="prod", include_self=include_self
+        x,
+        index,
+        np.where(only, np.ones_like(src), src),
+        dim=dim,
+        reduce="prod",
+        include_self=include_self,
     )
     safe = np.where(zero, np.ones_like(src), src)
     for_src = np.where(
@@ -119,14 +151,25 @@ def _samples() -> list[Sample]:
         found += [
             Sample(T(3, 4, low=0.5), 0, T(5, 4, high=3, **index), T(5, 4, low=0.5), reduce),
             Sample(
-                T(3, 4, low=0.5), -1, T(3, 2, high=4, **index), T(3, 2, low=0.5), reduce, include_self=False
+                T(3, 4, low=0.5),
+                -1,
+                T(3, 2, high=4, **index),
+                T(3, 2, low=0.5),
+                reduce,
+                include_self=False,
             ),
         ]
     return [
         *found,
         Sample(T(), 0, T(high=1, **index), T(), "sum"),
         Sample(T(2, 3), 1, T(2, 0, high=3, **index), T(2, 3, grad=False), "amax"),
-        Sample(T(3, 4, low=0.5, layout="transposed"), 1, T(3, 6, high=4, **index), T(3, 6, low=0.5), "prod"),
+        Sample(
+            T(3, 4, low=0.5, layout="transposed"),
+            1,
+            T(3, 6, high=4, **index),
+            T(3, 6, low=0.5),
+            "prod",
+        ),
         Sample(T(3, 4, kind="ties"), 0, T(5, 4, high=3, **index), T(5, 4, kind="ties"), "amax"),
     ]
 
@@ -164,7 +207,11 @@ def scatter_with(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str) 
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     check_scatter("scatter", input, dim, index, src)
-    source = src if isinstance(src, Tensor) else make(np.full_like(input._data, src, shape=index._data.shape))
+    source = (
+        src
+        if isinstance(src, Tensor)
+        else make(np.full_like(input._data, src, shape=index._data.shape))
+    )
     step = "sum" if reduce == "add" else "prod"
     result: Tensor = apply(
         scatter_with_op, (input, index, source), {"dim": dim, "reduce": step, "include_self": True}
@@ -185,7 +232,13 @@ scatter_with_op = Op(
     opmath=False,
     public="scatter",
     samples=lambda: [
-        Sample(T(3, 4, grad=False), 0, T(2, 4, low=0, high=3, dtype="int64"), T(2, 4, grad=False), reduce="add"),
+        Sample(
+            T(3, 4, grad=False),
+            0,
+            T(2, 4, low=0, high=3, dtype="int64"),
+            T(2, 4, grad=False),
+            reduce="add",
+        ),
         Sample(T(3, 4, grad=False), 1, T(2, 4, low=0, high=3, dtype="int64"), 2, reduce="multiply"),
     ],
 )

@@ -134,5 +134,3 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     if dim is None:
         dim = _default_dim("softmin", input.ndim, _stacklevel)
     return softmax(-input, dim, dtype)  # type: ignore[no-any-return]
-
-

@@ -92,9 +92,7 @@ sort_stable_op = _selection(
 
 
 @public()
-def sort(
-    input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None
-) -> Any:
+def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     """Sorted values along `dim`, and where each came from."""
     if not isinstance(input, Tensor):
         require_tensor("sort", input)
@@ -106,9 +104,7 @@ def sort(
 
 
 @public()
-def argsort(
-    input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False
-) -> Tensor:
+def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort along `dim`."""
     if not isinstance(input, Tensor):
         require_tensor("argsort", input)
@@ -178,9 +174,7 @@ topk_op = Op(
 
 
 @public()
-def topk(
-    input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> Any:
+def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) values along `dim`, in order, and where they are."""
     if not isinstance(input, Tensor):
         require_tensor("topk", input)

@@ -13,8 +13,8 @@ import numpy as np
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
 from .dims import require_int
-from .exponential import exp2_op  # noqa: F401 - its names stand in torch.special too
 from .elementwise import binary, call_elementwise, require_operand, require_tensor, unary
+from .exponential import exp2_op
 from .public import FUNCTIONS, SPECIAL, attach, inplace_twin, public
 from .record import Op
 from .refusals import no_kernel
@@ -144,7 +144,9 @@ polygamma_op = Op(
     promotion="float",
     refuses=no_kernel("polygamma", "c"),
     samples=lambda: [
-        Sample(n, T(*shape, low=0.5, high=4)) for n in (0, 1, 2, 3) for shape in ((2, 3), (), (0, 2))
+        Sample(n, T(*shape, low=0.5, high=4))
+        for n in (0, 1, 2, 3)
+        for shape in ((2, 3), (), (0, 2))
     ],
 )
 
@@ -184,8 +186,9 @@ mvlgamma_op = Op(
     jvp={"x": lambda t, x, p: t * _over_steps(digamma_op, x, p)},
     promotion="float",
     refuses=no_kernel("arange_cpu", "c"),
-    samples=lambda: [Sample(T(2, 3, low=2, high=5), p) for p in (1, 2, 3)]
-    + [Sample(T(low=2, high=5), 2)],
+    samples=lambda: (
+        [Sample(T(2, 3, low=2, high=5), p) for p in (1, 2, 3)] + [Sample(T(low=2, high=5), 2)]
+    ),
 )
 
 
@@ -259,7 +262,9 @@ def zeta(input: Any, other: Any) -> Tensor:
 # --- x log y and entropy -------------------------------------------------------------------------
 
 
-def _declare_xlogy(name: str, prefix: str, forward: Any, offset: int, kernel: str, public_name: str) -> Any:
+def _declare_xlogy(
+    name: str, prefix: str, forward: Any, offset: int, kernel: str, public_name: str
+) -> Any:
     """Three records: both tensors, a number first, a number second."""
 
     def factor(g: Any, x: Any, y: Any) -> Any:
@@ -312,7 +317,12 @@ xlogy_records, _xlogy_call = _declare_xlogy("xlogy", "Xlogy", _xlogy, 0, "xlogy_
 _xlogy_call.__doc__ = "`input * log(other)`, which is 0 where input is 0."
 xlogy = public(inplace=True)(_xlogy_call)
 xlog1py_records, _xlog1py_call = _declare_xlogy(
-    "special_xlog1py", "SpecialXlog1Py", scipy_function("xlog1py"), 1, "xlog1py_cpu", "special.xlog1py"
+    "special_xlog1py",
+    "SpecialXlog1Py",
+    scipy_function("xlog1py"),
+    1,
+    "xlog1py_cpu",
+    "special.xlog1py",
 )
 _xlog1py_call.__doc__ = "`input * log(1 + other)`, which is 0 where input is 0."
 xlog1py = public(namespace=SPECIAL, method=False)(_xlog1py_call)
@@ -380,7 +390,7 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
 
 # --- names in torch.special ----------------------------------------------------------------------
 
-for _name in "erf erfc erfinv digamma polygamma xlogy sinc logit exp2 expm1 log1p".split():
+for _name in ["erf", "erfc", "erfinv", "digamma", "polygamma", "xlogy", "sinc", "logit", "exp2", "expm1", "log1p"]:
     if _name in FUNCTIONS:
         SPECIAL[_name] = FUNCTIONS[_name]
 for _name, _other in {

@@ -145,7 +145,9 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor
             f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at "
             f"dimension {dim}), but got split_sizes={list(sizes)}"
         )
-    views: tuple[Tensor, ...] = apply(split_with_sizes_op, (input,), {"split_sizes": sizes, "dim": dim})
+    views: tuple[Tensor, ...] = apply(
+        split_with_sizes_op, (input,), {"split_sizes": sizes, "dim": dim}
+    )
     return views
 
 
@@ -242,7 +244,9 @@ def _along(name: str, least: int, dim_of: Any) -> None:
         return _sections(input, sections, dim)
 
     cut.__name__ = cut.__qualname__ = name
-    cut.__doc__ = f"Views cut along dimension {'1 (0 of a vector)' if least == 1 else least - 2 or 0}."
+    cut.__doc__ = (
+        f"Views cut along dimension {'1 (0 of a vector)' if least == 1 else least - 2 or 0}."
+    )
     public(name, out=False)(cut)
 
 

@@ -106,8 +106,9 @@ var_mean_op = Op(
     _var,
     ("x",),
     vjp={
-        "x": lambda g, x, dim, correction, keepdim: _var_vjp(g[0], x, dim, correction, keepdim)
-        + spread_mean(g[1], x.shape, dim, keepdim)
+        "x": lambda g, x, dim, correction, keepdim: (
+            _var_vjp(g[0], x, dim, correction, keepdim) + spread_mean(g[1], x.shape, dim, keepdim)
+        )
     },
     jvp={
         "x": lambda t, x, dim, correction, keepdim: (
@@ -130,10 +131,10 @@ std_mean_op = Op(
     _std_mean,
     ("x",),
     vjp={
-        "x": lambda g, x, out0, dim, correction, keepdim: _var_vjp(
-            _by_std(g[0], out0), x, dim, correction, keepdim
+        "x": lambda g, x, out0, dim, correction, keepdim: (
+            _var_vjp(_by_std(g[0], out0), x, dim, correction, keepdim)
+            + spread_mean(g[1], x.shape, dim, keepdim)
         )
-        + spread_mean(g[1], x.shape, dim, keepdim)
     },
     jvp={
         "x": lambda t, x, out0, dim, correction, keepdim: (

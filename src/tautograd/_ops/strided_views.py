@@ -102,14 +102,16 @@ as_strided_op = Op(
     _as_strided,
     ("x",),
     vjp={
-        "x": lambda g, x_shape, size, stride, storage_offset, strides, start: as_strided_backward_op(
-            g,
-            shape=x_shape,
-            size=size,
-            stride=stride,
-            storage_offset=storage_offset,
-            strides=strides,
-            start=start,
+        "x": lambda g, x_shape, size, stride, storage_offset, strides, start: (
+            as_strided_backward_op(
+                g,
+                shape=x_shape,
+                size=size,
+                stride=stride,
+                storage_offset=storage_offset,
+                strides=strides,
+                start=start,
+            )
         )
     },
     jvp=LINEAR,
@@ -132,7 +134,9 @@ def as_strided_call(self: Tensor, size: Any, stride: Any, storage_offset: Any) -
     size = ints("as_strided", "size", (size,), {})
     stride = ints("as_strided", "stride", (stride,), {})
     start = storage_offset_of(data)
-    offset = start if storage_offset is None else require_int(storage_offset, "as_strided", "offset")
+    offset = (
+        start if storage_offset is None else require_int(storage_offset, "as_strided", "offset")
+    )
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(step < 0 for step in stride):

@@ -47,9 +47,7 @@ def part(x: Any, upper: bool, unit: bool) -> Any:
 
 def _gradients(g: Any, a: Any, out: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
     """A X = B: gB solves A^H gB = g, and gA = -gB X^H in the triangle."""
-    gb = triangular_op(
-        adjoint(a), g, upper=not upper, left=left, unitriangular=unitriangular
-    )
+    gb = triangular_op(adjoint(a), g, upper=not upper, left=left, unitriangular=unitriangular)
     product = np.matmul(gb, adjoint(out)) if left else np.matmul(adjoint(out), gb)
     return -part(product, upper, unitriangular), gb
 
@@ -104,14 +102,20 @@ def _old_gradients(
     g: Any, a: Any, out: Any, upper: bool, transpose: bool, unitriangular: bool, needs: Any
 ) -> Any:
     gx, g_copy = g
-    gb = _old_solve(adjoint(turn(a)) if transpose else conj(a), gx, upper, not transpose, unitriangular)
+    gb = _old_solve(
+        adjoint(turn(a)) if transpose else conj(a), gx, upper, not transpose, unitriangular
+    )
     product = np.matmul(conj(out[0]), turn(gb)) if transpose else np.matmul(gb, adjoint(out[0]))
     return gb, g_copy - part(product, upper, unitriangular)
 
 
 def _old_solve(a: Any, b: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
     return triangular_op(
-        turn(a) if transpose else a, b, upper=upper != transpose, left=True, unitriangular=unitriangular
+        turn(a) if transpose else a,
+        b,
+        upper=upper != transpose,
+        left=True,
+        unitriangular=unitriangular,
     )
 
 
@@ -329,8 +333,10 @@ cholesky_solve_op = Op(
     vjp=_cholesky_solve_gradients,
     jvp={
         "b": lambda t, factor, upper: cholesky_solve_op(t, factor, upper=upper),
-        "factor": lambda t, factor, out, upper: -cholesky_solve_op(
-            np.matmul(_change_of_matrix(t, factor, upper), out), factor, upper=upper
+        "factor": lambda t, factor, out, upper: (
+            -cholesky_solve_op(
+                np.matmul(_change_of_matrix(t, factor, upper), out), factor, upper=upper
+            )
         ),
     },
     samples=lambda: [
@@ -378,8 +384,8 @@ cholesky_inverse_op = Op(
         )
     },
     jvp={
-        "factor": lambda t, factor, out, upper: -np.matmul(
-            out, np.matmul(_change_of_matrix(t, factor, upper), out)
+        "factor": lambda t, factor, out, upper: (
+            -np.matmul(out, np.matmul(_change_of_matrix(t, factor, upper), out))
         )
     },
     samples=lambda: [

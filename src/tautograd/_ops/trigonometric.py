@@ -15,7 +15,9 @@ sin_op = unary("sin", np.sin, d=lambda x: np.cos(x), doc="The sine.", samples=ov
 cos_op = unary("cos", np.cos, d=lambda x: -np.sin(x), doc="The cosine.", samples=over())
 tan_op = unary("tan", np.tan, d=lambda out: 1 + out**2, doc="The tangent.", samples=over(-1.2, 1.2))
 sinh_op = unary("sinh", np.sinh, d=lambda x: np.cosh(x), doc="The hyperbolic sine.", samples=over())
-cosh_op = unary("cosh", np.cosh, d=lambda x: np.sinh(x), doc="The hyperbolic cosine.", samples=over())
+cosh_op = unary(
+    "cosh", np.cosh, d=lambda x: np.sinh(x), doc="The hyperbolic cosine.", samples=over()
+)
 tanh_op = unary(
     "tanh", np.tanh, d=lambda out: 1 - out * out, doc="The hyperbolic tangent.", samples=over()
 )

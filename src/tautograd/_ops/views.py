@@ -136,7 +136,10 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one."""
     require_tensor("flatten", input)
     shape = input._data.shape
-    start, end = wrap_dim(start_dim, len(shape), "flatten"), wrap_dim(end_dim, len(shape), "flatten")
+    start, end = (
+        wrap_dim(start_dim, len(shape), "flatten"),
+        wrap_dim(end_dim, len(shape), "flatten"),
+    )
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not shape:
@@ -250,7 +253,13 @@ squeeze_op = Op(
     vjp={"x": _restore},
     jvp=LINEAR,
     is_view=True,
-    samples=lambda: [Sample(T(1, 3, 1)), Sample(T(2, 3)), Sample(T()), Sample(T(1)), Sample(T(1, 0))],
+    samples=lambda: [
+        Sample(T(1, 3, 1)),
+        Sample(T(2, 3)),
+        Sample(T()),
+        Sample(T(1)),
+        Sample(T(1, 0)),
+    ],
 )
 squeeze_dim_op = Op(
     "squeeze_dim",
@@ -261,7 +270,12 @@ squeeze_dim_op = Op(
     is_view=True,
     node="SqueezeBackward1",
     public="squeeze",
-    samples=lambda: [Sample(T(1, 3, 1), 0), Sample(T(1, 3, 1), dim=-1), Sample(T(2, 3), 0), Sample(T(), 0)],
+    samples=lambda: [
+        Sample(T(1, 3, 1), 0),
+        Sample(T(1, 3, 1), dim=-1),
+        Sample(T(2, 3), 0),
+        Sample(T(), 0),
+    ],
 )
 squeeze_dims_op = Op(
     "squeeze_dims",
@@ -356,7 +370,9 @@ def _at_least(name: str, grow: Any) -> None:
             return tuple([grow(x) for x in tensor_list(name, tensors[0])])
         if not isinstance(tensors[0], Tensor):
             kind = type(tensors[0]).__name__
-            wrong = f"      didn't match because some of the arguments have invalid types: (!{kind}!)\n"
+            wrong = (
+                f"      didn't match because some of the arguments have invalid types: (!{kind}!)\n"
+            )
             raise TypeError(
                 f"{name}() received an invalid combination of arguments - got ({kind}), but expected one "
                 f"of:\n * (Tensor input)\n{wrong} * (tuple of Tensors tensors)\n{wrong}"
@@ -364,7 +380,9 @@ def _at_least(name: str, grow: Any) -> None:
         return grow(tensors[0])
 
     widen.__name__ = widen.__qualname__ = name
-    widen.__doc__ = f"A view with at least {name[-2]} dimensions; a tuple of them for several tensors."
+    widen.__doc__ = (
+        f"A view with at least {name[-2]} dimensions; a tuple of them for several tensors."
+    )
     public(name, method=False, out=False)(widen)
 
 
@@ -383,5 +401,5 @@ _at_least("atleast_1d", lambda x: x if x._data.ndim else view_to(x, (1,)))
 _at_least("atleast_2d", _atleast_2d)
 _at_least("atleast_3d", _atleast_3d)
 
-from .broadcasting import expand_to  # noqa: E402, F401 - found here by those who knew the old place
-from .permutations import movedim, permute_to, t, transpose  # noqa: E402, F401
+from .broadcasting import expand_to
+from .permutations import movedim, permute_to, t, transpose

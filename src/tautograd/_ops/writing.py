@@ -21,6 +21,7 @@ from .samples import Sample, T
 from .shapes import ints
 from .strided_views import check_storage
 
+
 def unrecorded(self: Tensor, *others: Any) -> bool:
     """Whether a write into `self` concerns no history, so that it can go straight to memory."""
     if modes.special:

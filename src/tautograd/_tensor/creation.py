@@ -128,7 +128,12 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @function
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: Any = None
+    obj: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: Any = None,
 ) -> Tensor:
     """A tensor from an object: shares memory unless `copy` or the dtype forbids it."""
     kind = wanted_dtype("asarray", dtype)
@@ -239,7 +244,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 # --- the old constructors -----------------------------------------------------------------------------
 
 
-def legacy_tensor(cls: Any, *args: Any, device: Any = None, kind: Any = None, **options: Any) -> Tensor:
+def legacy_tensor(
+    cls: Any, *args: Any, device: Any = None, kind: Any = None, **options: Any
+) -> Tensor:
     """`Tensor(2, 3)` is an uninitialised tensor of that shape, `Tensor([1, 2])` one from data."""
     kind = kind or get_default_dtype()
     data = args[0] if args else options.get("data")
@@ -290,7 +297,9 @@ class _LegacyType(type):
 
 
 LEGACY_TYPES: dict[str, Any] = {
-    f"{name}Tensor": _LegacyType(f"{name}Tensor", (), {"kind": kind, "dtype": kind, "__module__": "torch"})
+    f"{name}Tensor": _LegacyType(
+        f"{name}Tensor", (), {"kind": kind, "dtype": kind, "__module__": "torch"}
+    )
     for kind, name in LEGACY_NAMES.items()
     if not kind.is_complex
 }

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import bool_, dtype, get_default_dtype, int64
-from .._arrays.formats import contiguous_format, empty_in_order, empty_preserving, order_of, preserve_format
+from .._arrays.formats import (
+    contiguous_format,
+    empty_in_order,
+    empty_preserving,
+    order_of,
+    preserve_format,
+)
 from .._autograd.views import bump
 from .._ops.public import FUNCTIONS, attach
 from .arguments import (
@@ -153,13 +159,17 @@ def empty_strided(
     return finish(strided_array(shape, strides, kind, device), requires_grad)
 
 
-def strided_array(shape: tuple[int, ...], strides: tuple[int, ...], kind: dtype, device: Any = None) -> Any:
+def strided_array(
+    shape: tuple[int, ...], strides: tuple[int, ...], kind: dtype, device: Any = None
+) -> Any:
     if len(shape) != len(strides):
         raise RuntimeError(
             f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
             f"({len(strides)})"
         )
-    extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
+    extent = (
+        1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
+    )
     flat = place(device).empty(extent, kind.numpy)
     return np.lib.stride_tricks.as_strided(flat, shape, [s * kind.itemsize for s in strides])
 
@@ -219,7 +229,13 @@ def _count(name: str, value: Any, argument: str, position: int) -> int:
 
 
 def like(
-    name: str, input: Any, value: Any, dtype: Any, device: Any, requires_grad: bool, memory_format: Any
+    name: str,
+    input: Any,
+    value: Any,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
+    memory_format: Any,
 ) -> Tensor:
     """A tensor of one value with the shape, dtype and memory order of another."""
     if not isinstance(input, Tensor):
@@ -331,7 +347,12 @@ def _new_full(
 
 @functools.partial(_method, "new_empty_strided")("`empty_strided` with this tensor's dtype.")
 def _new_empty_strided(
-    self: Tensor, size: Any, stride: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    self: Tensor,
+    size: Any,
+    stride: Any,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     kind = wanted_dtype("new_empty_strided", dtype) or self.dtype
     return finish(strided_array(tuple(size), tuple(stride), kind, device), requires_grad)

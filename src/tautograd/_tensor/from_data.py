@@ -105,7 +105,11 @@ def _from_plain(data: Any, wanted: dtype | None) -> Any:
     if target.kind in "iu" and array.size:
         if array.dtype.kind == "c" or not _all_within(array, target):
             return None
-        return np.trunc(array).astype(np.int64).astype(target) if array.dtype.kind == "f" else array.astype(target)
+        return (
+            np.trunc(array).astype(np.int64).astype(target)
+            if array.dtype.kind == "f"
+            else array.astype(target)
+        )
     if array.dtype.kind == "c" and target.kind not in "cb":
         return None
     with np.errstate(all="ignore"):
@@ -144,7 +148,9 @@ def _walked(data: Any, wanted: dtype | None) -> Any:
 
 def _sizes(data: Any) -> tuple[int, ...]:
     sizes: list[int] = []
-    while (_is_sequence(data) or isinstance(data, (str, bytes, np.ndarray))) and not isinstance(data, Tensor):
+    while (_is_sequence(data) or isinstance(data, (str, bytes, np.ndarray))) and not isinstance(
+        data, Tensor
+    ):
         if isinstance(data, np.ndarray) and data.ndim == 0:
             raise TypeError("len() of unsized object")
         length = len(data)

@@ -112,9 +112,7 @@ def __complex__(self: Tensor) -> complex:
 @method
 def __index__(self: Tensor) -> int:
     if self._data.dtype.kind not in "iu" or self._data.size != 1:
-        raise TypeError(
-            "only integer tensors of a single element can be converted to an index"
-        )
+        raise TypeError("only integer tensors of a single element can be converted to an index")
     return int(self._data.item())
 
 

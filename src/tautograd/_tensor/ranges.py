@@ -53,7 +53,9 @@ def arange(
     return finish(place(device).asarray(values), requires_grad)
 
 
-def _bounds(name: str, args: tuple[Any, ...], start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
+def _bounds(
+    name: str, args: tuple[Any, ...], start: Any, end: Any, step: Any
+) -> tuple[Any, Any, Any]:
     if len(args) == 1 and end is None:
         args = (0 if start is None else start, *args)
     elif len(args) == 1:

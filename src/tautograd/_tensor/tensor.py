@@ -49,7 +49,7 @@ class Size(tuple[int, ...]):
 class Tensor:
     """A multi-dimensional array that records what is done to it."""
 
-    __slots__ = ("_data", "_node", "_requires_grad", "_version_box", "__dict__", "__weakref__")
+    __slots__ = ("__dict__", "__weakref__", "_data", "_node", "_requires_grad", "_version_box")
 
     _data: Any
     _node: Node | None
@@ -189,9 +189,7 @@ def current_node(tensor: Tensor) -> Node | None:
 
 def set_requires_grad(tensor: Tensor, value: bool) -> None:
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(
-            f"requires_grad must be a bool, not {type(value).__name__}"
-        )
+        raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
     if tensor._is_inference and value:
         raise RuntimeError(
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -205,7 +203,5 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
             )
         return
     if value and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
-        raise RuntimeError(
-            "only Tensors of floating point and complex dtype can require gradients"
-        )
+        raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     tensor._requires_grad = bool(value)

@@ -1,0 +1,13 @@
+"""The functions of neural networks, without state: activations first."""
+
+from .._ops.public import NN_FUNCTIONAL
+
+globals().update(NN_FUNCTIONAL)
+
+__all__ = sorted(NN_FUNCTIONAL)
+
+
+def __getattr__(name: str) -> object:
+    from .._nearest import missing_name
+
+    raise AttributeError(missing_name(__name__, name, globals()), name=name)
