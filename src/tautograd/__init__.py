@@ -21,7 +21,7 @@ from ._autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from ._ops import families as _families
+from ._ops import operators as _operators
 from ._ops.promotion import result_type
 from ._ops.public import FUNCTIONS as _FUNCTIONS
 from ._tensor import filled as _filled

@@ -33,7 +33,6 @@ from . import (
     linalg,
     masking,
     norms,
-    operators,
     part_scatters,
     parts,
     permutations,

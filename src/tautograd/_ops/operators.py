@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor.tensor import Tensor
+from . import families as _families
 from .arithmetic import add_op, mul_op, sub_op
 from .division import div_op
 from .fast import FLOATS, NUMBERS, fast_operator, fast_power
