@@ -99,6 +99,12 @@ def _distinct(t: T, dtype: str, rng: Any) -> np.ndarray:
     )
 
 
+def _distinct_index(t: T, dtype: str, rng: Any) -> np.ndarray:
+    """Integers of [low, high), no two alike: places to write to, where an order would matter."""
+    choices = np.arange(int(t.low), int(t.high))
+    return rng.permutation(choices)[: int(np.prod(t.shape))].reshape(t.shape)
+
+
 def _ties(t: T, dtype: str, rng: Any) -> np.ndarray:
     low, high = integer_range(t, dtype)
     draw = rng.integers(low, high + 1, t.shape)
@@ -124,6 +130,7 @@ def _one_hot(t: T, dtype: str, rng: Any) -> np.ndarray:
 _KINDS: dict[str, Any] = {
     "uniform": _uniform,
     "distinct": _distinct,
+    "distinct_index": _distinct_index,
     "ties": _ties,
     "ascending": lambda t, dtype, rng: np.sort(_distinct(t, dtype, rng), axis=-1),
     "spd": _matrix(lambda a, n: a @ _adjoint(a) + n * np.eye(n)),

@@ -38,7 +38,8 @@ class T:
         self.grad = grad  # whether to differentiate with respect to it
         self.layout = layout  # "contiguous", "transposed", "strided", "expanded"
         # "uniform", "distinct" (no two alike), "ascending" (distinct, sorted), "ties", "symmetric",
-        # "spd" (symmetric positive definite), "well_conditioned", "lower" (triangular, invertible), "one_hot", "zeros"
+        # "spd" (symmetric positive definite), "well_conditioned", "lower" (triangular, invertible), "one_hot", "zeros",
+        # "distinct_index" (integers of [low, high), no two alike)
         self.kind = kind
         self.seed = seed
 
