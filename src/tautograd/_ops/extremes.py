@@ -12,6 +12,7 @@ import numpy as np
 
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
+from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .elementwise import require_tensor
 from .public import FUNCTIONS, public
@@ -87,7 +88,9 @@ def _declare_amax(name: str, reduction: Any) -> None:
         dims = axes_of(dim, input._data.ndim, name)
         no_empty_dims(name, input._data.shape, dims, RuntimeError)
         parameters = {"dim": dims, "keepdim": keepdim}
-        if not input._data.size and not input.requires_grad:  # PyTorch runs no kernel on nothing
+        if not (
+            input._data.size or (modes.grad and input.requires_grad)
+        ):  # PyTorch runs no kernel on nothing
             return apply(op, (input,), parameters)
         return reduce_with(op, name, input, parameters)
 

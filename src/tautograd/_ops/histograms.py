@@ -56,7 +56,7 @@ def _span(name: str, data: Any, low: float, high: float) -> tuple[float, float]:
 
 histc_op = Op(
     "histc",
-    lambda x, bins, min, max: _bin_counts(x, _edges(min, max, bins, x), None, True),
+    lambda x, edges: _bin_counts(x, edges, None, True),
     ("x",),
     refuses=no_kernel("histogram_cpu", "bic"),
     samples=lambda: [
@@ -77,7 +77,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     if bins <= 0:
         raise RuntimeError(_NO_BINS.format(bins))
     low, high = _span("torch.histc", input._data, float(min), float(max))
-    return apply(histc_op, (input,), {"bins": bins, "min": low, "max": high})
+    return apply(histc_op, (input,), {"edges": _edges(low, high, bins, input._data)})
 
 
 def _histogram(x: Any, weight: Any, edges: Any, density: bool) -> Any:

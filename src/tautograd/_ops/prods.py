@@ -27,6 +27,11 @@ def others(x: Any, dim: int) -> Any:
     return before * after
 
 
+def _cast(x: Any, like: Any) -> Any:
+    """The input in the dtype of its product: `dtype=` casts it before anything is multiplied."""
+    return x if x.dtype == like.dtype else np.astype(x, like.dtype)
+
+
 def _others_of_all(x: Any) -> Any:
     return np.reshape(others(np.reshape(x, (-1,)), 0), x.shape)
 
@@ -35,8 +40,8 @@ prod_op = Op(
     "prod",
     lambda x, dtype: np.prod(x, dtype=dtype),
     ("x",),
-    vjp={"x": lambda g, x: g * conj(_others_of_all(x))},
-    jvp={"x": lambda t, x: np.sum(t * _others_of_all(x))},
+    vjp={"x": lambda g, x: g * conj(_others_of_all(_cast(x, g)))},
+    jvp={"x": lambda t, x: np.sum(t * _others_of_all(_cast(x, t)))},
     samples=lambda: [
         *over_all(),
         Sample(T(0, 2)),
@@ -53,12 +58,13 @@ prod_dim_op = Op(
     ("x",),
     vjp={
         "x": lambda g, x, dim, keepdim: (
-            restore(g, x.shape, (dim,) if x.ndim else None, keepdim) * conj(others(x, dim))
+            restore(g, x.shape, (dim,) if x.ndim else None, keepdim)
+            * conj(others(_cast(x, g), dim))
         )
     },
     jvp={
         "x": lambda t, x, dim, keepdim: np.sum(
-            t * others(x, dim), axis=dim if x.ndim else None, keepdims=keepdim
+            t * others(_cast(x, t), dim), axis=dim if x.ndim else None, keepdims=keepdim
         )
     },
     node="ProdBackward1",
