@@ -24,6 +24,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import torch
 
 from .arrays import COMPLEX, numpy_dtype
 from .cases import TORCH, Call, is_elementwise, tensors_in
@@ -97,7 +98,10 @@ class Condition:
         rng = np.random.default_rng(pattern)
         for tensor in call.tensors:
             if tensor.is_floating_point() or tensor.is_complex():
-                signs = rng.choice([-1.0, 1.0], tuple(tensor.shape))
-                tensor.data = tensor.data * (1 + step * TORCH.tensor(np.asarray(signs)))
+                # The parts of a complex number are rounded one by one.
+                parts = torch.view_as_real(tensor.data) if tensor.is_complex() else tensor.data
+                signs = rng.choice([-1.0, 1.0], tuple(parts.shape))
+                parts = parts * (1 + step * TORCH.tensor(np.asarray(signs)))
+                tensor.data = torch.view_as_complex(parts) if tensor.is_complex() else parts
         outcome = measure(call, order_for(self.dtype), self.fn)
         return {k: v.array for k, v in outcome.items.items() if isinstance(v, Item)}
