@@ -22,6 +22,7 @@ from .rules import RecordCall, calls_of, refuses_derivative, run_jvp, run_vjp, w
 # The shape of the result depends on values, so no array type could hide them: the only exceptions.
 SHAPE_DEPENDS_ON_VALUES: dict[str, str] = {
     "bincount": "as long as the largest element",
+    "masked_select": "as long as the mask is true",
     "unique2": "as long as there are distinct elements",
     "unique_consecutive": "as long as there are runs",
     "unique_dim": "as long as there are distinct slices",

@@ -42,7 +42,8 @@ class device:
             )
         if number is not None and index is not None:
             raise RuntimeError(
-                f"type (string) must not include an index because index was passed explicitly: {given}"
+                "type (string) must not include an index because index was passed explicitly: "
+                f"{given}"
             )
         self = object.__new__(cls)
         self.type = kind

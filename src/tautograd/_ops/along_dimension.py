@@ -1,7 +1,7 @@
-"""Slices picked and placed along one dimension by a vector of positions, and elements by flat position.
+"""Slices picked and placed along a dimension by a vector of positions; elements by flat position.
 
-`index_select` reads, `index_add`, `index_copy` and `index_fill` write; `take` and `put` do the same on
-the tensor as if it were flat. Reading is the gradient of adding, and the other way round.
+`index_select` reads, `index_add`, `index_copy` and `index_fill` write; `take` and `put` do the same
+on the tensor as if it were flat. Reading is the gradient of adding, and the other way round.
 """
 
 from __future__ import annotations
@@ -148,6 +148,12 @@ def _source_gradient(g: Any, index: Any, dim: int, source_shape: Any, alpha: Any
     return picked if isinstance(alpha, int) and alpha == 1 else picked * alpha
 
 
+def _sum_where_filled(g: Any, index: Any, dim: int) -> Any:
+    """Each filled place counts once, however often the index names it."""
+    filled = index_fill_op(np.zeros_like(g), index, 1, dim=dim) != 0
+    return np.sum(np.where(filled, g, np.zeros_like(g)))
+
+
 index_add_op = Op(
     "index_add",
     _index_add,
@@ -206,7 +212,7 @@ index_fill_tensor_op = Op(
     ("x", "index", "value"),
     vjp={
         "x": lambda g, index, dim: index_fill_op(g, index, 0, dim=dim),
-        "value": lambda g, index, dim: np.sum(index_select_op(g, index, dim=dim)),
+        "value": lambda g, index, dim: _sum_where_filled(g, index, dim),
     },
     jvp=LINEAR,
     node="IndexFillBackward1",
@@ -218,7 +224,7 @@ index_fill_tensor_op = Op(
 
 @public(inplace=True)
 def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
-    """Add `alpha` times the slices of `source` at the positions in `index`; positions may repeat."""
+    """Add `alpha` times the slices of `source` at the positions in `index`, which may repeat."""
     require_tensors("index_add", input=input)
     require_tensors("index_add", index=index, source=source)
     alpha = number("index_add", alpha, "alpha", 4)
@@ -236,12 +242,14 @@ def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) 
         )
     if input._data.dtype != source._data.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({spoken(input)}) and source ({spoken(source)}) must have the same "
+            f"index_add_(): self ({spoken(input)}) and source ({spoken(source)}) must have the "
+            "same "
             "scalar type"
         )
     if dim and dim >= len(given):
         raise RuntimeError(
-            f"index_add_(): Indexing dim {dim} is out of bounds of the source tensor with dim {len(given)}"
+            f"index_add_(): Indexing dim {dim} is out of bounds of the source tensor with dim "
+            f"{len(given)}"
         )
     if length != (given[dim] if given else 1):
         raise RuntimeError(
@@ -254,7 +262,8 @@ def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) 
         mismatch = (*shape[:dim], *shape[dim + 1 :]) != (*given[:dim], *given[dim + 1 :])
     if mismatch:
         raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            "Got "
             f"self.shape = {list(shape)} source.shape = {list(given)}"
         )
     check_range(index._data, dim, extent(shape, dim))
@@ -277,7 +286,8 @@ def index_copy(input: Any, dim: Any, index: Any, source: Any) -> Tensor:
     if shape and given and len(shape) != len(given):
         raise IndexError(
             "index_copy_(): When source and destination are not scalars, their dimensionality must "
-            f"match. Source dimensionality ({len(given)}), destination dimensionality ({len(shape)})"
+            f"match. Source dimensionality ({len(given)}), destination dimensionality "
+            f"({len(shape)})"
         )
     if index._data.dtype != np.int64:
         raise RuntimeError(
@@ -292,7 +302,8 @@ def index_copy(input: Any, dim: Any, index: Any, source: Any) -> Tensor:
     theirs = (*given[:dim], *given[dim + 1 :])
     if mine != theirs:
         raise RuntimeError(
-            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+            "slice "
             f"shape: {' '.join(map(str, mine))} at dimension {dim} and source slice shape: "
             f"{' '.join(map(str, theirs))} at dimension 0."
         )
@@ -304,7 +315,8 @@ def index_copy(input: Any, dim: Any, index: Any, source: Any) -> Tensor:
         )
     check_range(
         index._data, dim, extent(shape, dim), error=IndexError,
-        message="index_copy_(): index {index} is out of bounds for dimension {dim} with size {size}",
+        message="index_copy_(): index {index} is out of bounds for dimension {dim} with size "
+        "{size}",
     )  # fmt: skip
     result: Tensor = apply(index_copy_op, (input, index, source), {"dim": dim})
     return result
@@ -336,7 +348,7 @@ def index_fill(input: Any, dim: Any, index: Any, value: Any) -> Tensor:
     return result
 
 
-# --- by flat position ------------------------------------------------------------------------------
+# --- by flat position -----------------------------------------------------------------------------
 
 
 def _put(x: Any, index: Any, source: Any, accumulate: bool) -> Any:

@@ -1,8 +1,8 @@
 """Elements picked and placed along one dimension: `gather`, `scatter`, `scatter_add`.
 
-`gather` reads `out[i][j] = x[index[i][j]][j]` (for dim 0); `scatter` writes the other way, and each is
-the gradient of the other. Along the remaining dimensions the index may be shorter than the tensor,
-so both work on the part of the tensor that the index covers (`cover`).
+`gather` reads `out[i][j] = x[index[i][j]][j]` (for dim 0); `scatter` writes the other way, and each
+is the gradient of the other. Along the remaining dimensions the index may be shorter than the
+tensor, so both work on the part of the tensor that the index covers (`cover`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .samples import Sample, T
 
 
 def cover(x: Any, shape: tuple[int, ...], dim: int) -> Any:
-    """The part of `x` that an index of this shape reaches: all of `dim`, the start of the others."""
+    """The part of `x` that an index of this shape reaches: all of `dim`, the start of others."""
     key = tuple([slice(None) if d == dim else slice(0, n) for d, n in enumerate(shape)])
     return x[key]
 
@@ -127,7 +127,8 @@ def take_along_dim(input: Any, indices: Any, dim: Any = None) -> Tensor:
     shape, given = input._data.shape, indices._data.shape
     if len(shape) != len(given):
         raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, but "
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            "but "
             f"got {len(shape)} dimensions for input, and {len(given)} dimensions for indices"
         )
     dim = wrap_dim(dim, len(shape), "take_along_dim")
@@ -188,9 +189,18 @@ def _scatter_add(x: Any, index: Any, src: Any, dim: int) -> Any:
     return np.reshape(flat, x.shape)
 
 
-def _from_source(g: Any, index: Any, dim: int) -> Any:
-    """g at the places written to. (As in PyTorch, only for a source of the index's shape.)"""
-    return gather_op(g, index, dim=dim)
+def _from_source(g: Any, index: Any, dim: int, src_shape: tuple[int, ...]) -> Any:
+    """g at the places written to; zero for the part of the source that the index does not cover."""
+    return grown_to(gather_op(g, index, dim=dim), src_shape)
+
+
+def grown_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` at the start of an array of zeros of this shape."""
+    for d, n in enumerate(shape):
+        if x.shape[d] != n:
+            rest = (*x.shape[:d], n - x.shape[d], *x.shape[d + 1 :])
+            x = np.concatenate([x, np.zeros_like(x, shape=rest)], axis=d)
+    return x
 
 
 scatter_op = Op(
@@ -293,9 +303,9 @@ def scatter(
     check_scatter("scatter", input, dim, index, src)
     if isinstance(src, Tensor):
         result: Tensor = apply(scatter_op, (input, index, src), {"dim": dim})
-        return result
-    element = as_element(src, input.dtype)
-    result = apply(scatter_value_op, (input, index), {"dim": dim, "value": element})
+    else:
+        element = as_element(src, input.dtype)
+        result = apply(scatter_value_op, (input, index), {"dim": dim, "value": element})
     return result
 
 

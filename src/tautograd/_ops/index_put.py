@@ -1,7 +1,7 @@
 """Indexing by arrays of integers and masks: `index` reads, `index_put` writes.
 
-The index tensors of a call travel as one `Indices`: an entry per dimension of the tensor, None where
-the whole dimension is meant. They stand where NumPy's rules put them: together in place of the
+The index tensors of a call travel as one `Indices`: an entry per dimension of the tensor, None
+where the whole dimension is meant. They stand where NumPy's rules put them: together in place of the
 dimensions they index if those are neighbours, else in front.
 """
 
@@ -97,8 +97,12 @@ def _index(x: Any, indices: Indices) -> Any:
     ordered = all(_in_c_order(a) for a in (x, *(a for _, a in given)))
     if len(given) == 1 and not indices.is_mask and ordered:
         return np.take(x, given[0][1], axis=given[0][0])
+    if any(not isinstance(a, np.ndarray) for _, a in given):
+        return np.reshape(
+            np.take(np.reshape(x, (-1,)), positions(indices, x.shape)), indices.result_shape
+        )
     found = x[indices.key]
-    if ordered or indices.is_mask:
+    if ordered or indices.is_mask or not hasattr(x, "strides"):
         return dense(found)
     return _as_iterated(found, x, indices, given)
 
@@ -109,7 +113,7 @@ def _in_c_order(array: Any) -> bool:
 
 
 def _as_iterated(found: Any, x: Any, indices: Indices, given: list[Any]) -> Any:
-    """The result with its dimensions in memory as PyTorch's iteration over the operands has them."""
+    """The result with its dimensions in memory as PyTorch's walk over the operands has them."""
     start, rank = indices.start, found.ndim
     block = rank - indices.whole
     sliced = [d for d, a in enumerate(indices.arrays) if a is None]
@@ -348,7 +352,8 @@ def _prepare_put(input: Tensor, given: list[Any], values: Tensor) -> Indices:
     indices = prepare(input, given)
     if input._data.dtype != values._data.dtype:
         raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {spoken(input)} for the "
+            f"Index put requires the source and destination dtypes match, got {spoken(input)} for "
+            "the "
             f"destination and {spoken(values)} for the source."
         )
     shape = indices.result_shape

@@ -1,9 +1,9 @@
 """`x[...]`: reading and writing parts of a tensor.
 
-A key is read from left to right. Integers, slices, None and Ellipsis make views, one after the other
-(`select`, `slice`, `unsqueeze`); tensors, lists and arrays are collected by the dimension they stand
-at, and then index the view all at once (`index`). Writing goes the same way and ends in `copy_` into
-the view, or `index_put_`.
+A key is read from left to right. Integers, slices, None and Ellipsis make views, one after the
+other (`select`, `slice`, `unsqueeze`); tensors, lists and arrays are collected by the dimension they
+stand at, and then index the view all at once (`index`). Writing goes the same way and ends in
+`copy_` into the view, or `index_put_`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ attach("__getitem__", getitem)
 attach("__setitem__", setitem)
 
 
-# --- reading a key ---------------------------------------------------------------------------------
+# --- reading a key --------------------------------------------------------------------------------
 
 
 def _split(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:
@@ -128,9 +128,11 @@ def _as_parts(key: Any) -> tuple[Any, ...]:
         return tuple(key)
     if not isinstance(key, (Tensor, np.ndarray)) and _means_tuple(key):
         warnings.warn(
-            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed "
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
+            "changed "
             "in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be "
-            "interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or "
+            "interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
+            "error or "
             "a different result",
             UserWarning,
             stacklevel=4,
@@ -183,14 +185,15 @@ def _as_index(part: Any) -> Tensor:
     )
 
 
-# --- the views of a key ----------------------------------------------------------------------------
+# --- the views of a key ---------------------------------------------------------------------------
 
 
 def _select(view: Tensor, dim: int, index: int, named: int) -> Tensor:
     shape = view._data.shape
     if not shape:
         raise IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` "
+            "in C++ "
             "to convert a 0-dim tensor to a number"
         )
     size = shape[dim]
@@ -216,7 +219,7 @@ def _unsqueeze(view: Tensor, dim: int) -> Tensor:
     return result
 
 
-# --- writing ---------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def _as_value(self: Tensor, value: Any) -> Tensor:

@@ -10,6 +10,7 @@ from .._arrays.dtypes import LEGACY_NAMES
 from .._autograd.apply import apply
 from .._tensor.arguments import as_element, number
 from .._tensor.tensor import Tensor, make
+from .along_dimension import put_op
 from .elementwise import check_broadcast
 from .index_arguments import count, require_tensors, spoken
 from .public import public
@@ -49,7 +50,7 @@ masked_fill_tensor_op = Op(
     vjp={
         "x": lambda g, mask: masked_fill_op(g, mask, 0),
         # The engine sums over what the 0-dim value was broadcast to.
-        "value": lambda g, mask: g * mask,
+        "value": lambda g, mask: np.where(mask, g, np.zeros_like(g)),
     },
     jvp=LINEAR,
     node="MaskedFillBackward1",
@@ -77,10 +78,17 @@ def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
     return out
 
 
-def _pad_end(x: Any, shape: tuple[int, ...]) -> Any:
-    return np.reshape(
-        np.concatenate([x, np.zeros_like(x, shape=(count(shape) - count(x.shape),))]), shape
-    )
+def _picked_in_order(g: Any, mask: Any, shape: tuple[int, ...]) -> Any:
+    """The k-th element of g under the mask as element k of an array of this shape, then zeros.
+
+    How many there are only the mask's values tell: so each goes by its rank to its place, and the
+    others to one place more, which is dropped.
+    """
+    size = count(shape)
+    chosen = np.reshape(np.broadcast_to(mask, g.shape), (-1,))
+    places = np.where(chosen, np.cumsum(chosen, axis=0) - 1, size)
+    room = np.zeros_like(g, shape=(size + 1,))
+    return np.reshape(put_op(room, places, np.reshape(g, (-1,)), accumulate=True)[:size], shape)
 
 
 masked_select_op = Op(
@@ -109,7 +117,7 @@ masked_scatter_op = Op(
     ("x", "mask", "source"),
     vjp={
         "x": lambda g, mask: masked_fill_op(g, mask, 0),
-        "source": lambda g, mask, source_shape: _pad_end(masked_select_op(g, mask), source_shape),
+        "source": lambda g, mask, source_shape: _picked_in_order(g, mask, source_shape),
     },
     jvp=LINEAR,
     opmath=False,
@@ -125,7 +133,8 @@ masked_scatter_op = Op(
 _C_NAMES = {
     "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
     "uint8": "unsigned char", "float32": "float", "float64": "double", "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
 }  # fmt: skip
 
 
@@ -198,7 +207,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
     return result
 
 
-# --- where elements are not zero -------------------------------------------------------------------
+# --- where elements are not zero ------------------------------------------------------------------
 
 
 def _nonzero(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Arguments that creation functions share: sizes, dtypes, devices, numbers, with PyTorch's errors."""
+"""Arguments that creation functions share: sizes, dtypes, numbers, with PyTorch's errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def type_name(value: Any) -> str:
 
 
 def as_size(name: str, size: Any, argument: str = "size", single: bool = True) -> tuple[int, ...]:
-    """A shape from `(2, 3)`, `((2, 3),)` or a Size; NumPy and 0-dim tensor integers count as ints."""
+    """A shape from `(2, 3)`, `((2, 3),)` or a Size; NumPy and 0-dim tensor integers are ints too."""
     if single and len(size) == 1:
         only = size[0]
         if type(only) is int:
@@ -53,11 +53,13 @@ def as_size(name: str, size: Any, argument: str = "size", single: bool = True) -
         except TypeError:
             if position == 0:
                 raise TypeError(
-                    f"{name}(): argument '{argument}' (position 1) must be tuple of ints, but found "
+                    f"{name}(): argument '{argument}' (position 1) must be tuple of ints, but "
+                    "found "
                     f"element of type {type_name(extent)} at pos 0"
                 ) from None
             raise TypeError(
-                f"{name}(): argument '{argument}' failed to unpack the object at pos {position + 1} "
+                f"{name}(): argument '{argument}' failed to unpack the object at pos "
+                f"{position + 1} "
                 f'with error "type must be tuple of ints,but got {type_name(extent)}"'
             ) from None
     return tuple(found)

@@ -37,7 +37,8 @@ def tensor(
         as_device(device)
     if isinstance(value, Tensor):
         warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() "
             "or sourceTensor.detach().clone().requires_grad_(True), rather than "
             "torch.tensor(sourceTensor).",
             UserWarning,
@@ -67,14 +68,15 @@ def _warn_arrays(value: Any) -> None:
     if all(type(item) is np.ndarray and item.ndim for item in value):
         warnings.warn(
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
-            "converting the list to a single numpy.ndarray with numpy.array() before converting to a "
+            "converting the list to a single numpy.ndarray with numpy.array() before converting to "
+            "a "
             "tensor.",
             UserWarning,
             stacklevel=3,
         )
 
 
-# --- sharing memory -----------------------------------------------------------------------------------
+# --- sharing memory -------------------------------------------------------------------------------
 
 
 @function
@@ -90,20 +92,25 @@ def _shared(array: Any) -> Any:
     from_numpy_dtype(array.dtype)
     if not array.dtype.isnative:
         raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between "
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between "
             "byte orders is currently not supported."
         )
     check_strides(array)
     if any(stride % array.dtype.itemsize for stride in array.strides):
         raise ValueError(
-            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+            "array to "
             "reallocate the memory."
         )
     if not array.flags.writeable:
         warnings.warn(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. "
-            "This means writing to this tensor will result in undefined behavior. You may want to copy "
-            "the array to protect its data or make it writable before converting it to a tensor. This "
+            "The given NumPy array is not writable, and PyTorch does not support non-writable "
+            "tensors. "
+            "This means writing to this tensor will result in undefined behavior. You may want to "
+            "copy "
+            "the array to protect its data or make it writable before converting it to a tensor. "
+            "This "
             "type of warning will be suppressed for the rest of this program.",
             UserWarning,
             stacklevel=4,
@@ -179,8 +186,10 @@ def _wants_grad(source: Tensor, requires_grad: Any) -> bool:
     if requires_grad is None:
         if source.requires_grad:
             warnings.warn(
-                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of "
-                "False. Pass requires_grad=False explicitly to get the old behavior and silence this "
+                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad "
+                "instead of "
+                "False. Pass requires_grad=False explicitly to get the old behavior and silence "
+                "this "
                 "warning.",
                 UserWarning,
                 stacklevel=3,
@@ -206,7 +215,8 @@ def frombuffer(
         raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
     if not 0 <= offset < length:
         raise ValueError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} "
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
+            f"({length} "
             "bytes) minus 1"
         )
     if count < 0:
@@ -218,14 +228,18 @@ def frombuffer(
         count = (length - offset) // size
     if offset + count * size > length:
         raise ValueError(
-            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be "
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must "
+            "not be "
             f"greater than actual buffer length ({length} bytes)"
         )
     if view.readonly:
         warnings.warn(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This "
-            "means you can write to the underlying (supposedly non-writable) buffer using the tensor. "
-            "You may want to copy the buffer to protect its data or make it writable before converting "
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
+            "This "
+            "means you can write to the underlying (supposedly non-writable) buffer using the "
+            "tensor. "
+            "You may want to copy the buffer to protect its data or make it writable before "
+            "converting "
             "it to a tensor. This type of warning will be suppressed for the rest of this program.",
             UserWarning,
             stacklevel=2,
@@ -241,7 +255,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     return make(import_array(ext_tensor, copy))
 
 
-# --- the old constructors -----------------------------------------------------------------------------
+# --- the old constructors -------------------------------------------------------------------------
 
 
 def legacy_tensor(

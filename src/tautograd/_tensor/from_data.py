@@ -1,8 +1,8 @@
 """An array from Python data: nested sequences of numbers, NumPy scalars and one-element tensors.
 
-Plain Python numbers are left to NumPy, which is fast, as long as the result is certain to be PyTorch's.
-Everything else (mixtures with NumPy scalars or tensors, overflows, ragged lists) is walked element by
-element in PyTorch's order, so that the dtype and the error come out as there.
+Plain Python numbers are left to NumPy, which is fast, as long as the result is certain to be
+PyTorch's. Everything else (mixtures with NumPy scalars or tensors, overflows, ragged lists) is
+walked element by element in PyTorch's order, so that the dtype and the error come out as there.
 """
 
 from __future__ import annotations
@@ -58,8 +58,10 @@ def _from_array(array: Any, wanted: dtype | None) -> Any:
 def check_strides(array: Any) -> None:
     if any(stride < 0 for stride in array.strides):
         raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides "
-            "are not currently supported. (You can probably work around this by making a copy of your "
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides "
+            "are not currently supported. (You can probably work around this by making a copy of "
+            "your "
             "array  with array.copy().) "
         )
 
@@ -70,7 +72,7 @@ def _is_sequence(value: Any) -> bool:
     )
 
 
-# --- plain numbers, by NumPy ------------------------------------------------------------------------
+# --- plain numbers, by NumPy ----------------------------------------------------------------------
 
 
 def _types(data: Any, found: set[type], depth: int = 0) -> None:
@@ -135,7 +137,7 @@ def _all_within(array: Any, target: Any) -> bool:
     return bool(np.all((array >= low) & (array <= high)))
 
 
-# --- anything, element by element --------------------------------------------------------------------
+# --- anything, element by element -----------------------------------------------------------------
 
 
 def _walked(data: Any, wanted: dtype | None) -> Any:

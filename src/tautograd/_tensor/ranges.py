@@ -113,7 +113,8 @@ def _resize_with_warning(out: Tensor, count: int) -> None:
         warnings.warn(
             f"The number of elements in the out tensor of shape {list(out._data.shape)} is "
             f"{out._data.size} which does not match the computed number of elements {count}. Note "
-            "that this may occur as a result of rounding error. The out tensor will be resized to a "
+            "that this may occur as a result of rounding error. The out tensor will be resized to "
+            "a "
             f"tensor of shape ({count},).",
             UserWarning,
             stacklevel=4,
