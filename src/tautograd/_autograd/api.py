@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,12 +123,29 @@ def backward(
         raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     starts = _root_gradients(outputs, gradients)
     _check_roots(outputs)
+    if create_graph:
+        _warn_of_cycle()
     run_backward(
         outputs,
         starts,
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
         inputs=inputs,
+    )
+
+
+@functools.cache
+def _warn_of_cycle() -> None:
+    """Said once: a leaf's `.grad` that has a history leads back to the leaf."""
+    import warnings
+
+    warnings.warn(
+        "Using backward() with create_graph=True will create a reference cycle between the parameter "
+        "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
+        "creating the graph to avoid this. If you have to use this function, make sure to reset the "
+        ".grad fields of your parameters to None after use to break the cycle and avoid the leak.",
+        UserWarning,
+        stacklevel=3,
     )
 
 

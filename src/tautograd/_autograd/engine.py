@@ -388,7 +388,7 @@ def _arrive(node: Node, gradient: Any, captures: Any, accumulate: bool, lifted: 
         if node.retained and nr in node.retained and slots[nr] is not None:
             tensor = node.retained[nr]()
             if tensor is not None:
-                _add_to_grad(tensor, slots[nr], lifted, replace=True)
+                _add_to_grad(tensor, slots[nr], lifted, anew=True)
         if captures is not None and (node, nr) in captures.slots:
             if accumulate:
                 if slots[nr] is not None:
@@ -461,11 +461,11 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
 
 
 def _add_to_grad(
-    tensor: Tensor, grad: Any, lifted: bool, *, replace: bool = False, owned: bool = False
+    tensor: Tensor, grad: Any, lifted: bool, *, anew: bool = False, owned: bool = False
 ) -> None:
     with _accumulate_lock:
         present = tensor._grad
-        if present is None or replace:
+        if present is None:
             if lifted:
                 tensor._grad = grad if grad.grad_fn is not None else make(np.copy(grad._data))
             elif owned and grad.flags.c_contiguous and grad.flags.writeable:
@@ -476,7 +476,8 @@ def _add_to_grad(
             tensor._grad = present + grad
         else:
             # In place, so that whoever holds `.grad` sees the sum, as in PyTorch.
-            if present._node is None and not present._requires_grad:
+            # (A retained gradient is a new tensor each time.)
+            if present._node is None and not present._requires_grad and not anew:
                 np.add(present._data, grad, out=present._data)
                 box = present._version_box
                 box[0] += 1
