@@ -1,4 +1,4 @@
-"""Products that sum over chosen dimensions, or over none: tensordot, inner, kron, cross, chains."""
+"""Products that sum over chosen dimensions, or over none: tensordot, inner, vecdot, kron, cross."""
 
 from __future__ import annotations
 
@@ -8,22 +8,17 @@ from typing import Any
 import numpy as np
 
 from .._autograd.apply import apply
+from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
-from .elementwise import check_broadcast, conj, require_tensor
+from .elementwise import check_broadcast, conj
 from .permutations import permute_to
-from .products import dot, matmul, mm, spoken, vdot
+from .product_checks import require, spoken
+from .products import dot, mm, vdot
 from .public import LINALG, public
 from .record import MULTILINEAR, Op
 from .samples import Sample, T
-from .shapes import tensor_list
-from .views import reshape_to, unsafe_view_op, unsqueeze, view_to
-
-
-def _require(name: str, *named: tuple[str, Any]) -> None:
-    for position, (label, value) in enumerate(named, 1):
-        require_tensor(name, value, label, position)
-
+from .views import reshape_to, unsafe_view_op
 
 # --- over chosen dimensions -------------------------------------------------------------------------
 
@@ -32,7 +27,7 @@ def _require(name: str, *named: tuple[str, Any]) -> None:
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     """The sum of products over `dims` dimensions: the last of `a` with the first of `b`, or a pair
     of lists that says which."""
-    _require("tensordot", ("a", a), ("b", b))
+    require("tensordot", a=a, b=b)
     if isinstance(dims, Tensor):
         dims = dims.tolist()  # type: ignore[attr-defined]
     if isinstance(dims, (tuple, list)):
@@ -94,7 +89,7 @@ def _tensordot(a: Any, b: Any, of_a: list[int], of_b: list[int]) -> Tensor:
 @public()
 def inner(input: Any, other: Any) -> Tensor:
     """The sum of products over the last dimension of both."""
-    _require("inner", ("input", input), ("other", other))
+    require("inner", input=input, other=other)
     a, b = input._data.shape, other._data.shape
     if not a or not b:
         result: Tensor = input * other
@@ -110,7 +105,7 @@ def inner(input: Any, other: Any) -> Tensor:
 @public(method=False, namespace=LINALG)
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Tensor:
     """The inner product along a dimension, the first operand conjugated."""
-    _require("linalg_vecdot", ("x", x), ("y", y))
+    require("linalg_vecdot", x=x, y=y)
     if x._data.dtype.kind not in "fcV":
         raise RuntimeError(
             f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {spoken(x)}"
@@ -133,7 +128,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Tensor:
 @public()
 def kron(input: Any, other: Any) -> Tensor:
     """The Kronecker product: `other`, scaled by each element of `input` in turn."""
-    _require("kron", ("input", input), ("other", other))
+    require("kron", input=input, other=other)
     rank = max(input._data.ndim, other._data.ndim)
     a = (1,) * (rank - input._data.ndim) + input._data.shape
     b = (1,) * (rank - other._data.ndim) + other._data.shape
@@ -174,7 +169,7 @@ cross_op = Op(
 @public("cross", method=False, namespace=LINALG)
 def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
     """The vector product of three-dimensional vectors along `dim`."""
-    _require("linalg_cross", ("input", input), ("other", other))
+    require("linalg_cross", input=input, other=other)
     a, b = input._data, other._data
     if a.ndim != b.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
@@ -194,7 +189,7 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
 @public()
 def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     """The vector product along `dim`, or along the first dimension of size three."""
-    _require("cross", ("input", input), ("other", other))
+    require("cross", input=input, other=other)
     if dim is None:
         threes = [d for d, extent in enumerate(input._data.shape) if extent == 3]
         if not threes:
@@ -203,145 +198,6 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     return linalg_cross(input, other, dim=dim)
 
 
-# --- chains -------------------------------------------------------------------------------------------
-
-
-def _cheapest(sizes: list[int]) -> Any:
-    """Where to split a chain of matrices so that it takes the fewest multiplications."""
-    n = len(sizes) - 1
-    cost = [[0] * n for _ in range(n)]
-    split = [[0] * n for _ in range(n)]
-    for length in range(1, n):
-        for i in range(n - length):
-            j = i + length
-            options = [
-                cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
-                for k in range(i, j)
-            ]
-            cost[i][j] = min(options)
-            split[i][j] = i + options.index(cost[i][j])
-    return split
-
-
-@public(method=False, namespace=LINALG)
-def multi_dot(tensors: Any) -> Tensor:
-    """The product of a chain of matrices, in the order that takes the fewest multiplications."""
-    chain: list[Any] = list(tensor_list("linalg_multi_dot", tensors))
-    count = len(chain)
-    if count < 2:
-        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
-    shape: list[int] = []
-    for end, which, dim in ((0, "first", 0), (count - 1, "last", 1)):
-        ndim = chain[end]._data.ndim
-        if ndim not in (1, 2):
-            raise RuntimeError(f"multi_dot(): the {which} tensor must be 1D or 2D but got {ndim}D")
-        if ndim == 2:
-            shape.append(chain[end]._data.shape[dim])
-    for i, x in enumerate(chain[1:-1], 1):
-        if x._data.ndim != 2:
-            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {x._data.ndim}D")
-    for i, x in enumerate(chain):
-        if x._data.dtype != chain[0]._data.dtype:
-            from .products import _SPELLED
-
-            raise RuntimeError(
-                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                f"{_SPELLED[spoken(chain[0])]} and tensor {i} {_SPELLED[spoken(x)]}"
-            )
-    if chain[0]._data.ndim == 1:
-        chain[0] = unsqueeze(chain[0], 0)
-    if chain[-1]._data.ndim == 1:
-        chain[-1] = unsqueeze(chain[-1], -1)
-    for i, (x, y) in enumerate(zip(chain, chain[1:], strict=False)):
-        if x._data.shape[1] != y._data.shape[0]:
-            raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(x._data.shape)} and "
-                f"{list(y._data.shape)} cannot be multiplied"
-            )
-    if count == 2:
-        return view_to(mm(chain[0], chain[1]), tuple(shape))
-    split = _cheapest([x._data.shape[0] for x in chain] + [chain[-1]._data.shape[1]])
-
-    def product(i: int, j: int) -> Any:
-        if i == j:
-            return chain[i]
-        return mm(product(i, split[i][j]), product(split[i][j] + 1, j))
-
-    return view_to(product(0, count - 1), tuple(shape))
-
-
-@public(method=False)
-def chain_matmul(*matrices: Any) -> Tensor:
-    """`linalg.multi_dot` by its old name, for matrices given one by one."""
-    tensor_list("chain_matmul", matrices)
-    for x in matrices:
-        if x._data.ndim != 2:
-            raise RuntimeError(f"Tensor dimension is {x._data.ndim}, expected 2 instead.")
-    if not matrices:
-        raise RuntimeError("chain_matmul(): Expected one or more matrices")
-    if len(matrices) == 1:
-        result: Tensor = matrices[0]
-        return result
-    return multi_dot(list(matrices))
-
-
-# --- bilinear forms -----------------------------------------------------------------------------------
-
-
-def _trilinear(x: Any, w: Any, y: Any) -> Any:
-    """out[b, o] = sum over i and j of x[b, i] w[o, i, j] y[b, j]."""
-    half = np.tensordot(x, w, axes=((1,), (1,)))
-    return np.matmul(half, np.expand_dims(y, -1))[..., 0]
-
-
-trilinear_op = Op(
-    "trilinear",
-    _trilinear,
-    ("x", "w", "y"),
-    vjp={
-        "x": lambda g, w, y: np.einsum("bo,oij,bj->bi", g, conj(w), conj(y), optimize=True),
-        "w": lambda g, x, y: np.einsum("bo,bi,bj->oij", g, conj(x), conj(y), optimize=True),
-        "y": lambda g, x, w: np.einsum("bo,bi,oij->bj", g, conj(x), conj(w), optimize=True),
-    },
-    jvp=MULTILINEAR,
-    public="bilinear",
-    samples=lambda: [
-        Sample(T(2, 3), T(2, 4), T(5, 3, 4), T(5)),
-        Sample(T(3), T(4), T(2, 3, 4)),
-        Sample(T(2, 2, 3), T(2, 2, 4), T(1, 3, 4)),
-    ],
-)
-
-
-@public(method=False, out=False)
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
-    """`input1 @ weight[o] @ input2` for each output `o`, over the last dimensions, plus a bias."""
-    _require("bilinear", ("input1", input1), ("input2", input2), ("weight", weight))
-    a, b, w = input1._data.shape, input2._data.shape, weight._data.shape
-    if len(a) != len(b):
-        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
-    for d in range(len(a) - 1):
-        if a[d] != b[d]:
-            raise RuntimeError(
-                f"bilinear(): input batch dimensions do not match at dim {d}: got {a[d]} and {b[d]}"
-            )
-    for label, found, wanted in (("input1", a[-1], w[1]), ("input2", b[-1], w[2])):
-        if found != wanted:
-            raise RuntimeError(
-                f"bilinear(): {label} size does not match weight size: got {found} but expected {wanted}"
-            )
-    if bias is not None and bias._data.shape[0] != w[0]:
-        raise RuntimeError(
-            f"bilinear(): bias size does not match weight size: got {bias._data.shape[0]} but expected "
-            f"{w[0]}"
-        )
-    rows = 1
-    for extent in a[:-1]:
-        rows *= extent
-    x, y = reshape_to(input1, (rows, a[-1])), reshape_to(input2, (rows, b[-1]))
-    out: Any = view_to(apply(trilinear_op, (x, weight, y)), (*a[:-1], w[0]))
-    result: Tensor = out if bias is None else out + bias
-    return result
-
-
-LINALG["matmul"] = matmul
+@counterpart(np.tensordot)
+def _np_tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
+    return tensordot(a, b, axes)

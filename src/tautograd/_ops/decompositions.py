@@ -18,20 +18,17 @@ from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
 from .linalg import solution
 from .matrices import (
-    LinAlgError,
     adjoint,
     by_columns,
-    check_float,
-    check_matrix,
-    check_square,
     diagonal_matrix,
     diagonal_of,
     identity,
     raw,
     scale_columns,
     scale_rows,
-    spoken,
 )
+from .matrix_checks import LinAlgError, check_float, check_matrix, check_square
+from .product_checks import spoken
 from .public import LINALG, public
 from .record import Op
 from .return_types import RETURN_TYPES
@@ -202,7 +199,7 @@ def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any
 
 
 def _wants_derivative(x: Tensor) -> bool:
-    return modes.grad and x.requires_grad or bool(modes.forward_level)
+    return (modes.grad and x.requires_grad) or bool(modes.forward_level)
 
 
 @public(method=False, namespace=LINALG)

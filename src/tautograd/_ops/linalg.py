@@ -10,21 +10,22 @@ from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
 from .matrices import (
-    LinAlgError,
     adjoint,
     by_columns,
-    check_float,
-    check_same,
-    check_square,
-    check_system,
     diagonal_matrix,
     diagonal_of,
     identity,
     scale_columns,
-    singular,
-    solve_anyway,
     turn,
-    zero_pivots,
+)
+from .matrix_algorithms import solve_anyway, zero_pivots
+from .matrix_checks import (
+    LinAlgError,
+    check_float,
+    check_same,
+    check_square,
+    check_system,
+    singular,
 )
 from .public import LINALG, public
 from .record import Op

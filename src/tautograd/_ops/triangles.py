@@ -9,23 +9,19 @@ import numpy as np
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
-from .matrices import (
+from .matrices import adjoint, by_columns, identity, turn
+from .matrix_algorithms import not_positive, solve_triangle
+from .matrix_checks import (
     LinAlgError,
-    adjoint,
-    by_columns,
     check_float,
     check_matrix,
     check_same,
     check_square,
     check_system,
     first_failure,
-    identity,
-    not_positive,
     singular,
-    solve_triangle,
-    spoken,
-    turn,
 )
+from .product_checks import spoken
 from .public import LINALG, public
 from .record import Op
 from .return_types import RETURN_TYPES
