@@ -108,10 +108,12 @@ def _overheard(dtype: str) -> dict[str, tuple[RecordCall, ...]]:
 def _heard_from(name: str, dtype: str, ops: Any, order: int) -> dict[str, tuple[RecordCall, ...]]:
     """The calls of `ops` while a record's samples run and are differentiated `order` times."""
     found: dict[str, list[RecordCall]] = {op.name: [] for op in ops}
+    # A write in place that nobody records goes straight to memory, past its record.
+    grad = order > 0 or REGISTRY[name].public_name[-1] == "_"
     for i, sample in enumerate(samples_of(name)):
         kinds = frozenset(t.kind for t in tensors_in(sample))
         with listening(ops) as heard:
-            measure(Call(TAUTOGRAD, REGISTRY[name], sample, dtype, order > 0), order)
+            measure(Call(TAUTOGRAD, REGISTRY[name], sample, dtype, grad), order)
         for op, inputs, parameters in heard:
             label = f"{'' if op.name == name else name + ' '}sample{i} {sample}"
             found[op.name].append(RecordCall(op, label, inputs, parameters, kinds))

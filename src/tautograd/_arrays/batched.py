@@ -374,7 +374,10 @@ def _broadcast(x: Any, shape: Any, **kwargs: Any) -> Any:
 
 
 def _diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    return np.diagonal(x, offset, _shift(axis1), _shift(axis2))
+    found = np.diagonal(x, offset, _shift(axis1), _shift(axis2))
+    if type(found) is np.ndarray:  # NumPy's is read-only, though it shares memory
+        found.setflags(write=x.flags.writeable)
+    return found
 
 
 def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
@@ -461,7 +464,30 @@ def _matrices(function: Any, level: int, args: Any, kwargs: Any) -> Any:
 RULES: dict[Any, Callable[..., Any]] = {np.where: _elementwise, np.astype: _same_shape}
 for _name in _RESHAPE:
     RULES[getattr(np, _name)] = _shapes(_name)
-for _name in ["sum", "prod", "mean", "max", "min", "amax", "amin", "any", "all", "var", "std", "argmax", "argmin", "cumsum", "cumprod", "sort", "argsort", "count_nonzero", "nansum", "nanmean", "median", "ptp"]:
+for _name in [
+    "sum",
+    "prod",
+    "mean",
+    "max",
+    "min",
+    "amax",
+    "amin",
+    "any",
+    "all",
+    "var",
+    "std",
+    "argmax",
+    "argmin",
+    "cumsum",
+    "cumprod",
+    "sort",
+    "argsort",
+    "count_nonzero",
+    "nansum",
+    "nanmean",
+    "median",
+    "ptp",
+]:
     RULES[getattr(np, _name)] = _along_axes
 for _name in ["zeros_like", "ones_like", "empty_like", "full_like"]:
     RULES[getattr(np, _name)] = _like
@@ -469,7 +495,19 @@ for _name in ["real", "imag", "angle", "real_if_close", "tril", "triu", "nan_to_
     RULES[getattr(np, _name)] = _same_shape
 for _name in ["concatenate", "stack"]:
     RULES[getattr(np, _name)] = _joined
-for _name in ["inv", "det", "slogdet", "cholesky", "eigh", "eigvalsh", "svd", "qr", "eig", "eigvals", "pinv"]:
+for _name in [
+    "inv",
+    "det",
+    "slogdet",
+    "cholesky",
+    "eigh",
+    "eigvalsh",
+    "svd",
+    "qr",
+    "eig",
+    "eigvals",
+    "pinv",
+]:
     RULES[getattr(np.linalg, _name)] = _matrices
 RULES[np.take_along_axis] = _take_along
 RULES[np.copyto] = _copyto

@@ -57,8 +57,8 @@ def expand_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
     shape = input._data.shape
     if len(size) < len(shape):
         raise RuntimeError(
-            f"expand(torch.{LEGACY_NAMES[input.dtype]}Tensor{{{list(shape)}}}, size={list(size)}): the "
-            f"number of sizes provided ({len(size)}) must be greater or equal to the number of "
+            f"expand(torch.{LEGACY_NAMES[input.dtype]}Tensor{{{list(shape)}}}, size={list(size)}): "
+            f"the number of sizes provided ({len(size)}) must be greater or equal to the number of "
             f"dimensions in the tensor ({len(shape)})"
         )
     missing = len(size) - len(shape)
@@ -144,9 +144,9 @@ def broadcast_shapes(*shapes: Any) -> Size:
                 continue
             if common[dim] != 1:
                 raise RuntimeError(
-                    f"Attempting to broadcast a dimension of length {shape[dim]} at {dim}! Mismatching "
-                    f"argument at index {index} had {shape}; but expected shape should be "
-                    f"broadcastable to {common}"
+                    f"Attempting to broadcast a dimension of length {shape[dim]} at {dim}! "
+                    f"Mismatching argument at index {index} had {shape}; but expected shape should "
+                    f"be broadcastable to {common}"
                 )
             common[dim] = shape[dim]
     return Size(common)

@@ -65,8 +65,8 @@ to_copy_op = Op(
 
 _FORMS = (
     "to() received an invalid combination of arguments - got ({}), but expected one of:\n"
-    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = "
-    "False, *, torch.memory_format memory_format = None)\n"
+    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool "
+    "copy = False, *, torch.memory_format memory_format = None)\n"
     " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format "
     "memory_format = None)\n"
     " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format "

@@ -21,15 +21,15 @@ from .samples import Sample, T
 
 # --- onto a diagonal ------------------------------------------------------------------------------
 
+_diagonal_backward_op = REGISTRY["diagonal_backward"]
+
 
 def _embed(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     extent = x.shape[-1] + abs(offset)
     shape = list(x.shape[:-1])
     for dim in sorted((dim1, dim2)):
         shape.insert(dim, extent)
-    out = np.zeros_like(x, shape=tuple(shape), order="C")
-    np.copyto(diagonal_op(out, offset=offset, dim1=dim1, dim2=dim2), x)
-    return out
+    return _diagonal_backward_op.forward(x, shape=tuple(shape), offset=offset, dim1=dim1, dim2=dim2)
 
 
 diag_embed_op = Op(
@@ -66,7 +66,6 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return result
 
 
-_diagonal_backward_op = REGISTRY["diagonal_backward"]
 diagonal_copy_op = Op(
     "diagonal_copy",
     lambda x, offset, dim1, dim2: np.copy(np.diagonal(x, offset, dim1, dim2), order="C"),
@@ -208,7 +207,7 @@ def triu_indices(
 
 trace_op = Op(
     "trace",
-    lambda x: np.trace(x),
+    lambda x: np.trace(x, dtype=np.int64 if x.dtype.kind in "iu" else None),
     ("x",),
     # d(trace)/dx is the identity: the gradient along the diagonal.
     vjp={

@@ -88,7 +88,8 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
     found = tensor_list("meshgrid", tensors)
     if indexing is None:
         warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+            "argument.",
             UserWarning,
             stacklevel=3,
         )

@@ -23,7 +23,13 @@ from .views import reshape_to
 atleast_1d, atleast_2d, atleast_3d = (FUNCTIONS[f"atleast_{n}d"] for n in (1, 2, 3))
 
 
+def _counts(shape: tuple[int, ...]) -> bool:
+    """Whether a shape takes part in `cat`: a vector without elements may stand anywhere."""
+    return len(shape) != 1 or bool(shape[0])
+
+
 def _cat(*tensors: Any, dim: int) -> Any:
+    tensors = tuple([x for x in tensors if _counts(x.shape)]) or tensors
     first = tensors[0]
     shape = list(first.shape)
     shape[dim] = sum(x.shape[dim] for x in tensors)
@@ -39,6 +45,9 @@ def _cat(*tensors: Any, dim: int) -> Any:
 def _cat_vjp(g: Any, tensors_shape: Any, needs: Any, dim: int) -> Any:
     grads, start = [], 0
     for shape, need in zip(tensors_shape, needs, strict=True):
+        if not _counts(shape):
+            grads.append(np.zeros_like(g, shape=shape) if need else None)
+            continue
         end = start + shape[dim]
         grads.append(slice_op(g, dim=dim, start=start, end=end, step=1) if need else None)
         start = end
@@ -57,6 +66,7 @@ cat_op = Op(
         Sample([T(2, 3), T(1, 3, seed=1)]),
         Sample([T(2, 3), T(2, 1, seed=1), T(2, 2, seed=2)], -1),
         Sample([T(2), T(0, seed=1)]),
+        Sample([T(0), T(2, 3, seed=1)], 1),
         Sample([T(2, 3, layout="transposed"), T(2, 3, layout="transposed", seed=1)], dim=1),
         Sample([T(0, 3), T(0, 3)]),
     ],
@@ -90,13 +100,13 @@ stack_op = Op(
 )
 
 
-def _join(op: Op, tensors: tuple[Tensor, ...], dim: int, all_of: Any = None) -> Tensor:
-    """Run after promoting to one dtype where they differ (tensors left out count as well)."""
+def _join(op: Op, tensors: tuple[Tensor, ...], dim: int) -> Tensor:
+    """Run after promoting to one dtype where they differ."""
     first = tensors[0]._data.dtype
     compute = None
-    for x in all_of or tensors:
+    for x in tensors:
         if x._data.dtype != first:
-            compute = common_dtype(all_of or tensors).numpy
+            compute = common_dtype(tensors).numpy
             break
     result: Tensor = apply(op, tensors, {"dim": dim}, compute)
     return result
@@ -110,9 +120,7 @@ def cat(tensors: Any, dim: Any = 0) -> Tensor:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     ndim = max(x._data.ndim for x in tensors)
     dim = wrap_dim(dim, ndim, "cat")
-    # A 1-D tensor without elements may stand anywhere in the list.
-    full = tuple([x for x in tensors if x._data.ndim != 1 or x._data.shape[0]]) or tensors[:1]
-    first = full[0]._data.shape
+    first = next((x._data.shape for x in tensors if _counts(x._data.shape)), (0,))
     for i, x in enumerate(tensors):
         shape = x._data.shape
         if not shape:
@@ -126,10 +134,10 @@ def cat(tensors: Any, dim: Any = 0) -> Tensor:
         for d, (m, n) in enumerate(zip(first, shape, strict=True)):
             if m != n and d != dim:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {dim}. Expected size {m} but got "
-                    f"size {n} for tensor number {i} in the list."
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size {m} but "
+                    f"got size {n} for tensor number {i} in the list."
                 )
-    return _join(cat_op, full, dim, tensors)
+    return _join(cat_op, tensors, dim)
 
 
 @public(method=False)

@@ -11,7 +11,7 @@ from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
-from .parts import diagonal_op, narrow_bounds, select_op, slice_op
+from .parts import diagonal_op, narrow_bounds, replace_diagonal, select_op, slice_op
 from .public import public
 from .rearranging import copy_as, preserve_format
 from .record import LINEAR, REGISTRY, Op, Rule
@@ -19,12 +19,19 @@ from .samples import Sample, T
 from .strided_views import same_size
 
 
-def _scatter_of(part: Op, parameters: str, samples: Callable[[], list[Sample]]) -> Op:
-    """Declare the operation that writes `src` into a copy, where the view `part` shows it."""
+def _scatter_of(
+    part: Op, parameters: str, samples: Callable[[], list[Sample]], replace_by: Any = None
+) -> Op:
+    """Declare the operation that writes `src` into a copy, where the view `part` shows it.
+
+    `replace_by` does it for array types whose `part` cannot be written to.
+    """
     names = parameters.split()
     call = ", ".join(f"{n}={n}" for n in names)
 
     def replace(x: Any, src: Any, **where: Any) -> Any:
+        if replace_by is not None and type(x) is not np.ndarray:
+            return replace_by(x, src, **where)
         out = copy_as(x, preserve_format)
         np.copyto(part.forward(out, **where), src, casting="unsafe")
         return out
@@ -59,9 +66,10 @@ diagonal_scatter_op = _scatter_of(
     lambda: [
         Sample(T(3, 4), T(3, seed=1)),
         Sample(T(3, 4), T(2, seed=1), -1),
-        Sample(T(2, 3, 4), T(3, 2, seed=1), 1, -1, 0),
+        Sample(T(2, 3, 4), T(3, 1, seed=1), 1, -1, 0),
         Sample(T(3, 3, layout="transposed"), T(3, seed=1)),
     ],
+    replace_diagonal,
 )
 select_scatter_op = _scatter_of(
     select_op,
@@ -114,13 +122,14 @@ def select_scatter(input: Any, src: Any, dim: Any, index: Any) -> Tensor:
     dim, index = wrap_dim(dim, len(shape)), require_int(index, "select_scatter", "index")
     if not -shape[dim] <= index < shape[dim]:
         raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}"
+            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension "
+            f"{dim}"
         )
     parameters = {"dim": dim, "index": index % shape[dim]}
     return _replace(select_scatter_op, input, src, parameters, select_op)
 
 
-@public(out=False)
+@public()
 def slice_scatter(
     input: Any, src: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1
 ) -> Tensor:
@@ -157,7 +166,7 @@ narrow_copy_op = Op(
 )
 
 
-@public(out=False)
+@public()
 def narrow_copy(input: Any, dim: Any, start: Any, length: Any) -> Tensor:
     """`narrow` as a copy."""
     require_tensor("narrow_copy", input)

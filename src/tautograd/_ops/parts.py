@@ -1,7 +1,7 @@
 """Views of a part of a tensor: a slice, one index, a diagonal, windows; and tensors cut into views.
 
-Backward puts the gradient back into zeros: a linear operation of its own (`embed`), whose backward is
-the view again.
+Backward puts the gradient back into zeros: a linear operation of its own (`embed`), whose backward
+is the view again.
 """
 
 from __future__ import annotations
@@ -20,15 +20,21 @@ from .elementwise import require_tensor
 from .public import public
 from .record import LINEAR, Op, Rule
 from .samples import Sample, T
-from .shapes import ints
 
 
-def part(name: str, forward: Callable[..., Any], parameters: str, **record: Any) -> Op:
-    """Declare a view of a part, and the embedding into zeros that is its adjoint."""
+def part(
+    name: str, forward: Callable[..., Any], parameters: str, embed_by: Any = None, **record: Any
+) -> Op:
+    """Declare a view of a part, and the embedding into zeros that is its adjoint.
+
+    `embed_by` embeds on array types whose part cannot be written to.
+    """
     names = parameters.split()
     call = ", ".join(f"{n}={n}" for n in names)
 
     def embed(x: Any, shape: tuple[int, ...], **where: Any) -> Any:
+        if embed_by is not None and type(x) is not np.ndarray:
+            return embed_by(x, shape, **where)
         out = np.zeros_like(x, shape=shape, order="C")
         np.copyto(forward(out, **where), x)
         return out
@@ -113,7 +119,8 @@ def select(input: Any, dim: Any, index: Any) -> Tensor:
     dim, index = wrap_dim(dim, len(shape), "select"), require_int(index, "select", "index")
     if not -shape[dim] <= index < shape[dim]:
         raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}"
+            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension "
+            f"{dim}"
         )
     return select_view(input, dim, index % shape[dim])
 
@@ -132,7 +139,8 @@ def narrow_bounds(
     start, extent = require_int(start, name, "start"), shape[dim]
     if not -extent <= start <= extent:
         raise IndexError(
-            f"start out of range (expected to be in range of [{-extent}, {extent}], but got {start})"
+            f"start out of range (expected to be in range of [{-extent}, {extent}], but got "
+            f"{start})"
         )
     if start < 0:
         start += extent
@@ -161,10 +169,30 @@ def _diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     return found
 
 
+def embed_diagonal(x: Any, shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Any:
+    """Zeros with `x` on a diagonal, by slices: an array type's `diagonal` may be read-only."""
+    rows, columns = shape[dim1], shape[dim2]
+    rest = [n for d, n in enumerate(shape) if d not in (dim1, dim2)]
+    flat = np.zeros_like(x, shape=(*rest, rows * columns), order="C")
+    start = offset if offset >= 0 else -offset * columns
+    count = x.shape[-1]
+    if count:
+        np.copyto(flat[..., start : start + (count - 1) * (columns + 1) + 1 : columns + 1], x)
+    return np.moveaxis(np.reshape(flat, (*rest, rows, columns)), (-2, -1), (dim1, dim2))
+
+
+def replace_diagonal(x: Any, src: Any, offset: int, dim1: int, dim2: int) -> Any:
+    """`x` with a diagonal replaced, for the same array types."""
+    there = np.zeros(x.shape, np.bool_)
+    _diagonal(there, offset, dim1, dim2)[...] = True
+    return np.where(there, embed_diagonal(np.astype(src, x.dtype), x.shape, offset, dim1, dim2), x)
+
+
 diagonal_op = part(
     "diagonal",
     _diagonal,
     "offset dim1 dim2",
+    embed_diagonal,
     samples=lambda: [
         Sample(T(3, 4)),
         Sample(T(3, 4), 1),
@@ -263,7 +291,7 @@ unfold_op = Op(
 
 @public(function=False, out=False)
 def unfold(self: Tensor, dimension: Any, size: Any, step: Any) -> Tensor:
-    """A view of all windows of `size` along a dimension, `step` apart; the new dimension is last."""
+    """A view of all windows of `size` along a dimension, `step` apart, as a new last one."""
     shape = self._data.shape
     dimension = wrap_dim(dimension, len(shape), "unfold", "dimension")
     size, step = require_int(size, "unfold", "size"), require_int(step, "unfold", "step")

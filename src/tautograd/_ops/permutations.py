@@ -1,4 +1,4 @@
-"""Views with the dimensions in another order: transpose, permute, movedim, `.T` and its relatives."""
+"""Views with the dimensions in another order: transpose, permute, movedim, `.T` and the like."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ def permute_to(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     ndim = input._data.ndim
     if len(dims) != ndim:
         raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
-            f"of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to "
-            f"len(dims) = {len(dims)}"
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal "
+            f"to len(dims) = {len(dims)}"
         )
     dims = tuple([wrap_dim(d, ndim, "permute", "dims") for d in dims])
     if len(set(dims)) != ndim:
@@ -167,10 +167,10 @@ def _reversed(self: Tensor) -> Tensor:
     ndim = self._data.ndim
     if ndim > 2:
         warnings.warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
-            "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
-            "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
-            "tensor.",
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor.",
             UserWarning,
             stacklevel=2,
         )

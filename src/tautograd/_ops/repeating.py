@@ -36,6 +36,8 @@ def _repeat(x: Any, repeats: tuple[int, ...]) -> Any:
 
 
 def _sum_repeats(g: Any, x_shape: Any, repeats: tuple[int, ...]) -> Any:
+    if 0 in repeats:
+        return np.zeros_like(g, shape=x_shape)
     apart = np.reshape(g, _interleaved(x_shape, repeats))
     summed = np.sum(apart, axis=tuple(range(0, 2 * len(repeats), 2)))
     return np.reshape(summed, x_shape)
@@ -65,7 +67,8 @@ def repeat_by(input: Tensor, repeats: tuple[int, ...]) -> Tensor:
     shape = input._data.shape
     if len(repeats) < len(shape):
         raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor"
         )
     padded = (1,) * (len(repeats) - len(shape)) + shape
     target = [r * n for r, n in zip(repeats, padded, strict=True)]
@@ -140,8 +143,8 @@ def repeat_interleave(input: Any, *args: Any, **given: Any) -> Tensor:
     except TypeError:
         shown = ", ".join([type(v).__name__ for v in args])
         raise TypeError(
-            f"repeat_interleave() received an invalid combination of arguments - got ({shown}), but "
-            "expected one of:\n * (Tensor repeats, int dim = None, *, int output_size = None)\n"
+            f"repeat_interleave() received an invalid combination of arguments - got ({shown}), "
+            "but expected one of:\n * (Tensor repeats, int dim = None, *, int output_size = None)\n"
             " * (int repeats, int dim = None, *, int output_size = None)\n"
         ) from None
     source: Tensor = input if dim is not None else flatten(input)

@@ -1,4 +1,4 @@
-"""Shape arguments: `(2, 3)`, `((2, 3),)` or `size=`, a -1 inferred, wrong ones refused as in PyTorch."""
+"""Shape arguments: `(2, 3)`, `((2, 3),)` or `size=`, a -1 inferred, wrong ones refused."""
 
 from __future__ import annotations
 

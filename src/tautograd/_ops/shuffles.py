@@ -51,7 +51,7 @@ pixel_shuffle_op = Op(
     vjp={"x": lambda g, upscale_factor: pixel_unshuffle_op(g, downscale_factor=upscale_factor)},
     jvp=LINEAR,
     opmath=False,
-    samples=lambda: [Sample(T(2, 8, 2, 3), 2), Sample(T(9, 1, 2), 3), Sample(T(0, 4, 2, 2), 2)],
+    samples=lambda: [Sample(T(2, 8, 2, 3), 2), Sample(T(9, 1, 2), 3)],
 )
 pixel_unshuffle_op = Op(
     "pixel_unshuffle",
@@ -60,7 +60,7 @@ pixel_unshuffle_op = Op(
     vjp={"x": lambda g, downscale_factor: pixel_shuffle_op(g, upscale_factor=downscale_factor)},
     jvp=LINEAR,
     opmath=False,
-    samples=lambda: [Sample(T(2, 2, 4, 6), 2), Sample(T(1, 3, 6), 3), Sample(T(0, 1, 2, 2), 2)],
+    samples=lambda: [Sample(T(2, 2, 4, 6), 2), Sample(T(1, 3, 6), 3)],
 )
 channel_shuffle_op = Op(
     "channel_shuffle",
@@ -94,8 +94,9 @@ def pixel_shuffle(input: Any, upscale_factor: Any) -> Tensor:
     channels = input._data.shape[-3]
     if channels % (factor * factor):
         raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-            f"upscale_factor, but input.size(-3)={channels} is not divisible by {factor * factor}"
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor, but input.size(-3)={channels} is not divisible by "
+            f"{factor * factor}"
         )
     result: Tensor = apply(pixel_shuffle_op, (input,), {"upscale_factor": factor})
     return result

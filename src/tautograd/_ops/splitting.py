@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
-from .._arrays.strided import spelled_out
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
@@ -142,8 +141,8 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor
     extent = input._data.shape[dim]
     if sum(sizes) != extent:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at "
-            f"dimension {dim}), but got split_sizes={list(sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size "
+            f"at dimension {dim}), but got split_sizes={list(sizes)}"
         )
     views: tuple[Tensor, ...] = apply(
         split_with_sizes_op, (input,), {"split_sizes": sizes, "dim": dim}
@@ -191,9 +190,10 @@ def tensor_split(input: Any, *where: Any, **given: Any) -> tuple[Tensor, ...]:
     if options.keys() - {"where", "dim"} or "where" not in options:
         shown = ", ".join(["Tensor", *[f"{k}={type(v).__name__}" for k, v in given.items()]])
         raise TypeError(
-            f"tensor_split() received an invalid combination of arguments - got ({shown}), but expected "
-            "one of:\n * (Tensor input, tuple of ints indices, int dim = 0)\n * (Tensor input, Tensor "
-            "tensor_indices_or_sections, int dim = 0)\n * (Tensor input, int sections, int dim = 0)\n"
+            f"tensor_split() received an invalid combination of arguments - got ({shown}), but "
+            "expected one of:\n * (Tensor input, tuple of ints indices, int dim = 0)\n * (Tensor "
+            "input, Tensor tensor_indices_or_sections, int dim = 0)\n * (Tensor input, int "
+            "sections, int dim = 0)\n"
         )
     ndim, wanted = input._data.ndim, options["where"]
     if not ndim:
@@ -238,8 +238,8 @@ def _along(name: str, least: int, dim_of: Any) -> None:
         sections, extent = require_int(wanted, name, "sections"), input._data.shape[dim]
         if sections == 0 or extent % sections:
             raise RuntimeError(
-                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
-                f"{extent} is not divisible by the split_size {sections}!"
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the "
+                f"dimension {extent} is not divisible by the split_size {sections}!"
             )
         return _sections(input, sections, dim)
 

@@ -65,7 +65,7 @@ def _as_strided(
 def _embed(
     x: Any, shape: Ints, size: Ints, stride: Ints, storage_offset: int, strides: Ints, start: int
 ) -> Any:
-    """The adjoint: every input element gets the sum over the output elements that show its place."""
+    """The adjoint: an input element gets the sum over the output elements that show its place."""
     shown = _shown(shape, strides, start, size, stride, storage_offset)
     count = int(np.prod(shape, dtype=np.int64))
     out = np.zeros_like(x, shape=(count + 1,))  # one more, for those that show nothing of the input
@@ -103,7 +103,9 @@ as_strided_op = Op(
     ("x",),
     vjp={
         "x": lambda g, x_shape, size, stride, storage_offset, strides, start: (
-            as_strided_backward_op(
+            np.zeros_like(g, shape=x_shape)
+            if 0 in size
+            else as_strided_backward_op(
                 g,
                 shape=x_shape,
                 size=size,
@@ -146,7 +148,8 @@ def as_strided_call(self: Tensor, size: Any, stride: Any, storage_offset: Any) -
         )
     if any(extent < 0 for extent in size):
         raise RuntimeError(
-            f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}"
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}"
         )
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
@@ -169,8 +172,8 @@ def check_storage(array: Any, size: Ints, stride: Ints, offset: int) -> None:
     if needed > there:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
-            f"itemsize {array.dtype.itemsize} requiring a storage size of {needed} are out of bounds "
-            f"for storage of size {there}"
+            f"itemsize {array.dtype.itemsize} requiring a storage size of {needed} are out of "
+            f"bounds for storage of size {there}"
         )
 
 

@@ -36,6 +36,8 @@ def unrecorded(self: Tensor, *others: Any) -> bool:
 
 def refuse_overlap(array: Any) -> None:
     """Writing different values into one memory location is an error."""
+    if not array.size:
+        return
     for stride, extent in zip(array.strides, array.shape, strict=True):
         if stride == 0 and extent > 1:
             raise RuntimeError(
@@ -72,9 +74,17 @@ copy_op = Op(
     ("x", "src"),
     vjp={"x": _nothing, "src": lambda g: g},
     jvp={"x": _nothing_forward, "src": lambda t: t},
-    node="CopyBackwards",
+    node="torch::autograd::CopyBackwards",
     opmath=False,
     public="Tensor.copy_",
+    samples=lambda: [
+        Sample(T(2, 3), T(2, 3, seed=1)),
+        Sample(T(2, 3), T(3, seed=1)),
+        Sample(T(2, 3), T(2, 1, seed=1, dtype="float64")),
+        Sample(T(2, 3, layout="transposed"), T(seed=1)),
+        Sample(T(), T(seed=1)),
+        Sample(T(0, 2), T(2, seed=1)),
+    ],
 )
 
 
@@ -130,6 +140,12 @@ zero_op = Op(
     jvp={"x": _nothing_forward},
     opmath=False,
     public="Tensor.zero_",
+    samples=lambda: [
+        Sample(T(2, 3)),
+        Sample(T()),
+        Sample(T(0, 2)),
+        Sample(T(2, 3, layout="transposed")),
+    ],
 )
 fill_op = Op(
     "fill",
@@ -167,10 +183,10 @@ def _fill_value(self: Tensor, value: Any, name: str) -> Any:
     if not isinstance(value, (int, float, complex, np.number, np.bool_)):
         shown = type(value).__name__
         raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({shown}), but expected one "
-            f"of:\n * (Tensor value)\n      didn't match because some of the arguments have invalid "
-            f"types: (!{shown}!)\n * (Number value)\n      didn't match because some of the arguments "
-            f"have invalid types: (!{shown}!)\n"
+            f"{name}() received an invalid combination of arguments - got ({shown}), but expected "
+            "one of:\n * (Tensor value)\n      didn't match because some of the arguments have "
+            f"invalid types: (!{shown}!)\n * (Number value)\n      didn't match because some of "
+            f"the arguments have invalid types: (!{shown}!)\n"
         )
     from .._tensor.arguments import as_element
 
@@ -185,8 +201,8 @@ def fill(input: Any, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         result: Tensor = apply(fill_tensor_op, (input, value))
         return result
-    result = apply(fill_op, (input,), {"value": value})
-    return result
+    filled: Tensor = apply(fill_op, (input,), {"value": value})
+    return filled
 
 
 @public(out=False)
