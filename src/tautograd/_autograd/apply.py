@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from sys import _getframe
 from typing import Any
 
 import numpy as np
 
 from .._arrays.dtypes import bfloat16, float16
-from .._arrays.quiet import hush, unhush
+from .._arrays.quiet import IGNORE, hush, set_state, unhush
+from .._arrays.result_layout import as_iterated
 from .._ops.record import Op
 from .._tensor.tensor import Tensor, current_node, make
-from .modes import modes
-from .node import Node, next_sequence
-from .sites import mark
+from .modes import RECORDING, SPECIAL, modes
+from .node import Node, next_sequence, node_type
+from .sites import internal
 
 _new = object.__new__
 _HALVES = frozenset((float16.numpy, bfloat16.numpy))
@@ -32,15 +34,18 @@ def apply(
     `compute` is the NumPy dtype that tensor inputs are cast to first (promotion); gradients are
     cast back by the engine. Half-precision inputs are computed in float32 and rounded once.
     """
-    if modes.special:
+    how = modes.how
+    if how == SPECIAL:
         from .special import apply_special
 
         return apply_special(op, inputs, parameters, compute)
+    recording = how == RECORDING and op.vjp is not None
     arrays = []
     edges = []
-    recording = modes.grad and op.vjp is not None
-    wanted = half = False
+    mask, bit = 0, 1  # which inputs want a gradient
+    half = False
     for x in inputs:
+        edge: Any = None
         if isinstance(x, Tensor):
             array = x._data
             arrays.append(array)
@@ -49,30 +54,36 @@ def apply(
             if recording:
                 if x._base is not None:
                     current_node(x)
-                edge: Any = x._node
+                edge = x._node
                 if edge is None and x._requires_grad:
                     edge = x
-                edges.append(edge)
                 if edge is not None:
-                    wanted = True
+                    mask |= bit
         else:
             arrays.append(x)
-            edges.append(None)
+        edges.append(edge)
+        bit += bit
     if compute is not None or half:
         data = run_forward(op, arrays, parameters, compute)
     else:
-        token = hush()
+        token = set_state(IGNORE)
         try:
             data = op.forward(*arrays, **parameters)
         finally:
             unhush(token)
-    node = record(op, inputs, tuple(edges), parameters, data, 2) if wanted else None
+    if mask:
+        node = record(op, inputs, tuple(edges), mask, parameters, data)
+    elif op.outputs == 1 and not op.is_view:
+        return make(data)
+    else:
+        node = None
     return dress(op, inputs, parameters, data, node)
 
 
 def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any = None) -> Any:
     """The forward on arrays, with promotion and half-precision arithmetic done around it."""
     half = None
+    given = arrays
     if compute is not None:
         if compute in _HALVES and op.opmath:
             half, compute = compute, _FLOAT32
@@ -99,7 +110,9 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
     finally:
         unhush(token)
     if half is not None:
-        return to_half(data, half)
+        data = to_half(data, half)
+    if op.promotion is not None and op.outputs == 1:
+        return as_iterated(data, given)
     return data
 
 
@@ -119,8 +132,9 @@ def wrap(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any)
     node = None
     if modes.grad and op.vjp is not None:
         edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
-        if any(edge is not None for edge in edges):
-            node = record(op, inputs, edges, parameters, data, 3)
+        mask = sum(1 << i for i, edge in enumerate(edges) if edge is not None)
+        if mask:
+            node = record(op, inputs, edges, mask, parameters, data)
     return dress(op, inputs, parameters, data, node)
 
 
@@ -193,55 +207,35 @@ def record(
     op: Op,
     inputs: tuple[Any, ...],
     edges: tuple[Any, ...],
+    mask: int,
     parameters: dict[str, Any],
     data: Any,
-    depth: int = 2,
 ) -> Node:
-    """A node for an operation that just ran."""
-    node = _new(Node)
-    node.op = op
+    """A node for an operation that just ran; `mask` has a bit for each input with an edge."""
+    node: Node = _new(op.node_type or node_type(op))
     node.edges = edges
     node.parameters = parameters
     node.sequence = next_sequence()
-    node.site = mark(depth)
-    node.edge_nrs = None
-    versions = []
+    frame = _getframe(2)
+    while internal[frame.f_code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
+    node.code = frame.f_code
+    node.instruction = frame.f_lasti
     for x, edge in zip(inputs, edges, strict=True):
         if edge is not None and x._output_nr:
             node.edge_nrs = tuple([x._output_nr if isinstance(x, Tensor) else 0 for x in inputs])
             break
-    needs = tuple([edge is not None for edge in edges])
-    slots, saves_output = op._plans.get(needs) or op.plan(needs)
     if op.variadic:
-        saved = [None, None]
-        if slots:
-            saved[0] = tuple([x._data for x in inputs])
-            versions = [(x._version_box, x._version_box[0], i) for i, x in enumerate(inputs)]
+        mask = -1
+    slots, saves_output = op._plans.get(mask) or op.plan(mask)
+    if slots or saves_output:
+        node.saved, node.versions = _save(op, inputs, slots)
+        if saves_output:
+            node.saved[-1] = data
     else:
-        saved = [None] * (len(inputs) + 1)
-        for i in slots:
-            x = inputs[i]
-            if isinstance(x, Tensor):
-                if x._is_inference:
-                    raise RuntimeError(
-                        "Inference tensors cannot be saved for backward. Please do not use Tensors "
-                        "created in inference mode in computation tracked by autograd. To work around "
-                        "this, you can make a clone to get a normal tensor and use it in autograd, or "
-                        "use `torch.no_grad()` instead of `torch.inference_mode()`."
-                    )
-                saved[i] = x._data
-                box = x._version_box
-                versions.append((box, box[0], i))
-            else:
-                saved[i] = x
-    if saves_output:
-        saved[-1] = data
-    node.saved = saved if slots or saves_output else ()
-    node.versions = versions
+        node.saved = node.versions = ()
     if op.shape_inputs:
         node.shapes = tuple([x._data.shape if isinstance(x, Tensor) else () for x in inputs])
-    else:
-        node.shapes = None
     if op.dtype_inputs:
         node.dtypes = tuple([x._data.dtype if isinstance(x, Tensor) else None for x in inputs])
     if op.outputs == 1:
@@ -249,10 +243,36 @@ def record(
         node.dtype = data.dtype
     else:
         node.shape = node.dtype = None
-        node.unusual = True
         node.outputs = [(d.shape, d.dtype) for d in data]
     if modes.anomaly:
         from .anomaly import remember_stack
 
         remember_stack(node)
     return node
+
+
+def _save(op: Op, inputs: tuple[Any, ...], slots: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
+    """The inputs in these slots (and a place for the output), and the versions they are at."""
+    if op.variadic:
+        if not slots:
+            return [None, None], []
+        versions = [(x._version_box, x._version_box[0], i) for i, x in enumerate(inputs)]
+        return [tuple([x._data for x in inputs]), None], versions
+    saved: list[Any] = [None] * (len(inputs) + 1)
+    versions = []
+    for i in slots:
+        x = inputs[i]
+        if isinstance(x, Tensor):
+            if x._is_inference:
+                raise RuntimeError(
+                    "Inference tensors cannot be saved for backward. Please do not use Tensors "
+                    "created in inference mode in computation tracked by autograd. To work around "
+                    "this, you can make a clone to get a normal tensor and use it in autograd, or "
+                    "use `torch.no_grad()` instead of `torch.inference_mode()`."
+                )
+            saved[i] = x._data
+            box = x._version_box
+            versions.append((box, box[0], i))
+        else:
+            saved[i] = x
+    return saved, versions
