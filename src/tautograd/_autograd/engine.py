@@ -257,11 +257,10 @@ def run_rules(node: Node, g: Any) -> Any:
     if op.joint:
         needs = tuple([edge is not None for edge in edges])
         rule = op.vjp
-        grads = rule.call(rule.rule, g, saved, node.shapes, node.dtypes, node.parameters, needs)
-        return grads
-    shapes, parameters, dtypes = node.shapes, node.parameters, None
-    if op.dtype_inputs:
-        dtypes = node.dtypes
+        shapes = node.shapes if op.shape_inputs else None
+        return rule.call(rule.rule, g, saved, shapes, node.dtypes, node.parameters, needs)
+    shapes = node.shapes if op.shape_inputs else None
+    parameters, dtypes = node.parameters, node.dtypes
     return [
         None if edge is None else rule.call(rule.rule, g, saved, shapes, dtypes, parameters, None)
         for edge, rule in zip(edges, op.vjp, strict=True)

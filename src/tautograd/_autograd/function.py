@@ -118,7 +118,7 @@ class FunctionNode(Node):
             f"operation: [torch.{LEGACY_NAMES[from_numpy_dtype(array.dtype)]}Tensor "
             f"{list(array.shape)}] is at version {box[0]}; expected version {version} instead."
         )
-        recorded, changed = resolve(self.site), resolve(box[1]) if len(box) > 1 else None
+        recorded, changed = self.created_at, resolve(box[1]) if len(box) > 1 else None
         if recorded:
             message += f"\n{self.name()} saved it at\n  {recorded}"
         if changed:
@@ -302,10 +302,10 @@ class InplaceFunction(Function):
 def _prepare(node: FunctionNode, args: tuple[Any, ...]) -> None:
     """Edges and flags, before forward runs."""
     found = [(i, edge_of(a), a._output_nr) for i, a in enumerate(args) if isinstance(a, Tensor)]
-    node.op = None  # type: ignore[assignment]
     node.edges = tuple(edge for _, edge, _ in found) if modes.grad else (None,) * len(found)
     numbers = tuple(nr for _, _, nr in found)
-    node.edge_nrs = numbers if any(numbers) else None
+    if any(numbers):
+        node.edge_nrs = numbers
     node.argument_of_edge = tuple(i for i, _, _ in found)
     node.argument_count = len(args)
     wanted = {i for (i, _, _), edge in zip(found, node.edges, strict=True) if edge is not None}
@@ -315,7 +315,7 @@ def _prepare(node: FunctionNode, args: tuple[Any, ...]) -> None:
     node.shapes = node.shape = node.dtype = None
     node.outputs = []
     node.sequence = next_sequence()
-    node.site = mark(2)
+    node.code, node.instruction = mark(2)
 
 
 def _finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -130,15 +130,16 @@ def run_lifted(node: Node, gradient: Any, lifted: bool) -> Any:
     if node.outputs is not None:
         gradient = _several(node, gradient)
     g = lift(gradient)
+    shapes = node.shapes if op.shape_inputs else None
     if op.joint:
         needs = tuple(edge is not None for edge in node.edges)
         rule = op.vjp
-        grads = rule.call(rule.rule, g, saved, node.shapes, node.dtypes, node.parameters, needs)
+        grads = rule.call(rule.rule, g, saved, shapes, node.dtypes, node.parameters, needs)
     else:
         grads = [
             None
             if edge is None
-            else rule.call(rule.rule, g, saved, node.shapes, node.dtypes, node.parameters, None)
+            else rule.call(rule.rule, g, saved, shapes, node.dtypes, node.parameters, None)
             for edge, rule in zip(node.edges, op.vjp, strict=True)
         ]
     tensors = [_constants(grad) for grad in grads]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._ops.record import Op
-from .sites import Mark, Site, resolve
+from .sites import Site, resolve
 
 next_sequence = itertools.count().__next__
 
@@ -26,22 +26,24 @@ class Node:
     __slots__ = (
         "__dict__",
         "__weakref__",
+        "code",
         "dtype",
-        "edge_nrs",
         "edges",
-        "op",
+        "instruction",
         "parameters",
         "saved",
         "sequence",
         "shape",
         "shapes",
-        "site",
         "versions",
     )
+
+    op: Op = None  # type: ignore[assignment]  # each operation has a class of nodes, see `node_type`
 
     # Rare things live in `__dict__`; these are what a node has until then. `unusual` is set with any
     # of them that backward must look at, so that a plain node costs it one question.
     unusual = False
+    edge_nrs: tuple[int, ...] | None = None  # which output of each edge, unless all are the first
     outputs: Any = None  # [(shape, dtype), …] of an operation with several outputs
     dtypes: Any = None  # dtypes of the inputs, where a rule asks for them
     tensor_hooks: Any = None  # output number -> hooks of the tensor it is
@@ -52,24 +54,23 @@ class Node:
     traceback: Any = None  # the forward's stack, under anomaly detection
     is_leaf_edge = False
 
-    op: Op
     edges: tuple[Any, ...]
-    edge_nrs: tuple[int, ...] | None
     saved: Any
     versions: Any
-    shapes: Any
+    shapes: Any  # of the inputs; there only where a rule asks for them
     parameters: dict[str, Any]
     sequence: int
     shape: Any
     dtype: Any
-    site: Mark | None
+    code: Any  # where the user's code recorded this, resolved late: see sites.py
+    instruction: int
 
     def name(self) -> str:
         """The name PyTorch gives this node, such as `MulBackward0`."""
         return self.op.node_name
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -89,7 +90,7 @@ class Node:
     @property
     def created_at(self) -> Site | None:
         """The line of user code that recorded this operation."""
-        return resolve(self.site)
+        return resolve((self.code, self.instruction))
 
     def _sequence_nr(self) -> int:
         return self.sequence
@@ -130,6 +131,16 @@ class Node:
         from .saved import saved_names
 
         return [*super().__dir__(), *saved_names(self)]
+
+
+def node_type(op: Op) -> type[Node]:
+    """The class of an operation's nodes, named as PyTorch names it; made when first needed."""
+    found = op.node_type
+    if found is None:
+        several = op.outputs != 1
+        members = {"__slots__": (), "__module__": __name__, "op": op, "unusual": several}
+        found = op.node_type = type(op.node_name.rpartition("::")[2], (Node,), members)
+    return found
 
 
 class AccumulateGrad:

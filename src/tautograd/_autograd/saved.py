@@ -36,7 +36,7 @@ def release(node: Node) -> None:
 
 
 def _second_time(node: Node) -> str:
-    where = resolve(node.site)
+    where = node.created_at
     recorded = f"\nThe graph through {node.name()}, recorded at\n  {where}\n" if where else "\n"
     return (
         recorded
@@ -66,7 +66,7 @@ def _modified(node: Node, box: list[Any], version: int, slot: int) -> str:
         f"operation: [torch.{kind}Tensor {list(array.shape)}]{origin} is at version {box[0]}; "
         f"expected version {version} instead."
     )
-    recorded = resolve(node.site)
+    recorded = node.created_at
     if recorded:
         message += f"\n{node.name()} saved it at\n  {recorded}"
     changed = resolve(box[1]) if len(box) > 1 else None

@@ -47,7 +47,7 @@ view_scatter = Op(
         "part": lambda g, chain: walk(g, chain),
     },
     jvp=LINEAR,
-    node="CopySlices",
+    node="torch::autograd::CopySlices",
     opmath=False,
     internal=True,
 )
@@ -147,7 +147,8 @@ def adopt(tensor: Tensor, result: Tensor) -> None:
     check_view_creation(tensor)
     edges = (edge_of(base), node)
     inputs = (base, result)
-    base._node = record(view_scatter, inputs, edges, {"chain": tensor._view}, base._data)
+    mask = (edges[0] is not None) + 2 * (edges[1] is not None)
+    base._node = record(view_scatter, inputs, edges, mask, {"chain": tensor._view}, base._data)
     base._output_nr = 0
     base._requires_grad = False
     base._history += 1

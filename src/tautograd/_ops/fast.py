@@ -16,10 +16,11 @@ import numpy as np
 
 from .._arrays.quiet import IGNORE, set_state, unhush
 from .._autograd.apply import apply
-from .._autograd.modes import modes
-from .._autograd.node import Node, next_sequence
+from .._autograd.modes import RECORDING, SPECIAL, modes
+from .._autograd.node import next_sequence, node_type
 from .._autograd.sites import internal
 from .._tensor.tensor import Tensor, current_node
+from .powers import pow_scalar_op
 from .record import Op
 
 _new = object.__new__
@@ -28,6 +29,7 @@ _NO_PARAMETERS: dict[str, Any] = {}
 
 FLOATS = frozenset("fdFD")
 NUMBERS = frozenset("fdFDbhilqB")
+_FLOAT32 = np.dtype(np.float32)
 
 
 def fast_operator(
@@ -35,16 +37,18 @@ def fast_operator(
 ) -> Callable[[Any, Any], Any]:
     """A method of two operands; `direct` are the dtype codes on which the ufunc needs no cast."""
     forward = op.forward
+    node_class = node_type(op)
     plans = op._plans
 
     def method(self: Any, other: Any) -> Any:
-        if modes.special:
+        how = modes.how
+        if how == SPECIAL:
             return slow(self, other)
         x = self._data
         dtype = x.dtype
         if isinstance(other, Tensor):
             y = other._data
-            if y.dtype is not dtype or dtype.char not in direct:
+            if y.dtype is not dtype or (dtype is not _FLOAT32 and dtype.char not in direct):
                 return slow(self, other)
         elif (other.__class__ is float or other.__class__ is int) and dtype.char in "fd":
             y = other
@@ -64,32 +68,36 @@ def fast_operator(
         out._requires_grad = False
         out._version_box = [0]
         out._node = None
-        if not modes.grad:
+        if how != RECORDING:
             return out
         if self._base is not None:
             current_node(self)
+        mask = 1
         first = self._node
-        if first is None and self._requires_grad:
-            first = self
+        if first is None:
+            if self._requires_grad:
+                first = self
+            else:
+                mask = 0
         second = None
         if y is not other:
             if other._base is not None:
                 current_node(other)
             second = other._node
-            if second is None and other._requires_grad:
+            if second is not None:
+                mask += 2
+            elif other._requires_grad:
                 second = other
-        if first is None and second is None:
+                mask += 2
+        if not mask:
             return out
 
         # What `record` in _autograd/apply.py does, for two inputs.
-        out._node = node = _new(Node)
-        node.op = op
+        out._node = node = _new(node_class)
         node.edges = (first, second)
-        node.edge_nrs = None
         if self._output_nr or (second is not None and other._output_nr):
             node.edge_nrs = (self._output_nr, 0 if second is None else other._output_nr)
-        needs = (first is not None, second is not None)
-        slots, _ = plans.get(needs) or op.plan(needs)
+        slots, _ = plans.get(mask) or op.plan(mask)
         if slots:
             node.saved = saved = [None, None, None]
             node.versions = versions = []
@@ -105,15 +113,17 @@ def fast_operator(
                         versions.append((box, box[0], 1))
         else:
             node.saved = node.versions = ()
-        node.shapes = None
         node.parameters = _NO_PARAMETERS
         node.sequence = next_sequence()
         node.shape = data.shape
         node.dtype = data.dtype
         frame = _getframe(1)
-        while internal[frame.f_code.co_filename] and frame.f_back is not None:
+        code = frame.f_code
+        while internal[code.co_filename] and frame.f_back is not None:
             frame = frame.f_back
-        node.site = (frame.f_code, frame.f_lasti)
+            code = frame.f_code
+        node.code = code
+        node.instruction = frame.f_lasti
         return out
 
     method.__name__ = slow.__name__
@@ -123,7 +133,6 @@ def fast_operator(
 
 def fast_power(slow: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """`x ** 2`: a float tensor to the power of a Python number needs no promotion."""
-    from .powers import pow_scalar_op
 
     def method(self: Any, other: Any) -> Any:
         number = other.__class__ is int or other.__class__ is float

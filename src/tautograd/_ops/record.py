@@ -64,6 +64,7 @@ class Op:
         "jvp",
         "name",
         "node_name",
+        "node_type",
         "opmath",
         "outputs",
         "parameters",
@@ -110,6 +111,7 @@ class Op:
         )
         self.joint = callable(vjp)
         self.node_name = node or _node_name(name)
+        self.node_type: Any = None  # the class of its nodes, made when first needed
         self.promotion = promotion
         self.is_view = is_view
         # Half-precision inputs are computed in float32 and rounded once, unless the op only moves data.
@@ -125,7 +127,7 @@ class Op:
         # NumPy dtypes the operation is not defined for, each with the error and its words.
         self.refuses = refuses
         self.position = {input_name: i for i, input_name in enumerate(inputs)}
-        self._plans: dict[Any, tuple[tuple[int, ...], bool]] = {}
+        self._plans: dict[int, tuple[tuple[int, ...], bool]] = {}
         self.set_rules(vjp, jvp)
         (INTERNAL if internal else REGISTRY)[name] = self
 
@@ -179,24 +181,28 @@ class Op:
             return []
         return [r for r in (self.vjp if isinstance(self.vjp, tuple) else (self.vjp,)) if r]
 
-    def plan(self, needs: tuple[bool, ...]) -> tuple[tuple[int, ...], bool]:
-        """Which inputs to save, and whether the output, when these inputs want gradients."""
-        found = self._plans.get(needs)
+    def plan(self, mask: int) -> tuple[tuple[int, ...], bool]:
+        """Which inputs to save, and whether the output, when the inputs in this bit mask want
+        gradients (-1: all of them)."""
+        found = self._plans.get(mask)
         if found is not None:
             return found
         if self.joint:
             rules = [self.vjp]
         else:
-            for name, rule, need in zip(self.inputs, self.vjp, needs, strict=False):
-                if need and rule is None:
+            rules = []
+            for i, (name, rule) in enumerate(zip(self.inputs, self.vjp, strict=True)):
+                if not mask >> i & 1:
+                    continue
+                if rule is None:
                     raise NotImplementedError(
                         f"the derivative for '{name}' of '{self.public_name}' is not implemented"
                     )
-            rules = [r for r, need in zip(self.vjp, needs, strict=False) if need and r is not None]
+                rules.append(rule)
         names = {n for rule in rules for n in rule.names}
         slots = tuple(i for i, n in enumerate(self.inputs) if n in names)
         output = any(n == "out" or n[:3] == "out" and n[3:].isdigit() for n in names)
-        self._plans[needs] = (slots, output)
+        self._plans[mask] = (slots, output)
         return slots, output
 
     def _check_inputs(self, rules: Mapping[str, Rule], what: str) -> None:
