@@ -1,5 +1,7 @@
 """Every family of operations, imported so that its records and functions are declared."""
 
+# ruff: noqa: F401
+
 from . import (
     activations,
     added_products,
@@ -10,16 +12,18 @@ from . import (
     broadcasting,
     casting,
     chains,
+    cholesky,
     combining,
     comparison,
     complex,
     contractions,
     counting,
     cumulative,
-    decompositions,
+    determinants,
     diagonals,
     differences,
     division,
+    eigenvalues,
     einsum,
     exponential,
     extremes,
@@ -30,9 +34,9 @@ from . import (
     index_put,
     indexing,
     inplace_views,
+    inverses,
     joining,
     layout,
-    linalg,
     linear,
     masking,
     matmul,
@@ -53,6 +57,7 @@ from . import (
     searching,
     selection,
     shuffles,
+    singular_values,
     softmaxes,
     sorting,
     special_functions,

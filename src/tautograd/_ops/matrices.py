@@ -1,4 +1,4 @@
-"""The small things that rules on matrices are made of: adjoints, diagonals, scaled rows and columns."""
+"""The small things that rules on matrices are made of: adjoints, diagonals, scaled columns."""
 
 from __future__ import annotations
 
@@ -58,3 +58,18 @@ def scale_columns(x: Any, factors: Any) -> Any:
 def known(value: Any, otherwise: Any) -> Any:
     """A number that an array holds, where its values can be had; else what to assume."""
     return value if isinstance(value, (np.ndarray, np.generic)) else otherwise
+
+
+def product(*factors: Any) -> Any:
+    """The matrix product of several factors, from the left."""
+    result = factors[0]
+    for factor in factors[1:]:
+        result = np.matmul(result, factor)
+    return result
+
+
+def as_input(x: Any, *results: Any) -> tuple[Any, ...]:
+    """Results of an integer input (only empty ones get this far) in its dtype."""
+    if x.dtype.kind in "biu":
+        return tuple([np.astype(r, x.dtype) for r in results])
+    return results

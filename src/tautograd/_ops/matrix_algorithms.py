@@ -1,8 +1,7 @@
-"""The algorithms on arrays that NumPy lacks: triangular solves, LU, and what LAPACK leaves when it fails.
+"""The algorithms on arrays that NumPy lacks: triangular solves, LU, and failed factorisations.
 
-They are
-written with NumPy functions only, so they run on whatever answers NumPy's protocols, and work in
-blocks, so that nearly all of their time goes to matrix products.
+They are written with NumPy functions only, so they run on whatever answers NumPy's protocols, and
+work in blocks, so that nearly all of their time goes to matrix products.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from .matrices import adjoint, identity
 
 BLOCK = 64  # up to this size a triangular system is solved as a general one
 
-# --- triangular systems ---------------------------------------------------------------------------------
+# --- triangular systems --------------------------------------------------------------------------
 
 
 def triangle(a: Any, upper: bool, unit: bool) -> Any:
@@ -59,7 +58,7 @@ def _substitute(a: Any, b: Any, upper: bool) -> Any:
     return x
 
 
-# --- LU -------------------------------------------------------------------------------------------------
+# --- LU ------------------------------------------------------------------------------------------
 
 
 def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
@@ -80,7 +79,7 @@ def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
 
 def _factor(a: Any) -> tuple[Any, Any, list[Any]]:
     """Half of the columns, then what they leave of the other half."""
-    m, n = a.shape[-2:]
+    n = a.shape[-1]
     if n == 1:
         return _factor_column(a)
     h = n // 2
@@ -131,7 +130,7 @@ def permutation(order: Any, dtype: Any) -> Any:
     return np.astype(np.expand_dims(rows, -1) == np.expand_dims(order, -2), dtype)
 
 
-# --- when LAPACK gives up -------------------------------------------------------------------------------
+# --- when LAPACK gives up ------------------------------------------------------------------------
 
 
 def zero_pivots(a: Any) -> Any:
@@ -153,7 +152,7 @@ def solve_anyway(a: Any, b: Any) -> Any:
 
 
 def not_positive(a: Any, upper: bool) -> tuple[Any, Any]:
-    """What Cholesky's algorithm leaves when it stops, and the order of the minor that stopped it."""
+    """What Cholesky's algorithm leaves when it stops, and the order of the minor that stops it."""
     size = a.shape[-1]
     work = np.copy(adjoint(a) if upper else a)
     info = np.zeros(a.shape[:-2], np.int32)

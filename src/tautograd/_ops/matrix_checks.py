@@ -16,10 +16,11 @@ class _LinAlgError(RuntimeError):
 
 
 LinAlgError = _LinAlgError
+_LAPACK = "fdFD"  # the dtypes that LAPACK has routines for
 
 
-def check_float(name: str, x: Tensor, low_precision: bool = False) -> None:
-    """Refuse what LAPACK has no routine for."""
+def check_float(name: str, x: Tensor, low_precision: bool = True) -> None:
+    """Refuse integers, and half precision where PyTorch says so before it looks for a kernel."""
     kind = x.dtype
     if not kind.is_floating_point and not kind.is_complex:
         raise RuntimeError(
@@ -27,6 +28,12 @@ def check_float(name: str, x: Tensor, low_precision: bool = False) -> None:
         )
     if kind.is_half and not low_precision:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {spoken(x)}")
+
+
+def check_kernel(kernel: str, x: Tensor, even_empty: bool = False) -> None:
+    """Refuse a dtype that has no kernel; most kernels are not reached by empty matrices."""
+    if x._data.dtype.char not in _LAPACK and (even_empty or x._data.size):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{spoken(x)}'")
 
 
 def check_matrix(name: str, x: Any, label: str = "A", function: str | None = None) -> None:
@@ -60,8 +67,8 @@ def check_same(name: str, a: Any, b: Any, labels: str = "A B") -> None:
     if a._data.dtype != b._data.dtype:
         first, second = labels.split()
         raise RuntimeError(
-            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of type "
-            f"{spoken(a)} and {second} of type {spoken(b)} instead"
+            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of "
+            f"type {spoken(a)} and {second} of type {spoken(b)} instead"
         )
 
 
