@@ -47,6 +47,11 @@ def laid_out(values: np.ndarray, layout: str) -> np.ndarray:
         room = np.zeros((*shape[:-1], 2 * shape[-1]), values.dtype)
         room[..., ::2] = values
         return room[..., ::2]
+    if layout == "offset" and shape:
+        room = np.zeros(tuple(n + 1 for n in shape), values.dtype)
+        part = room[(slice(1, None),) * len(shape)]
+        part[...] = values
+        return part
     if layout == "expanded" and shape and shape[0]:
         first = np.copy(values[:1], order="C")
         strides = (0, *first.strides[1:])
@@ -58,8 +63,13 @@ def laid_out(values: np.ndarray, layout: str) -> np.ndarray:
 
 
 def _values(t: T, dtype: str, rng: Any) -> np.ndarray:
-    if t.kind == "extremes":
-        return np.resize(extremes(dtype), t.shape)
+    if t.kind.startswith("extremes"):
+        some = extremes(dtype)
+        if "but the smallest" in t.kind and dtype not in DIFFERENTIABLE:
+            some = some[some > np.min(some)]
+        if "no zero" in t.kind:
+            some = some[some != 0]
+        return np.resize(some, t.shape)
     draw = _KINDS[t.kind](t, dtype, rng)
     if dtype == "bool":
         return draw > (t.low + t.high) / 2 if draw.dtype != bool else draw
@@ -187,6 +197,8 @@ def from_torch(tensor: torch.Tensor) -> np.ndarray:
     tensor = tensor.detach().resolve_conj().resolve_neg()
     if tensor._is_zerotensor():  # a zero that PyTorch has not written down yet
         tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
+    if tensor.dtype == torch.complex32:
+        tensor = tensor.to(torch.complex64)
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     return tensor.numpy()

@@ -9,37 +9,17 @@ Outputs of all others are compared by value only, since PyTorch leaves their lay
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 
 from .arrays import DIFFERENTIABLE
 from .cases import Call, is_elementwise
+from .departures import STANDS_FOR, WRONG_IN_PYTORCH, extends
 from .measure import Item, Outcome
 from .tolerance import Condition, epsilon, roundings, smallest
 
 ERRORS = (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError)
-
-# Where PyTorch raises and tautograd computes: what its error says, in which dtypes, and why.
-HALF = ("float16", "bfloat16")
-COMPLEX = ("complex64", "complex128")
-EXTENSIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    (r"not (implemented|supported).*(Half|BFloat16)|Low precision", HALF,
-     "PyTorch lacks a kernel; tautograd computes half precision in float32 and rounds"),
-    (r"derivative for 'inplace version of \w+' is not implemented", DIFFERENTIABLE,
-     "PyTorch differentiates the function but not its in-place twin; tautograd does both"),
-    (r"_scatter does not support automatic differentiation for outputs with complex", COMPLEX,
-     "PyTorch differentiates copies with a part replaced in real dtypes only; tautograd in all"),
-    (r"!self.requires_grad\(\) \|\| self.is_contiguous\(\) INTERNAL ASSERT", DIFFERENTIABLE,
-     "PyTorch's as_strided_scatter fails an assertion of its own on a transposed input"),
-)  # fmt: skip
-
-# Values that PyTorch gets wrong: the record, the items, and what is wrong with them.
-WRONG_IN_PYTORCH: dict[str, tuple[tuple[str, ...], str]] = {
-    "as_strided_scatter": (("grad0", "second"),
-     "the gradient of the input is kept where it was replaced and zeroed elsewhere: inside out"),
-}  # fmt: skip
 
 
 def disagreement(call: Call, want: Outcome, got: Outcome, condition: Condition) -> str | None:
@@ -50,11 +30,12 @@ def disagreement(call: Call, want: Outcome, got: Outcome, condition: Condition) 
         return f"{got.stage} raised {type(got.error).__name__}: {_line(got.error)}"
     if want.items.keys() != got.items.keys():
         return f"gave {list(got.items)} for {list(want.items)}"
-    wrong, _ = WRONG_IN_PYTORCH.get(call.op.name, ((), ""))
+    wrong = WRONG_IN_PYTORCH.get(call.op.name)
+    coarse = coarsest(want)
     for key, expected in want.items.items():
-        if wrong and key.startswith(wrong):
+        if wrong is not None and key.startswith(wrong.items):
             continue
-        problem = _item_disagreement(call, key, expected, got.items[key], condition)
+        problem = _item_disagreement(call, key, expected, got.items[key], condition, coarse)
         if problem:
             return f"{key}: {problem}"
     return None
@@ -63,9 +44,8 @@ def disagreement(call: Call, want: Outcome, got: Outcome, condition: Condition) 
 def _error_disagreement(call: Call, want: Outcome, got: Outcome) -> str | None:
     theirs = f"PyTorch raises in {want.stage}: {type(want.error).__name__}: {_line(want.error)}"
     if got.error is None:
-        for pattern, dtypes, _ in EXTENSIONS:
-            if call.dtype in dtypes and re.search(pattern, str(want.error)):
-                return None
+        if extends(want.error, call.dtype):
+            return None
         return f"computed, where {theirs}"
     if got.stage != want.stage or not isinstance(got.error, ERRORS):
         return f"{got.stage} raised {type(got.error).__name__}: {_line(got.error)}, where {theirs}"
@@ -76,8 +56,18 @@ def _line(error: Any) -> str:
     return (str(error).strip().splitlines() or [""])[0][:160]
 
 
+def coarsest(outcome: Outcome) -> str:
+    """The least precise dtype among the outputs: gradients have passed through it."""
+    outs = [v.dtype for k, v in outcome.items.items() if k.startswith("out") and is_inexact(v)]
+    return max(outs, key=epsilon, default="float64")
+
+
+def is_inexact(item: Any) -> bool:
+    return isinstance(item, Item) and item.dtype in _INEXACT
+
+
 def _item_disagreement(
-    call: Call, key: str, want: Any, got: Any, condition: Condition
+    call: Call, key: str, want: Any, got: Any, condition: Condition, coarse: str
 ) -> str | None:
     if isinstance(want, Item) != isinstance(got, Item):
         if key.startswith("second") and _is_zero(want) and _is_zero(got):
@@ -85,10 +75,10 @@ def _item_disagreement(
         return f"{_shown(got)} for {_shown(want)}"
     if not isinstance(want, Item):
         return _plain_disagreement(want, got, condition.dtype)
-    for what in ("dtype", "requires_grad", "node"):
+    for what in ("requires_grad", "node"):
         if key.startswith("out") and getattr(want, what) != getattr(got, what):
             return f"{what} {getattr(got, what)} for {getattr(want, what)}"
-    if want.dtype != got.dtype:
+    if STANDS_FOR.get(want.dtype, want.dtype) != got.dtype:
         return f"dtype {got.dtype} for {want.dtype}"
     if want.array.shape != got.array.shape:
         return f"shape {got.array.shape} for {want.array.shape}"
@@ -97,7 +87,7 @@ def _item_disagreement(
         for what in ("strides", "aliases"):
             if getattr(want, what) != getattr(got, what):
                 return f"{what} {getattr(got, what)} for {getattr(want, what)}"
-    return value_disagreement(call, key, want, got, condition)
+    return value_disagreement(call, key, want, got, condition, coarse)
 
 
 def _plain_disagreement(want: Any, got: Any, dtype: str) -> str | None:
@@ -119,14 +109,15 @@ def _shown(item: Any) -> str:
 
 
 def value_disagreement(
-    call: Call, key: str, want: Item, got: Item, condition: Condition
+    call: Call, key: str, want: Item, got: Item, condition: Condition, coarse: str
 ) -> str | None:
     a, b = _wide(want.array), _wide(got.array)
     if want.dtype not in _INEXACT:
         wrong = a != b
     else:
         with np.errstate(all="ignore"):
-            wrong = _apart(call, key, want.dtype, a, b, condition)
+            through = want.dtype if key.startswith("out") else max(want.dtype, coarse, key=epsilon)
+            wrong = _apart(call, key, through, a, b, condition)
             if key.startswith("out") and is_elementwise(call.op) and a.dtype.kind == "f":
                 wrong = wrong | ((a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b)))
     if not np.any(wrong):
@@ -135,7 +126,7 @@ def value_disagreement(
     return f"{b[where]!r} for {a[where]!r} at {where} ({int(np.sum(wrong))} of {a.size} differ)"
 
 
-_INEXACT = frozenset(("float32", "float64", "float16", "bfloat16", "complex64", "complex128"))
+_INEXACT = frozenset((*DIFFERENTIABLE, *STANDS_FOR))
 
 
 def _wide(array: np.ndarray) -> np.ndarray:

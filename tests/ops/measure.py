@@ -97,7 +97,10 @@ def cotangent(call: Call, like: Any, seed: int, grad: bool) -> Any:
     """A seeded gradient for one output."""
     dtype = str(like.dtype).removeprefix("torch.")
     array = array_for(T(*like.shape, low=-1, high=1, seed=1000 + seed), dtype)
-    return call.engine.tensor(array, grad)
+    tensor = call.engine.tensor(array)
+    if call.nudge is not None:
+        tensor = call.nudge(tensor)
+    return tensor.requires_grad_() if grad else tensor
 
 
 def _note(call: Call, outcome: Outcome, name: str, tensors: Any) -> None:

@@ -1,7 +1,9 @@
-"""Records without a function of their own: the program that reaches them, and its samples.
+"""Records that a call of their function alone does not test: the program that does.
 
 A few records stand for what PyTorch does behind an expression rather than behind a name (writing
-through a view, say). Each entry is a function of the engine that returns the program to run on it.
+through a view, say); others give vectors that are defined up to a phase, of which only some
+functions have a gradient. Each entry is a function of the engine that returns the program to run on
+it, and samples (None: the record's own).
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from tautograd._ops.samples import Sample, T
+
+from .gauges import invariants
 
 
 def _write_through_view(engine: Any) -> Any:
@@ -21,6 +25,45 @@ def _write_through_view(engine: Any) -> Any:
     return program
 
 
-PROGRAMS: dict[str, tuple[Any, list[Sample]]] = {
+def _same_memory(engine: Any) -> Any:
+    """A dual tensor is its primal under another name."""
+
+    def program(x: Any) -> Any:
+        forward_ad = engine.module.autograd.forward_ad
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, x.detach().clone())
+            primal, tangent = forward_ad.unpack_dual(dual * 1)
+            return [dual, primal, tangent]
+
+    return program
+
+
+def _as_bytes(engine: Any) -> Any:
+    """Elements seen as elements of another dtype of half their size, or of the same."""
+
+    def program(x: Any) -> Any:
+        halves = {8: "int32", 4: "int16", 2: "int8", 1: "uint8", 16: "float64"}
+        return x.detach().view(engine.dtype(halves[x.element_size()]))
+
+    return program
+
+
+def _without_phase(name: str) -> Any:
+    """The outputs as they are, without gradient, and functions of them that have one."""
+
+    def make(engine: Any) -> Any:
+        def program(*args: Any, **options: Any) -> Any:
+            outs = getattr(engine.module.linalg, name.removeprefix("linalg_"))(*args, **options)
+            return [*(o.detach() for o in outs), *invariants(name, outs, engine.module)]
+
+        return program
+
+    return make
+
+
+PROGRAMS: dict[str, tuple[Any, list[Sample] | None]] = {
     "view_scatter": (_write_through_view, [Sample(T(3, 2), T(2)), Sample(T(3), T())]),
+    "alias": (_same_memory, [Sample(T(3, 2)), Sample(T())]),
+    "view_dtype": (_as_bytes, [Sample(T(3, 2)), Sample(T(0, 2))]),
+    **{n: (_without_phase(n), None) for n in ("linalg_eig", "linalg_eigh", "linalg_svd")},
 }

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from tautograd._ops.record import LINEAR, MULTILINEAR, REGISTRY, BoundRule, Op
+from tautograd._ops.record import LINEAR, MULTILINEAR, BoundRule, Op
 
-from .cases import TAUTOGRAD, Call, samples_of, tensors_in
+from .cases import RECORDS, TAUTOGRAD, Call, record, samples_of, tensors_in
 from .measure import measure
 
 
@@ -47,7 +47,7 @@ class RecordCall:
 
     def checkable(self) -> bool:
         """Whether differences can tell: double precision, finite results, no kink (a tie) here."""
-        if not self.slots() or "ties" in self.kinds:
+        if not self.slots() or any(kind.startswith(("ties", "extremes")) for kind in self.kinds):
             return False
         outs = self.outputs(self.forward())
         double = [
@@ -88,7 +88,7 @@ def calls_of(name: str, dtype: str) -> tuple[RecordCall, ...]:
     Its own samples if it has some. A record that only rules use is overheard while the gradients of
     the others' samples are computed.
     """
-    op = REGISTRY[name]
+    op = record(name)
     if samples_of(name):
         return _heard_from(name, dtype, (op,), 0)[name]
     return _overheard(dtype)[name]
@@ -97,9 +97,9 @@ def calls_of(name: str, dtype: str) -> tuple[RecordCall, ...]:
 @cache
 def _overheard(dtype: str) -> dict[str, tuple[RecordCall, ...]]:
     """The calls of every record without samples of its own, from the samples of all others."""
-    silent = [op for name, op in REGISTRY.items() if not samples_of(name)]
+    silent = [record(name) for name in RECORDS if not samples_of(name)]
     found: dict[str, tuple[RecordCall, ...]] = {op.name: () for op in silent}
-    for name in REGISTRY if silent else ():
+    for name in RECORDS if silent else ():
         for heard, calls in _heard_from(name, dtype, silent, 2).items():
             found[heard] = (found[heard] + calls)[:8]
     return found
@@ -109,11 +109,11 @@ def _heard_from(name: str, dtype: str, ops: Any, order: int) -> dict[str, tuple[
     """The calls of `ops` while a record's samples run and are differentiated `order` times."""
     found: dict[str, list[RecordCall]] = {op.name: [] for op in ops}
     # A write in place that nobody records goes straight to memory, past its record.
-    grad = order > 0 or REGISTRY[name].public_name[-1] == "_"
+    grad = order > 0 or record(name).public_name[-1] == "_"
     for i, sample in enumerate(samples_of(name)):
         kinds = frozenset(t.kind for t in tensors_in(sample))
         with listening(ops) as heard:
-            measure(Call(TAUTOGRAD, REGISTRY[name], sample, dtype, grad), order)
+            measure(Call(TAUTOGRAD, record(name), sample, dtype, grad), order)
         for op, inputs, parameters in heard:
             label = f"{'' if op.name == name else name + ' '}sample{i} {sample}"
             found[op.name].append(RecordCall(op, label, inputs, parameters, kinds))
@@ -125,7 +125,7 @@ def why_silent(name: str, dtype: str = "float64") -> str:
     if not samples_of(name):
         return "it has no samples, and no other record's gradient uses it"
     for sample in samples_of(name):
-        outcome = measure(Call(TAUTOGRAD, REGISTRY[name], sample, dtype, False), 0)
+        outcome = measure(Call(TAUTOGRAD, record(name), sample, dtype, False), 0)
         if outcome.error is not None:
             return f"{sample} raises {type(outcome.error).__name__}: {outcome.error}"
     return "its samples run, but never call its forward"

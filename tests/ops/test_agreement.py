@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from tautograd._ops.record import REGISTRY
-
 from .arrays import DIFFERENTIABLE, DTYPES
-from .cases import RECORDS, TAUTOGRAD, TORCH, Call, cases_of
+from .cases import RECORDS, TAUTOGRAD, TORCH, Call, cases_of, record
 from .compare import disagreement
 from .measure import measure, order_for
 from .reporting import Problems
@@ -33,7 +31,7 @@ def compare_case(
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_agrees_with_pytorch(name: str, tally: Any) -> None:
-    op = REGISTRY[name]
+    op = record(name)
     problems = Problems(name)
     for label, sample in cases_of(name):
         for dtype in DTYPES:

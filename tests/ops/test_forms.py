@@ -13,21 +13,23 @@ from typing import Any
 import pytest
 import torch
 
-from tautograd._ops.record import REGISTRY
+from tautograd._ops.samples import Sample, T
 
-from .cases import RECORDS, TAUTOGRAD, TORCH, Call, Engine, function, samples_of
+from .cases import RECORDS, TAUTOGRAD, TORCH, Call, Engine, function, record, samples_of
 from .measure import flatten
 from .programs import PROGRAMS
 from .reporting import Problems
 from .test_agreement import compare_case
 
 DTYPES = ("float32", "float64", "bfloat16", "complex64", "int64", "bool")
+# Functions whose tensor comes second, and first as a method.
+NUMBER_FIRST = frozenset(("polygamma",))
 OUT_DTYPES = ("float32", "complex64", "int64", "bool")
 
 
 def _plain_name(name: str) -> str:
     """The name of a record's function if it is `torch.<name>` or `Tensor.<name>`."""
-    public = REGISTRY[name].public_name
+    public = record(name).public_name
     *path, last = public.split(".")
     return last if path in ([], ["Tensor"]) and name not in PROGRAMS and last[0] != "_" else ""
 
@@ -40,20 +42,35 @@ WITH_OUT = [
     for n in RECORDS
     if samples_of(n)
     and n not in PROGRAMS
-    and not REGISTRY[n].public_name.startswith(("Tensor.", "nn."))
+    and not record(n).public_name.startswith(("Tensor.", "nn."))
 ]
 
 
-def try_form(name: str, make: Callable[[Engine], Any], dtypes: Any, tally: Any, what: str) -> None:
+def method_samples(name: str) -> list[Sample]:
+    """The samples that a method can be called with: those with a tensor in front."""
+    samples = list(samples_of(name))
+    if record(name).public_name in NUMBER_FIRST:
+        samples = [Sample(*reversed(s.args), **s.kwargs) for s in samples]
+    return [s for s in samples if s.args and isinstance(s.args[0], T)]
+
+
+def try_form(
+    name: str,
+    make: Callable[[Engine], Any],
+    dtypes: Any,
+    tally: Any,
+    what: str,
+    samples: Any = None,
+) -> None:
     problems = Problems(name)
-    for i, sample in enumerate(samples_of(name)):
+    for i, sample in enumerate(samples_of(name) if samples is None else samples):
         for dtype in dtypes:
             try:
                 programs = make(TORCH), make(TAUTOGRAD)
             except AttributeError as error:
                 problems.add("all samples", f"missing: {error}")
                 break
-            problem = compare_case(REGISTRY[name], sample, dtype, programs)
+            problem = compare_case(record(name), sample, dtype, programs)
             problems.add(f"sample{i} {sample}", problem, dtype)
             tally(what)
     problems.fail_if_any()
@@ -62,7 +79,14 @@ def try_form(name: str, make: Callable[[Engine], Any], dtypes: Any, tally: Any, 
 @pytest.mark.parametrize("name", METHODS)
 def test_method(name: str, tally: Any) -> None:
     method = f"Tensor.{_plain_name(name)}"
-    try_form(name, lambda e: function(e, method), ("float32",), tally, "comparisons of methods")
+    try_form(
+        name,
+        lambda e: function(e, method),
+        ("float32",),
+        tally,
+        "comparisons of methods",
+        method_samples(name),
+    )
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
@@ -77,13 +101,13 @@ def test_in_place(name: str, tally: Any) -> None:
 
         return run
 
-    try_form(name, program, DTYPES, tally, "comparisons of in-place twins")
+    try_form(name, program, DTYPES, tally, "comparisons of in-place twins", method_samples(name))
 
 
 @pytest.mark.parametrize("name", WITH_OUT)
 def test_out(name: str, tally: Any) -> None:
     def program(engine: Engine) -> Callable[..., Any]:
-        fn = function(engine, REGISTRY[name].public_name)
+        fn = function(engine, record(name).public_name)
 
         def run(*args: Any, **options: Any) -> Any:
             with engine.no_grad():
@@ -105,9 +129,9 @@ def test_out(name: str, tally: Any) -> None:
 
 def _takes_out(name: str) -> bool:
     """Whether PyTorch's function has `out=`: it says so itself, when given a wrong one."""
-    call = Call(TORCH, REGISTRY[name], samples_of(name)[0], "float32", False)
+    call = Call(TORCH, record(name), samples_of(name)[0], "float32", False)
     try:
-        call.run(lambda *a, **k: function(TORCH, REGISTRY[name].public_name)(*a, out="no", **k))
+        call.run(lambda *a, **k: function(TORCH, record(name).public_name)(*a, out="no", **k))
     except TypeError as error:
         return "unexpected keyword argument 'out'" not in str(error) and "must be Tensor" in str(
             error

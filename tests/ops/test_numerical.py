@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 
-from tautograd._ops.record import REGISTRY
-
-from .cases import RECORDS
+from .cases import RECORDS, record
 from .gradient_checks import first_order_problems, forward_mode_problems, second_order_problems
 from .reporting import Problems
 from .rules import calls_of, refuses_derivative, why_silent
 
-DIFFERENTIABLE = [name for name in RECORDS if REGISTRY[name].differentiable]
+DIFFERENTIABLE = [name for name in RECORDS if record(name).differentiable]
 CHECKS = (first_order_problems, forward_mode_problems, second_order_problems)
 
 

@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from tautograd._ops.record import REGISTRY
 from tautograd._ops.samples import Sample, T
 
 from .arrays import DTYPES
-from .cases import RECORDS, altered, is_elementwise, samples_of, tensors_in
+from .cases import RECORDS, altered, is_elementwise, record, samples_of, tensors_in
 from .reporting import Problems
 from .test_agreement import compare_case
 
@@ -33,7 +32,7 @@ def _first_pair(name: str) -> Sample | None:
     return None
 
 
-BINARY = [n for n in RECORDS if is_elementwise(REGISTRY[n]) and _first_pair(n) is not None]
+BINARY = [n for n in RECORDS if is_elementwise(record(n)) and _first_pair(n) is not None]
 
 
 def operands(sample: Sample) -> Iterator[tuple[str, Sample]]:
@@ -56,6 +55,6 @@ def test_promotes_as_pytorch(name: str, tally: Any) -> None:
     assert sample is not None
     problems = Problems(name)
     for label, mixed in operands(sample):
-        problems.add(label, compare_case(REGISTRY[name], mixed, "float32"))
+        problems.add(label, compare_case(record(name), mixed, "float32"))
         tally("comparisons of mixed dtypes")
     problems.fail_if_any()

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import torch
 
-from tautograd._ops.record import LINEAR, MULTILINEAR, REGISTRY
+from tautograd._ops.record import LINEAR, MULTILINEAR
 
 from .arrays import DTYPES
-from .cases import RECORDS, TAUTOGRAD, TORCH, Call, function, samples_of
+from .cases import RECORDS, TAUTOGRAD, TORCH, Call, function, record, samples_of
 from .measure import measure
 from .programs import PROGRAMS
 from .reporting import Problems
 from .rules import calls_of, refuses_derivative, why_silent
 
-DIFFERENTIABLE = [name for name in RECORDS if REGISTRY[name].differentiable]
+DIFFERENTIABLE = [name for name in RECORDS if record(name).differentiable]
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -33,7 +33,7 @@ def test_samples_run_on_pytorch(name: str) -> None:
     """A sample that PyTorch refuses in every dtype tests nothing."""
     problems = Problems(name)
     for i, sample in enumerate(samples_of(name)):
-        outcomes = [measure(Call(TORCH, REGISTRY[name], sample, d, False), 0) for d in DTYPES]
+        outcomes = [measure(Call(TORCH, record(name), sample, d, False), 0) for d in DTYPES]
         if all(outcome.error is not None for outcome in outcomes):
             problems.add(f"sample{i} {sample}", f"PyTorch: {outcomes[0].error}")
     problems.fail_if_any()
@@ -41,7 +41,7 @@ def test_samples_run_on_pytorch(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_has_both_rules(name: str) -> None:
-    op = REGISTRY[name]
+    op = record(name)
     if refuses_derivative(name):
         return
     assert op.jvp is not None, "a VJP without a JVP"
@@ -54,7 +54,7 @@ def test_has_both_rules(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_samples_reach_every_rule(name: str) -> None:
-    op = REGISTRY[name]
+    op = record(name)
     if op.joint or op.variadic:
         return
     calls = [c for dtype in ("float64", "complex128") for c in calls_of(name, dtype)]
@@ -65,7 +65,7 @@ def test_samples_reach_every_rule(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in RECORDS if samples_of(n) and n not in PROGRAMS])
 def test_public_function_exists(name: str) -> None:
-    public = REGISTRY[name].public_name
+    public = record(name).public_name
     for engine in (TORCH, TAUTOGRAD):
         try:
             function(engine, public)
@@ -112,9 +112,9 @@ def _pairs(signature: inspect.Signature) -> tuple[tuple[str, Any], ...]:
 
 PUBLIC = sorted(
     {
-        REGISTRY[n].public_name
+        record(n).public_name
         for n in RECORDS
-        if samples_of(n) and n not in PROGRAMS and not REGISTRY[n].public_name.startswith("Tensor.")
+        if samples_of(n) and n not in PROGRAMS and not record(n).public_name.startswith("Tensor.")
     }
 )
 

@@ -15,7 +15,7 @@ import pytest
 
 from .cases import RECORDS
 from .foreign import Foreign, ValuesRefusedError, hide, reveal
-from .gradient_checks import direction, random_like
+from .gradient_checks import cotangents, direction
 from .reporting import Problems
 from .rules import RecordCall, calls_of, refuses_derivative, run_jvp, run_vjp, why_silent
 
@@ -68,7 +68,7 @@ def seam_problems(call: RecordCall) -> Iterator[str]:
     if not call.op.differentiable or not call.slots() or refuses_derivative(call.op.name):
         return
     out = hide(reveal(out))
-    g = [random_like(o, 1) for o in call.outputs(plain)]
+    g = cotangents(call, plain, 1)
     want = run_vjp(call, call.inputs, plain, g, fit=False)
     yield from _same("VJP", run_vjp(foreign, inputs, out, hide(g), fit=False), want)
     for slot in call.slots():

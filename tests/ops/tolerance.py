@@ -6,7 +6,8 @@ rounded. So they may differ by
     tolerance = K · eps · (|out| + S)
 
 where eps is the machine epsilon of the dtype, |out| covers the rounding of the result, and S is how
-far the exact result moves per unit of relative change of its inputs: the condition. S is measured
+far the exact result moves per unit of relative change of its inputs (for a gradient, cotangents are
+inputs too): the condition. S is measured
 on PyTorch in double precision, as the largest central difference over a few random patterns of
 relative changes ±δ; where the two halves of the difference disagree (a jump, a kink) the function
 has no condition there, and S is 0. K counts roundings: 4 for an elementwise result (two engines,
@@ -54,7 +55,8 @@ def epsilon(dtype: str) -> float:
 
 
 def _real(dtype: str) -> str:
-    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+    parts = {"complex64": "float32", "complex128": "float64", "complex32": "float16"}
+    return parts.get(dtype, dtype)
 
 
 def smallest(dtype: str) -> float:
@@ -77,7 +79,7 @@ class Condition:
         return self._found.get(key, 0.0)
 
     def _measure(self) -> dict[str, Any]:
-        if any(t.kind == "extremes" for t in tensors_in(self.sample)):
+        if any(t.kind.startswith("extremes") for t in tensors_in(self.sample)):
             return {}
         centre = self._run(0.0, 0)
         found = {k: np.zeros(np.shape(v)) for k, v in centre.items()}
@@ -96,12 +98,18 @@ class Condition:
     def _run(self, step: float, pattern: int) -> dict[str, np.ndarray]:
         call = Call(TORCH, self.op, self.sample, self.dtype, True)
         rng = np.random.default_rng(pattern)
+
+        def nudged(tensor: Any) -> Any:
+            if not (tensor.is_floating_point() or tensor.is_complex()):
+                return tensor
+            # The parts of a complex number are rounded one by one.
+            parts = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+            signs = rng.choice([-1.0, 1.0], tuple(parts.shape))
+            parts = parts * (1 + step * TORCH.tensor(np.asarray(signs)))
+            return torch.view_as_complex(parts) if tensor.is_complex() else parts
+
         for tensor in call.tensors:
-            if tensor.is_floating_point() or tensor.is_complex():
-                # The parts of a complex number are rounded one by one.
-                parts = torch.view_as_real(tensor.data) if tensor.is_complex() else tensor.data
-                signs = rng.choice([-1.0, 1.0], tuple(parts.shape))
-                parts = parts * (1 + step * TORCH.tensor(np.asarray(signs)))
-                tensor.data = torch.view_as_complex(parts) if tensor.is_complex() else parts
+            tensor.data = nudged(tensor.data)
+        call.nudge = nudged  # cotangents are inputs of a gradient like any other
         outcome = measure(call, order_for(self.dtype), self.fn)
         return {k: v.array for k, v in outcome.items.items() if isinstance(v, Item)}

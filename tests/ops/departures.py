@@ -1,0 +1,78 @@
+"""Where tautograd departs from PyTorch on purpose: as data, each entry with its reason.
+
+There is no list of what to skip. An entry says what PyTorch does and why that is not followed, and
+names a record that shows it; `test_departures` checks that PyTorch still does it and tautograd does
+not, so an entry that no longer holds is a failure.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .arrays import COMPLEX, DIFFERENTIABLE
+
+HALF = ("float16", "bfloat16")
+
+
+class Extension(NamedTuple):
+    """PyTorch raises this error, in these dtypes; tautograd computes."""
+
+    error: str
+    dtypes: tuple[str, ...]
+    shown_by: str  # a record
+    reason: str
+    form: str = ""  # "_" where only the in-place form raises
+
+
+EXTENSIONS = (
+    Extension(
+        r"not (implemented|supported).*(Half|BFloat16)|Low precision", HALF, "cross",
+        "PyTorch lacks a kernel; tautograd computes half precision in float32 and rounds",
+    ),
+    Extension(
+        r"derivative for 'inplace version of \w+' is not implemented", DIFFERENTIABLE, "dist",
+        "PyTorch differentiates the function but not its in-place twin; tautograd does both",
+        form="_",
+    ),
+    Extension(
+        r"_scatter does not support automatic differentiation for outputs with complex", COMPLEX,
+        "slice_scatter",
+        "PyTorch differentiates copies with a part replaced in real dtypes only; tautograd in all",
+    ),
+    Extension(
+        r"!self.requires_grad\(\) \|\| self.is_contiguous\(\) INTERNAL ASSERT", DIFFERENTIABLE,
+        "as_strided_scatter",
+        "PyTorch's as_strided_scatter fails an assertion of its own on a transposed input",
+    ),
+)  # fmt: skip
+
+
+def extends(error: BaseException, dtype: str) -> bool:
+    """Whether PyTorch's error is one that tautograd need not raise."""
+    return any(dtype in e.dtypes and re.search(e.error, str(error)) for e in EXTENSIONS)
+
+
+class Wrong(NamedTuple):
+    """PyTorch's derivatives contradict finite differences of its own forward."""
+
+    items: tuple[str, ...]  # which items of a comparison, by the beginning of their names
+    reason: str
+
+
+WRONG_IN_PYTORCH: dict[str, Wrong] = {
+    "as_strided_scatter": Wrong(
+        ("grad0", "second"),
+        "the gradient of the input is kept where it was replaced and zeroed elsewhere: inside out",
+    ),
+}
+
+# Integers for which PyTorch does not raise but ends the process (a division that overflows). The
+# extremes of these records leave out the smallest integer.
+FATAL_IN_PYTORCH: dict[str, str] = {
+    "lcm": "torch.lcm(smallest, torch.full_like(smallest, 3))",
+    "div_rounded": "torch.div(smallest, torch.full_like(smallest, -1), rounding_mode='trunc')",
+}
+
+# A dtype that NumPy lacks, and what stands for it.
+STANDS_FOR = {"complex32": "complex64"}

@@ -1,0 +1,92 @@
+"""Does every departure from PyTorch still hold? An entry of `departures` that PyTorch has outgrown,
+or that tautograd no longer needs, is a failure here.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .cases import TAUTOGRAD, TORCH, Call, Engine, cases_of, function, record
+from .departures import EXTENSIONS, FATAL_IN_PYTORCH, WRONG_IN_PYTORCH, Extension
+from .differences import directional
+from .gradient_checks import inner, random_like
+from .measure import Item, cotangent, flatten, measure, order_for
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS, ids=lambda e: e.shown_by)
+def test_pytorch_raises_and_tautograd_computes(extension: Extension) -> None:
+    for _, sample in cases_of(extension.shown_by):
+        for dtype in extension.dtypes:
+            want, got = (_outcome(e, extension, sample, dtype) for e in (TORCH, TAUTOGRAD))
+            if want.error is not None and re.search(extension.error, str(want.error)):
+                assert got.error is None, f"tautograd raises as well: {got.error}"
+                return
+    pytest.fail(f"PyTorch no longer raises {extension.error!r} for {extension.shown_by}")
+
+
+def _outcome(engine: Engine, extension: Extension, sample: Any, dtype: str) -> Any:
+    op = record(extension.shown_by)
+    fn = None
+    if extension.form == "_":
+        twin = function(engine, f"Tensor.{op.public_name.rpartition('.')[2]}_")
+
+        def fn(x: Any, *rest: Any, **options: Any) -> Any:
+            return twin(x.clone(), *rest, **options)
+
+    return measure(Call(engine, op, sample, dtype, True), order_for(dtype), fn)
+
+
+@pytest.mark.parametrize("name", WRONG_IN_PYTORCH)
+def test_pytorch_contradicts_itself(name: str) -> None:
+    """PyTorch's gradient is not the derivative of PyTorch's own forward; tautograd's is."""
+    shown = 0
+    for _, sample in cases_of(name):
+        torch_off, ours_off = _distance(TORCH, name, sample), _distance(TAUTOGRAD, name, sample)
+        if torch_off is None or ours_off is None:
+            continue
+        assert ours_off < 1e-6, f"{sample}: tautograd is off by {ours_off:.1e}"
+        shown += torch_off > 1e-6
+    assert shown, f"PyTorch's {name} is right by now"
+
+
+def _distance(engine: Engine, name: str, sample: Any) -> float | None:
+    """How far the gradient of the outputs is from differences of them, along one direction."""
+    call = Call(engine, record(name), sample, "float64", True)
+    outcome = measure(call, 1)
+    if outcome.error is not None or not call.leaves:
+        return None
+    starts = [np.array(engine.array(x)) for x in call.leaves]
+    moves = [random_like(x, 5 + i) for i, x in enumerate(starts)]
+
+    def along(h: float) -> tuple[Any, ...]:
+        moved = Call(engine, record(name), sample, "float64", False)
+        tensors = [t for t in moved.tensors if "float64" in str(t.dtype)]
+        for tensor, start, t in zip(tensors, starts, moves, strict=True):
+            engine.array(tensor)[...] = start + h * t
+        return tuple(engine.array(o) for o in flatten(moved.run(), engine))
+
+    outs = flatten(call.run(), engine)
+    gs = [engine.array(cotangent(call, o, i, False)) for i, o in enumerate(outs)]
+    want = inner(gs, directional(along).values)
+    grads = [outcome.items[f"grad{i}"] for i in range(len(starts))]
+    found = [
+        g.array if isinstance(g, Item) else np.zeros_like(t)
+        for g, t in zip(grads, moves, strict=True)
+    ]
+    return abs(inner(found, moves) - want)
+
+
+@pytest.mark.parametrize("name", FATAL_IN_PYTORCH)
+def test_pytorch_ends_the_process(name: str) -> None:
+    program = (
+        "import torch; smallest = torch.tensor([torch.iinfo(torch.int64).min]);"
+        f"print({FATAL_IN_PYTORCH[name]})"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert ended.returncode < 0, ended.stdout.decode()
