@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.formats import dense, empty_in_order, iteration_order
+from .._arrays.formats import dense, iteration_order
+from .._arrays.strided import view_strides
 from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._autograd.views import bump, check_writable
@@ -90,43 +91,57 @@ COVERED: Any = object()
 
 
 def _index(x: Any, indices: Indices) -> Any:
-    arrays = indices.arrays
+    given = [(d, a) for d, a in enumerate(indices.arrays) if a is not None and a is not COVERED]
+    if any(not isinstance(a, np.ndarray) for _, a in given):  # another array type picks by position
+        flat = np.take(np.reshape(x, (-1,)), positions(indices, x.shape))
+        return np.reshape(flat, indices.result_shape)
+    if not hasattr(x, "strides"):
+        return x[indices.key]
+    ordered = x.flags.c_contiguous if isinstance(x, np.ndarray) else True
+    for _, array in given:
+        ordered = ordered and array.flags.c_contiguous
     if not indices.is_mask and count(indices.result_shape) == 0:
-        return np.empty_like(x, shape=indices.result_shape, order="C")
-    given = [(d, a) for d, a in enumerate(arrays) if a is not None and a is not COVERED]
-    ordered = all(_in_c_order(a) for a in (x, *(a for _, a in given)))
-    if len(given) == 1 and not indices.is_mask and ordered:
-        return np.take(x, given[0][1], axis=given[0][0])
-    if any(not isinstance(a, np.ndarray) for _, a in given):
-        return np.reshape(
-            np.take(np.reshape(x, (-1,)), positions(indices, x.shape)), indices.result_shape
-        )
-    found = x[indices.key]
-    if ordered or indices.is_mask or not hasattr(x, "strides"):
+        found = np.empty_like(x, shape=indices.result_shape, order="C")
+    elif len(given) == 1 and not indices.is_mask and ordered:
+        found = np.take(x, given[0][1], axis=given[0][0])
+    else:
+        found = x[indices.key]
+    if not isinstance(x, np.ndarray) or (ordered and all(n > 1 for n in found.shape)):
         return dense(found)
-    return _as_iterated(found, x, indices, given)
+    return _laid_out(found, x, indices, given)
 
 
-def _in_c_order(array: Any) -> bool:
-    flags = getattr(array, "flags", None)
-    return flags is None or flags.c_contiguous
-
-
-def _as_iterated(found: Any, x: Any, indices: Indices, given: list[Any]) -> Any:
+def _laid_out(found: Any, x: Any, indices: Indices, given: list[Any]) -> Any:
     """The result with its dimensions in memory as PyTorch's walk over the operands has them."""
     start, rank = indices.start, found.ndim
-    block = rank - indices.whole
     sliced = [d for d, a in enumerate(indices.arrays) if a is None]
+    block = rank - len(sliced)
     strides = [x.strides[d] for d in sliced]
     operands = [(*strides[:start], *(0,) * block, *strides[start:])]
     for _, array in given:
-        shape = (*(1,) * (block - array.ndim), *array.shape)
-        own = (*(0,) * (block - array.ndim), *array.strides)
-        wide = found.shape[start : start + block]
-        inner = [0 if n == 1 and m != 1 else s for n, m, s in zip(shape, wide, own, strict=True)]
-        operands.append((*(0,) * start, *inner, *(0,) * (rank - start - block)))
-    order = iteration_order(found.shape, operands)[::-1]
-    out = empty_in_order(found, found.shape, order, found.dtype)
+        shape, own = (array.shape, array.strides) if array.dtype != np.bool_ else ((-1,), (8,))
+        wide = (*(1,) * start, *shape, *(1,) * (rank - start - block))
+        own = (*(0,) * (block - len(shape)), *own)
+        steps = view_strides(shape, own, wide) if block == len(shape) and -1 not in shape else None
+        if steps is None:
+            steps = (*(0,) * start, *own, *(0,) * (rank - start - block))
+        wide = (*(1,) * (rank - len(wide)), *wide)
+        operands.append(
+            tuple(
+                0 if n == 1 and m != 1 else s
+                for n, m, s in zip(wide, found.shape, steps, strict=True)
+            )
+        )
+    order = iteration_order(found.shape, operands)
+    in_order = order == list(range(rank - 1, -1, -1))
+    step, spacing = found.dtype.itemsize, [0] * rank
+    for d in order:
+        spacing[d] = step
+        step *= max(found.shape[d], 1) if in_order else found.shape[d]
+    if tuple(spacing) == found.strides:
+        return found
+    room = np.empty(max(step, found.dtype.itemsize), np.uint8)
+    out = np.ndarray(found.shape, found.dtype, room, 0, spacing)
     np.copyto(out, found)
     return out
 
@@ -215,7 +230,7 @@ def write(out: Any, indices: Indices, values: Any, accumulate: bool) -> None:
 def _index_put(x: Any, indices: Indices, values: Any, accumulate: bool) -> Any:
     out = np.copy(x, order="C")
     write(out, indices, values, accumulate)
-    if _in_c_order(x):
+    if not isinstance(x, np.ndarray) or x.flags.c_contiguous:
         return out
     kept = np.copy(x, order="K")
     np.copyto(kept, out)
@@ -327,7 +342,8 @@ def _check_positions(indices: Indices, shape: tuple[int, ...]) -> None:
     if indices.is_mask:
         return
     given = [(d, a) for d, a in enumerate(indices.arrays) if a is not None]
-    if any(shape[d] == 0 and count(a.shape) for d, a in given):
+    block = np.broadcast_shapes(*(a.shape for _, a in given))
+    if count(block) and any(shape[d] == 0 for d, _ in given):
         raise IndexError("index is out of bounds for dimension with size 0")
     if count(indices.result_shape):
         for number, (d, array) in enumerate(given):

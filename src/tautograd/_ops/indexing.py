@@ -18,7 +18,7 @@ from .._autograd.apply import apply
 from .._autograd.forward_ad import alias_op
 from .._tensor.arguments import as_element, type_name
 from .._tensor.tensor import Tensor, make
-from .index_put import index_by, put_at
+from .index_put import index_by, prepare, put_at
 from .parts import select_view, slice_view
 from .public import attach
 from .views import unsqueeze_op, view_to
@@ -30,8 +30,8 @@ _INTEGER_KINDS = "iu"
 def getitem(self: Tensor, key: Any) -> Tensor:
     """`self[key]`."""
     kind = type(key)
-    if kind is int:
-        return _select(self, 0, key, 0)
+    if kind is int or isinstance(key, np.integer):
+        return _select(self, 0, int(key), 0)
     if kind is slice:
         return _slice(self, 0, key, skip_whole=False)
     view, given = _split(self, key)
@@ -49,8 +49,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     value = _as_value(self, value)
     kind = type(key)
-    if kind is int:
-        _write(_select(self, 0, key, 0), value)
+    if kind is int or isinstance(key, np.integer):
+        _write(_select(self, 0, int(key), 0), value)
     elif kind is slice:
         _write(_slice(self, 0, key), value)
     elif key is None or key is True:
@@ -77,41 +77,39 @@ def _split(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:
     specified = sum(_dims_named(part) for part in parts)
     if specified > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    view, dim, named = self, 0, 0  # `named` counts dimensions of self, for error messages
+    view, dim = self, 0
     given: list[Any] = []
-    for part in parts:
+    for place, part in enumerate(parts):
         kind = type(part)
         if kind is slice:
-            view = _slice(view, dim, part)
-            dim, named = dim + 1, named + 1
+            view, dim = _slice(view, dim, part), dim + 1
         elif part is Ellipsis:
-            dim, named = dim + ndim - specified, named + ndim - specified
+            dim += ndim - specified
         elif part is None:
             view, dim = _unsqueeze(view, dim), dim + 1
         elif kind is bool:
             view = _unsqueeze(view, dim)
             dim = _collect(given, dim, make(np.arange(1 if part else 0)))
         elif kind is int or isinstance(part, np.integer):
-            view, named = _select(view, dim, int(part), named), named + 1
+            view = _select(view, dim, int(part), place)
         else:
-            view, dim, named = _by_array(view, dim, named, _as_index(part), given)
+            view, dim = _by_array(view, dim, place, _as_index(part), given)
     return view, given
 
 
 def _by_array(
-    view: Tensor, dim: int, named: int, index: Tensor, given: list[Any]
-) -> tuple[Tensor, int, int]:
+    view: Tensor, dim: int, place: int, index: Tensor, given: list[Any]
+) -> tuple[Tensor, int]:
     data = index._data
     if data.ndim == 0 and data.dtype.kind in "iub":
         if data.dtype in (np.bool_, np.uint8):
             view = _unsqueeze(view, dim)
-            return view, _collect(given, dim, make(np.arange(1 if data.item() else 0))), named
-        return _select(view, dim, int(data.item()), named), dim, named + 1
+            return view, _collect(given, dim, make(np.arange(1 if data.item() else 0)))
+        return _select(view, dim, int(data.item()), place), dim
     dim = _collect(given, dim, index)
     if data.dtype in (np.bool_, np.uint8):  # a mask stands for as many dimensions as it has
         dim += data.ndim - 1
-        named += data.ndim - 1
-    return view, dim, named + 1
+    return view, dim
 
 
 def _collect(given: list[Any], dim: int, index: Tensor) -> int:
@@ -188,17 +186,18 @@ def _as_index(part: Any) -> Tensor:
 # --- the views of a key ---------------------------------------------------------------------------
 
 
-def _select(view: Tensor, dim: int, index: int, named: int) -> Tensor:
+def _select(view: Tensor, dim: int, index: int, place: int) -> Tensor:
+    """One index of a dimension; an error counts dimensions by the index's place in the key."""
     shape = view._data.shape
-    if not shape:
+    if not shape and not index:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` "
             "in C++ "
             "to convert a 0-dim tensor to a number"
         )
-    size = shape[dim]
+    size = shape[dim] if shape else 0
     if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for dimension {named} with size {size}")
+        raise IndexError(f"index {index} is out of bounds for dimension {place} with size {size}")
     return select_view(view, dim, index if index >= 0 else index + size)
 
 
@@ -206,12 +205,18 @@ def _slice(view: Tensor, dim: int, key: slice, skip_whole: bool = True) -> Tenso
     shape = view._data.shape
     if not shape:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    start, stop, step = key.indices(shape[dim])
-    if step < 0:
+    step = 1 if key.step is None else operator.index(key.step)
+    if step <= 0:
         raise ValueError("step must be greater than zero")
-    if skip_whole and start == 0 and stop == shape[dim] and step == 1:
+    start, stop, step = key.indices(shape[dim])
+    if skip_whole and step == 1 and stop == shape[dim] and _names_all(key, stop):
         return view
     return slice_view(view, dim, start, stop, step)
+
+
+def _names_all(key: slice, size: int) -> bool:
+    """Whether a slice says "from 0 to the end" in as many words: PyTorch then makes no view."""
+    return not key.start and (key.stop is None or operator.index(key.stop) >= size)
 
 
 def _unsqueeze(view: Tensor, dim: int) -> Tensor:
@@ -254,6 +259,7 @@ def _write(view: Tensor, value: Tensor) -> None:
 def _put(view: Tensor, given: list[Any], value: Tensor) -> None:
     tensors = [t for t in given if t is not None]
     if len(tensors) == 1 and tensors[0].dtype.name == "uint8" and value._data.size == 1:
+        prepare(view, given)  # its errors come first
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
         )
