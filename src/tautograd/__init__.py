@@ -41,7 +41,7 @@ globals().update(_formats.FORMAT_NAMES)
 globals().update(_FUNCTIONS)
 
 # Parts that a program may never need are loaded when they are first named.
-_PARTS = frozenset({"autograd", "func", "linalg", "nn", "special", "utils"})
+_PARTS = frozenset({"autograd", "func", "linalg", "nn", "return_types", "special", "utils"})
 _ELSEWHERE = {"vmap": "func"}
 
 

@@ -5,7 +5,8 @@
     @public(function=False)      a method only;  method=False: a function only
 
 The wrapper understands what PyTorch's argument parser does beyond Python's own: `out=`, and
-NumPy's spellings (`axis`, `keepdims`).
+NumPy's spellings (`axis`, `keepdims`). `out=` may be a rule of `out_rules`, or False where PyTorch
+has none.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def public(
     function: bool = True,
     method: bool = True,
     inplace: bool = False,
-    out: bool = True,
+    out: bool | Function = True,
     namespace: dict[str, Function] | None = None,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
@@ -132,7 +133,7 @@ def attach(name: str, fn: Function) -> None:
     setattr(Tensor, name, fn)
 
 
-def _parse(fn: Function, takes_out: bool) -> Function:
+def _parse(fn: Function, takes_out: bool | Function) -> Function:
     code = fn.__code__
     names = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     if "out" in names:
@@ -146,6 +147,8 @@ def _parse(fn: Function, takes_out: bool) -> Function:
                 if alias not in names and _SPELLINGS[alias] in names:
                     kwargs[_SPELLINGS[alias]] = kwargs.pop(alias)
             if out is not None:
+                if callable(takes_out):
+                    args = takes_out(fn.__name__, args, kwargs, out)
                 return write_out(fn, args, kwargs, out)
         return fn(*args, **kwargs)
 
@@ -164,10 +167,16 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
                     "differentiation, but one of the arguments requires grad."
                 )
     results = fn(*args, **kwargs)
+    if several != isinstance(results, tuple) or (several and len(out) != len(results)):
+        raise TypeError(
+            f"{fn.__name__}() received an invalid combination of arguments - got "
+            f"(out={type(out).__name__})"
+        )
     if several:
         for result, target in zip(results, out, strict=True):
             write_result(fn.__name__, result, target)
-        return type(results)(out)
+        kind = type(results)
+        return getattr(kind, "out_type", kind)(out)
     return write_result(fn.__name__, results, out)
 
 

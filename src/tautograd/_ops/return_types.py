@@ -38,18 +38,24 @@ class NamedResult(tuple[Any, ...]):
         return type(self), (tuple(self),)
 
 
+# `max(x, dim, out=…)` gives `max_out`, and so on but for these.
+_WITHOUT_OUT = ("_unpack_dual", "histogramdd")
+
+
 def named_result(name: str, fields: str) -> Any:
     """A type of named result; `fields` are the names, separated by blanks."""
     names = tuple(fields.split())
     members: dict[str, Any] = {
         "__slots__": (),
-        "__module__": __name__,
+        "__module__": "tautograd.return_types",
         "__match_args__": names,
         "n_fields": len(names),
         "n_sequence_fields": len(names),
     }
     for i, field in enumerate(names):
         members[field] = property(operator.itemgetter(i))
+    if name not in _WITHOUT_OUT and not name.endswith("_out"):
+        members["out_type"] = named_result(f"{name}_out", fields)
     return type(name, (NamedResult,), members)
 
 
@@ -93,4 +99,8 @@ RETURN_TYPES: dict[str, Any] = {
         "triangular_solve": "solution cloned_coefficient",
     }.items()
 }
-globals().update(RETURN_TYPES)  # `return_types.max(…)`, and for pickling
+RETURN_TYPES |= {
+    kind.out_type.__name__: kind.out_type
+    for kind in list(RETURN_TYPES.values())
+    if hasattr(kind, "out_type")
+}
