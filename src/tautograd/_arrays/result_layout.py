@@ -1,7 +1,7 @@
 """The layout of an elementwise result: which dimension steps fastest, as PyTorch decides it.
 
-Operands are asked in order, and the first that can tell two dimensions apart decides which of the two
-is the inner one; a dimension that an operand repeats (stride 0) tells nothing. NumPy decides otherwise
+Operands are asked in order, and the first that can tell two dimensions apart says which is the
+inner one; a dimension that an operand repeats (stride 0) tells nothing. NumPy decides otherwise
 where operands differ, and where an operand is repeated.
 """
 
@@ -61,7 +61,7 @@ def _strides(x: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _compared(inner: int, outer: int, strides: Any, shape: tuple[int, ...]) -> int:
-    """-1: the inner dimension is rightly so; 1: the two should change places; 0: nobody can tell."""
+    """-1: the inner dimension is rightly so; 1: the two should change places; 0: cannot tell."""
     for steps in strides:
         a, b = steps[inner], steps[outer]
         if a == 0 or b == 0:
