@@ -10,6 +10,7 @@ from .._arrays.dtypes import from_numpy_dtype
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
+from .out_rules import EXPECTED_SCALAR_TYPE, accumulates, cpp_name, same_as_input
 from .public import public
 from .record import LINEAR, Op
 from .reducing import axis_of, contiguous, integer_result, reduce_with
@@ -103,13 +104,13 @@ def _declare_running(op: Op, function: Any, what: str) -> None:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The running {what} along `dim`; integers and bools run in int64."
-    public(name)(call)
+    public(name, out=accumulates)(call)
 
     def inplace(self: Any, dim: Any, *, dtype: Any = None) -> Tensor:
         if dtype is not None and dtype is not self.dtype:
             raise RuntimeError(
-                f"Bad in-place call: input tensor dtype {_cpp(self.dtype)} and output tensor dtype "
-                f"{_cpp(dtype)} should match"
+                f"Bad in-place call: input tensor dtype {cpp_name(self.dtype)} and output tensor "
+                f"dtype {cpp_name(dtype)} should match"
             )
         if self._data.dtype.kind == "b" and self._data.ndim and self._data.size:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
@@ -123,11 +124,6 @@ def _declare_running(op: Op, function: Any, what: str) -> None:
             x, axis, dtype=None if dtype is None else from_numpy_dtype(dtype)
         )
     )
-
-
-def _cpp(kind: Any) -> str:
-    """A dtype as C++ spells it."""
-    return {"float32": "float", "float64": "double", "int64": "long int"}.get(kind.name, kind.name)
 
 
 _declare_running(cumsum_op, np.cumsum, "sum")
@@ -207,7 +203,7 @@ logcumsumexp_op = Op(
 )
 
 
-@public()
+@public(out=same_as_input(EXPECTED_SCALAR_TYPE))
 def logcumsumexp(input: Any, dim: Any) -> Tensor:
     """`log(cumsum(exp(input)))` along `dim`, without overflow."""
     if not isinstance(input, Tensor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from .dims import wrap_dim
+from .dims import no_signature, wrap_dim
 from .elementwise import require_tensor
 from .public import FUNCTIONS, public
 
@@ -83,6 +83,8 @@ def _no_bool(name: str, *tensors: Any) -> None:
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral of `y` along `dim`, over points `x` or with spacing `dx`."""
     _check(y, "trapezoid")
+    if x is not None and dx is not None:
+        raise no_signature("trapezoid", y, x, dx)
     axis = wrap_dim(dim, y._data.ndim, "trapezoid")
     _no_bool("trapezoid", y, x)
     if y._data.shape[axis] == 0:
@@ -101,7 +103,11 @@ public("trapz", method=False)(trapezoid)
 @public(method=False)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The running integral of `y` along `dim`."""
-    _check(y, "cumulative_trapezoid")
+    require_tensor("cumulative_trapezoid", y, "y")
+    if not y._data.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if x is not None and dx is not None:
+        raise no_signature("cumulative_trapezoid", y, x, dx)
     axis = wrap_dim(dim, y._data.ndim, "cumulative_trapezoid")
     _no_bool("cumulative_trapezoid", y, x)
     left, right = _neighbours(y, axis)

@@ -8,8 +8,8 @@ from typing import Any
 
 # Functions of several signatures: PyTorch says only that no signature fits the arguments.
 OVERLOADED = frozenset(
-    ("all", "any", "argsort", "count_nonzero", "max", "mean", "min", "narrow", "nanquantile", "prod",
-     "quantile", "sort", "squeeze", "std", "std_mean", "sum", "var", "var_mean")
+    ("all", "any", "argsort", "count_nonzero", "max", "mean", "min", "nanquantile", "narrow",
+     "prod", "quantile", "sort", "squeeze", "std", "std_mean", "sum", "var", "var_mean")
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from .._autograd.lifted import counterpart
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .elementwise import require_tensor
+from .out_rules import EXPECTED_MATCH, index_result, same_as_input
 from .public import FUNCTIONS, public
 from .record import Op
 from .reducing import (
@@ -97,7 +98,7 @@ def _declare_amax(name: str, reduction: Any) -> None:
     call.__name__ = call.__qualname__ = name
     which = "largest" if name == "amax" else "smallest"
     call.__doc__ = f"The {which} value over `dim`; ties share the gradient evenly."
-    public(name)(call)
+    public(name, out=same_as_input(EXPECTED_MATCH))(call)
     counterpart(reduction)(lambda x, axis=None, keepdims=False: call(x, axis, keepdims))
 
 
@@ -106,6 +107,9 @@ _declare_amax("amin", np.min)
 
 
 # --- max and min in three forms ------------------------------------------------------------------
+
+
+_EVERYTHING: Any = object()  # no dimension is given: None is none
 
 
 def _declare_max(name: str, reduction: Any, locate: Any, elementwise: str) -> None:
@@ -141,7 +145,7 @@ def _declare_max(name: str, reduction: Any, locate: Any, elementwise: str) -> No
         differentiable_outputs=(0,),
         node=f"{name.capitalize()}Backward0",
         public=name,
-        refuses=no_kernel("compare_cpu", "c"),
+        refuses=refusal(f"{name}(): does not support complex input", "c"),
         samples=lambda: [
             Sample(T(3, 4, kind="distinct"), 1),
             Sample(T(2, 3, 4, kind="distinct"), -2, True),
@@ -151,13 +155,15 @@ def _declare_max(name: str, reduction: Any, locate: Any, elementwise: str) -> No
         ],
     )
 
-    def call(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    def call(
+        input: Any, dim: Any = _EVERYTHING, keepdim: bool = False, *, other: Any = None
+    ) -> Any:
         if not isinstance(input, Tensor):
             require_tensor(name, input)
         if other is not None or isinstance(dim, Tensor):
             return FUNCTIONS[elementwise](input, dim if other is None else other)
         shape = input._data.shape
-        if dim is None:
+        if dim is _EVERYTHING:
             no_empty_dims(name, shape, None, RuntimeError)
             return reduce_with(full, name, input, {})
         axis = axis_of(dim, len(shape), name)
@@ -212,7 +218,7 @@ def _declare_argmax(name: str, locate: Any) -> None:
     call.__name__ = call.__qualname__ = name
     which = "largest" if name == "argmax" else "smallest"
     call.__doc__ = f"Where the {which} value is: the first, where several tie."
-    public(name)(call)
+    public(name, out=index_result)(call)
     counterpart(locate)(lambda x, axis=None, keepdims=False: call(x, axis, keepdims))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays.dtypes import LEGACY_NAMES, as_dtype, from_numpy_dtype
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
-from .elementwise import conj, require_tensor
+from .elementwise import check_broadcast, conj, require_tensor
 from .promotion import compute_dtype
 from .public import LINALG, public
 from .record import Op
@@ -140,7 +140,8 @@ def vector_norm(
 def _check_dtype(x: Tensor, dtype: Any) -> None:
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(
-            f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.name}"
+            f"linalg.vector_norm: dtype should be floating point or complex, but got "
+            f"{LEGACY_NAMES[dtype]}"
         )
     if dtype.is_complex != x.dtype.is_complex:
         kind = "complex" if x.dtype.is_complex else "real"
@@ -159,7 +160,7 @@ def _check_identity(shape: tuple[int, ...], ord: float, dims: Any) -> None:
             )
         empty = next(d for d in dims if shape[d] == 0)
         raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {empty} because "
+            f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {empty}because "
             "this dimension is empty and the operation does not have an identity"
         )
 
@@ -239,4 +240,5 @@ def dist(input: Any, other: Any, p: Any = 2) -> Tensor:
             "norm(): input dtype should be either floating point or complex. Got "
             f"{LEGACY_NAMES[from_numpy_dtype(compute)]} instead."
         )
+    check_broadcast(input._data.shape, other._data.shape)
     return apply(dist_op, (input, other), {"p": p}, compute)

@@ -9,13 +9,17 @@ import numpy as np
 from .._arrays.dtypes import from_numpy_dtype
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
+from .dims import no_signature
 from .elementwise import conj, require_tensor
+from .out_rules import accumulates
 from .public import public
 from .record import Op
 from .reducing import axis_of, contiguous, integer_result, reduce_with, restore
 from .reductions import over_all
 from .samples import Sample, T
 from .scans import exclusive_product
+
+_EVERYTHING: Any = object()  # no dimension is given: None is none
 
 
 def others(x: Any, dim: int) -> Any:
@@ -82,13 +86,15 @@ prod_dim_op = Op(
 )
 
 
-@public()
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+@public(out=accumulates)
+def prod(input: Any, dim: Any = _EVERYTHING, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product along `dim`, or of everything; integers and bools multiply in int64."""
     if not isinstance(input, Tensor):
         require_tensor("prod", input)
     parameters = {"dtype": integer_result(input, dtype)}
-    if dim is None:
+    if dim is _EVERYTHING:
+        if keepdim is not False:
+            raise no_signature("prod", keepdim)
         return reduce_with(prod_op, "prod", input, parameters, dtype)
     parameters |= {"dim": axis_of(dim, input._data.ndim, "prod"), "keepdim": keepdim}
     return reduce_with(prod_dim_op, "prod", input, parameters, dtype)
@@ -96,4 +102,5 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 
 @counterpart(np.prod)
 def _prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    return prod(x, axis, keepdims, dtype=None if dtype is None else from_numpy_dtype(dtype))
+    kind = None if dtype is None else from_numpy_dtype(dtype)
+    return prod(x, dtype=kind) if axis is None else prod(x, axis, keepdims, dtype=kind)

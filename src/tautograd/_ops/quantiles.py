@@ -10,8 +10,10 @@ import numpy as np
 from .._arrays.dtypes import float32, float64
 from .._tensor.creation import tensor
 from .._tensor.tensor import Tensor
+from .dims import no_signature
 from .elementwise import require_tensor
 from .extremes import _average, _share, _ties_or_nan
+from .out_rules import EXPECTED_QUANTILE, same_as_input
 from .public import FUNCTIONS, public
 from .record import Op
 from .reducing import axis_of, contiguous, place_at, reduce_with, take_at
@@ -170,6 +172,8 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def _checked_q(name: str, input: Tensor, q: Any) -> Tensor:
     if not isinstance(q, Tensor):
+        if isinstance(q, bool) or not isinstance(q, (int, float)):
+            raise no_signature(name, q)
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
         return tensor(float(q), dtype=input.dtype)
@@ -245,7 +249,7 @@ def _interpolate(ordered: Tensor, q: Tensor, interpolation: str, skip_nan: bool)
     return FUNCTIONS["lerp"](low, ordered.gather(-1, above), weight)
 
 
-@public()
+@public(out=same_as_input(EXPECTED_QUANTILE))
 def quantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -253,7 +257,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@public()
+@public(out=same_as_input(EXPECTED_QUANTILE))
 def nanquantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:

@@ -11,7 +11,8 @@ from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
-from .public import FUNCTIONS, public
+from .out_rules import accumulates, given_dtype, truth_result
+from .public import FUNCTIONS, SPECIAL, public
 from .record import LINEAR, Op
 from .reducing import (
     INT64,
@@ -24,7 +25,7 @@ from .reducing import (
     restore,
     spread,
 )
-from .refusals import no_kernel
+from .refusals import refusal
 from .samples import Sample, T
 
 
@@ -93,7 +94,7 @@ nansum_op = Op(
             np.where(np.isnan(x), 0, t), axis=dim, keepdims=keepdim
         )
     },
-    refuses=no_kernel("nansum_cpu", "c"),
+    refuses=refusal("nansum on CPU does not support complex inputs", "c"),
     samples=lambda: [*over_all(), *over_dims(), Sample(T(2, 0, 3), 1)],
 )
 
@@ -102,7 +103,7 @@ def _without_nan(x: Any) -> Any:
     return np.where(np.isnan(x), 0, x) if x.dtype.kind == "f" else x
 
 
-@public()
+@public(out=accumulates)
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over `dim`, or of everything; integers and bools add up in int64."""
     if not isinstance(input, Tensor):
@@ -169,7 +170,7 @@ mean_dim_op = Op(
 )
 
 
-@public()
+@public(out=given_dtype)
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean over `dim`, or of everything; integers need a floating-point `dtype`."""
     if not isinstance(input, Tensor):
@@ -251,6 +252,9 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     return reduce_with(logsumexp_op, "logsumexp", input, parameters, dtype)
 
 
+SPECIAL["logsumexp"] = logsumexp
+
+
 # --- truth ---------------------------------------------------------------------------------------
 
 
@@ -283,7 +287,7 @@ def _truth(name: str, reduction: Any) -> None:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"Whether {'some element is' if name == 'any' else 'all elements are'} true."
-    public(name)(call)
+    public(name, out=truth_result)(call)
     counterpart(reduction)(lambda x, axis=None, keepdims=False: call(x, axis, keepdims))
 
 
@@ -310,7 +314,7 @@ count_nonzero_op = Op(
 )
 
 
-@public()
+@public(out=False)
 def count_nonzero(input: Any, dim: Any = None) -> Tensor:
     """How many elements are not zero."""
     if not isinstance(input, Tensor):

@@ -66,7 +66,20 @@ def _sorted(n: int) -> T:
     return T(n, kind="ascending")
 
 
-@public(method=False)
+def _index_out(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+    """`out` has the dtype that `out_int32` says."""
+    wanted = np.int32 if kwargs.get("out_int32") else np.int64
+    if isinstance(out, Tensor) and out._data.dtype != wanted:
+        raise RuntimeError(
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+            "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's "
+            f"dtype {_spoken(out)} and out_int32 flag is "
+            f"{'True' if kwargs.get('out_int32') else 'False'}"
+        )
+    return args
+
+
+@public(method=False, out=_index_out)
 def searchsorted(
     sorted_sequence: Any,
     input: Any,
@@ -88,9 +101,11 @@ def searchsorted(
             "True"
         )
     boundaries, wanted = sorted_sequence._data.shape, values._data.shape
-    if len(boundaries) != 1 and (
-        len(boundaries) != len(wanted) or boundaries[:-1] != wanted[:-1] or not boundaries
-    ):
+    if not boundaries:
+        raise RuntimeError(
+            f"{name}: boundaries tensor should have positive dimension, but got 0 dimension"
+        )
+    if len(boundaries) != 1 and (len(boundaries) != len(wanted) or boundaries[:-1] != wanted[:-1]):
         raise RuntimeError(
             f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of "
             f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
@@ -128,7 +143,7 @@ def _as_tensor(value: Any, like: Tensor) -> Tensor:
     return tensor(value)
 
 
-@public(method=False)
+@public(method=False, out=_index_out)
 def bucketize(
     input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:
@@ -139,9 +154,6 @@ def bucketize(
             f"boundaries tensor must be 1 dimension, but got dim({boundaries._data.ndim})"
         )
     return _searched(boundaries, _as_tensor(input, boundaries), None, right, out_int32)
-
-
-bucketize_method = public("bucketize", function=False)(bucketize.__wrapped__)  # type: ignore[attr-defined]
 
 
 isin_op = Op(

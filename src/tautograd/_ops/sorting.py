@@ -11,6 +11,7 @@ from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import require_int
 from .elementwise import require_tensor
+from .out_rules import EXPECTED_OUT, same_as_input
 from .public import public
 from .record import Op
 from .reducing import axis_of, contiguous, place_at, reduce_with, take_at
@@ -103,7 +104,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
     return RETURN_TYPES["sort"](reduce_with(op, "sort", input, parameters))
 
 
-@public()
+@public(out=False)
 def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort along `dim`."""
     if not isinstance(input, Tensor):
@@ -111,7 +112,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
     return sort(input.detach(), dim, descending, stable=True).indices
 
 
-@public()
+@public(out=same_as_input(EXPECTED_OUT))
 def msort(input: Any) -> Tensor:
     """Sorted along the first dimension."""
     return sort(input, 0).values

@@ -172,7 +172,7 @@ def _declare(op: Op, what: str) -> None:
             correction = 1
         if not (input.dtype.is_floating_point or input.dtype.is_complex):
             raise RuntimeError(
-                f"{name.replace('_', ' and ') if '_' in name else 'std and var'} only support "
+                f"{name if '_' in name else 'std and var'} only support "
                 "floating point and complex dtypes"
             )
         parameters = {
@@ -186,7 +186,7 @@ def _declare(op: Op, what: str) -> None:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{what} over `dim`; squares are divided by n - `correction`, which is 1."
-    public(name)(call)
+    public(name, method="_" not in name)(call)
 
 
 def _warn_freedom(name: str) -> None:
