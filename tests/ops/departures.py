@@ -27,11 +27,11 @@ class Extension(NamedTuple):
 
 EXTENSIONS = (
     Extension(
-        r"not (implemented|supported).*(Half|BFloat16)|Low precision", HALF, "cross",
-        "PyTorch lacks a kernel; tautograd computes half precision in float32 and rounds",
+        r'"i1e?_backward" not implemented', HALF, "special_i1",
+        "PyTorch computes i1 in half precision but not its gradient; tautograd does both",
     ),
     Extension(
-        r"derivative for 'inplace version of \w+' is not implemented", DIFFERENTIABLE, "dist",
+        r"derivative for 'inplace version of \w+' is not implemented", DIFFERENTIABLE, "acosh",
         "PyTorch differentiates the function but not its in-place twin; tautograd does both",
         form="_",
     ),
@@ -70,7 +70,7 @@ WRONG_IN_PYTORCH: dict[str, Wrong] = {
 # Integers for which PyTorch does not raise but ends the process (a division that overflows). The
 # extremes of these records leave out the smallest integer.
 FATAL_IN_PYTORCH: dict[str, str] = {
-    "lcm": "torch.lcm(smallest, torch.full_like(smallest, 3))",
+    "lcm": "torch.lcm(smallest, torch.full_like(smallest, 7))",
     "div_rounded": "torch.div(smallest, torch.full_like(smallest, -1), rounding_mode='trunc')",
 }
 

@@ -52,6 +52,10 @@ class Foreign(NDArrayOperatorsMixin):
         return self.__hidden.ndim
 
     @property
+    def size(self) -> int:
+        return self.__hidden.size
+
+    @property
     def dtype(self) -> Any:
         return self.__hidden.dtype
 
@@ -103,6 +107,15 @@ def hide(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: hide(v) for k, v in value.items()}
     return value
+
+
+def hide_arrays(value: Any) -> Any:
+    """Arrays as foreign arrays; NumPy's numbers stay numbers, as a program's constants do."""
+    if isinstance(value, (tuple, list)):
+        return _same_type(value, [hide_arrays(v) for v in value])
+    if isinstance(value, dict):
+        return {k: hide_arrays(v) for k, v in value.items()}
+    return Foreign(value) if isinstance(value, np.ndarray) else value
 
 
 def reveal(value: Any) -> Any:

@@ -68,7 +68,7 @@ def invariants(name: str, outs: Any, module: Any) -> list[Any]:
 
 
 def _weights(values: Any, module: Any) -> Any:
-    return module.arange(1, values.shape[-1] + 1, dtype=values.dtype)
+    return module.arange(1.0, values.shape[-1] + 1.0).to(values.dtype)
 
 
 def _of_hermitian(outs: Any, module: Any) -> list[Any]:

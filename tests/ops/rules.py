@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tautograd._ops.record import LINEAR, MULTILINEAR, BoundRule, Op
+from tautograd._ops.record import INTERNAL, LINEAR, MULTILINEAR, BoundRule, Op
 
 from .cases import RECORDS, TAUTOGRAD, Call, record, samples_of, tensors_in
 from .measure import measure
@@ -90,7 +90,8 @@ def calls_of(name: str, dtype: str) -> tuple[RecordCall, ...]:
     """
     op = record(name)
     if samples_of(name):
-        return _heard_from(name, dtype, (op,), 0)[name]
+        # What the engine does by itself may happen only while gradients are computed.
+        return _heard_from(name, dtype, (op,), 2 if name in INTERNAL else 0)[name]
     return _overheard(dtype)[name]
 
 
@@ -133,14 +134,17 @@ def why_silent(name: str, dtype: str = "float64") -> str:
 
 @contextmanager
 def listening(ops: Any) -> Iterator[list[Any]]:
-    """Note every call of some records' forwards; arrays are copied, as they may change later."""
+    """Note every call of some records' forwards that ends well; arrays are copied, as they may
+    change later."""
     heard: list[Any] = []
     forwards = [(op, op.forward) for op in ops]
 
     def listener(op: Op, forward: Any) -> Any:
         def listen(*inputs: Any, **parameters: Any) -> Any:
-            heard.append((op, tuple(copied(x) for x in inputs), parameters))
-            return forward(*inputs, **parameters)
+            kept = tuple(copied(x) for x in inputs)
+            result = forward(*inputs, **parameters)
+            heard.append((op, kept, parameters))
+            return result
 
         return listen
 

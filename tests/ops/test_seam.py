@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from .cases import RECORDS
-from .foreign import Foreign, ValuesRefusedError, hide, reveal
+from .foreign import Foreign, ValuesRefusedError, hide, hide_arrays, reveal
 from .gradient_checks import cotangents, direction
 from .reporting import Problems
 from .rules import RecordCall, calls_of, refuses_derivative, run_jvp, run_vjp, why_silent
@@ -23,13 +23,21 @@ from .rules import RecordCall, calls_of, refuses_derivative, run_jvp, run_vjp, w
 SHAPE_DEPENDS_ON_VALUES: dict[str, str] = {
     "bincount": "as long as the largest element",
     "masked_select": "as long as the mask is true",
+    "nonzero": "as many rows as there are elements other than zero",
     "unique2": "as long as there are distinct elements",
     "unique_consecutive": "as long as there are runs",
     "unique_dim": "as long as there are distinct slices",
 }
 
 
-@pytest.mark.parametrize("name", [n for n in RECORDS if n not in SHAPE_DEPENDS_ON_VALUES])
+# What NumPy's protocols do not carry.
+OUTSIDE_THE_PROTOCOLS: dict[str, str] = {
+    "view_dtype": "an array's bytes as elements of another dtype",
+}
+EXCEPTIONS = {**SHAPE_DEPENDS_ON_VALUES, **OUTSIDE_THE_PROTOCOLS}
+
+
+@pytest.mark.parametrize("name", [n for n in RECORDS if n not in EXCEPTIONS])
 def test_runs_on_foreign_arrays(name: str, tally: Any) -> None:
     problems = Problems(name)
     checked = 0
@@ -50,19 +58,19 @@ def test_runs_on_foreign_arrays(name: str, tally: Any) -> None:
     problems.fail_if_any()
 
 
-@pytest.mark.parametrize("name", SHAPE_DEPENDS_ON_VALUES)
+@pytest.mark.parametrize("name", EXCEPTIONS)
 def test_exceptions_are_exceptions(name: str) -> None:
-    """A record listed above does ask for values; otherwise it has no place there."""
-    call = calls_of(name, "float64")[0]
-    with pytest.raises(ValuesRefusedError):
-        call.op.forward(*hide(call.inputs), **hide(call.parameters))
+    """A record listed above cannot run on a foreign array; otherwise it has no place there."""
+    call = calls_of(name, "int64")[0]
+    with pytest.raises((ValuesRefusedError, AttributeError)):
+        call.op.forward(*hide_arrays(call.inputs), **hide_arrays(call.parameters))
 
 
 def seam_problems(call: RecordCall) -> Iterator[str]:
     """Forward, VJP and JVP on foreign arrays against the same on plain ones."""
     plain = call.forward()
-    foreign = RecordCall(call.op, call.label, call.inputs, hide(call.parameters))
-    inputs = hide(call.inputs)
+    foreign = RecordCall(call.op, call.label, call.inputs, hide_arrays(call.parameters))
+    inputs = hide_arrays(call.inputs)
     out = call.op.forward(*inputs, **foreign.parameters)
     yield from _same("forward", out, plain)
     if not call.op.differentiable or not call.slots() or refuses_derivative(call.op.name):
@@ -87,8 +95,17 @@ def _same(what: str, have: Any, want: Any) -> Iterator[str]:
             yield f"{what} gave a plain {type(have).__name__}, not a foreign array"
         elif have.dtype != want.dtype or have.shape != want.shape:
             yield f"{what}: {have} for {want.dtype} {want.shape}"
-        elif not np.array_equal(reveal(have), want, equal_nan=want.dtype.kind in "fc"):
+        elif not _alike(reveal(have), want):
             yield f"{what} differs from the plain run"
+
+
+def _alike(have: Any, want: Any) -> bool:
+    """Equal; but NumPy rounds otherwise for scalars and single strides, by an ulp or a few."""
+    if want.dtype.kind not in "fc":
+        return np.array_equal(have, want)
+    rounding = 16 * float(np.finfo(want.dtype).eps)
+    with np.errstate(all="ignore"):
+        return bool(np.allclose(have, want, rounding, np.finfo(want.dtype).tiny, equal_nan=True))
 
 
 def test_a_foreign_array_gives_nothing_away() -> None:
