@@ -12,7 +12,7 @@ from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Size, Tensor
 from .elementwise import check_broadcast, require_tensor
-from .public import public
+from .public import FUNCTIONS, public
 from .record import LINEAR, Op
 from .samples import Sample, T
 from .shapes import ints, tensor_list
@@ -112,6 +112,24 @@ def broadcast_to(input: Any, size: Any) -> Tensor:
 @counterpart(np.broadcast_to)
 def _np_broadcast_to(x: Tensor, shape: Any, subok: bool = False) -> Tensor:
     return expand_to(x, (shape,) if isinstance(shape, int) else tuple(shape))
+
+
+@public(function=False, out=False)
+def sum_to_size(self: Tensor, *size: Any, **given: Any) -> Tensor:
+    """The sums that undo an `expand`: from this shape back to `size`, which must expand to it."""
+    wanted = ints("sum_to_size", "size", size, given)
+    shape = self._data.shape
+    missing = len(shape) - len(wanted)
+    if missing < 0 or any(n not in (1, m) for m, n in zip(shape[missing:], wanted, strict=True)):
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(shape)}}}.")
+    dims = [
+        d
+        for d, extent in enumerate(shape)
+        if d < missing or (wanted[d - missing] == 1 and extent != 1)
+    ]
+    summed: Any = FUNCTIONS["sum"](self, dims, keepdim=True) if dims else self
+    found: Tensor = summed.view(wanted) if missing else summed
+    return found
 
 
 @public(method=False, out=False)

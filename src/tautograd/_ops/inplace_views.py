@@ -14,10 +14,9 @@ from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .permutations import t_op, transpose_op
 from .public import attach
-from .record import Op
+from .record import Op, renamed
 from .strided_views import as_strided_call, as_strided_op
 from .views import squeeze_call, squeeze_dim_op, squeeze_dims_op, squeeze_op, unsqueeze_op
-from .writing import renamed
 
 # In-place forms have node names of their own.
 _TWINS = {

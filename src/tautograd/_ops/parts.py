@@ -66,9 +66,20 @@ def _rule(text: str, scope: dict[str, Any]) -> Rule:
 
 _ALL = slice(None)
 
+
+def _slice(x: Any, dim: int, start: int, end: int, step: int) -> Any:
+    if start < end or type(x) is not np.ndarray:
+        return spelled_out(x)[(*(_ALL,) * dim, slice(start, end, step), ...)]
+    # NumPy's slices without elements all begin where `x` does; PyTorch's where they were asked to.
+    x = spelled_out(x)
+    shape, strides = list(x.shape), list(x.strides)
+    shape[dim], strides[dim] = 0, strides[dim] * step
+    return strided(x, shape, strides, start * x.strides[dim])
+
+
 slice_op = part(
     "slice",
-    lambda x, dim, start, end, step: spelled_out(x)[(*(_ALL,) * dim, slice(start, end, step), ...)],
+    _slice,
     "dim start end step",
     public="Tensor.__getitem__",
     samples=lambda: [
@@ -155,6 +166,8 @@ def narrow_bounds(
 def narrow(input: Any, dim: Any, start: Any, length: Any) -> Tensor:
     """A view of `length` indices of a dimension from `start` on."""
     require_tensor("narrow", input)
+    if isinstance(start, Tensor) and (start._data.ndim or start._data.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     dim, start, end = narrow_bounds(input, dim, start, length, "narrow")
     return slice_view(input, dim, start, end)
 

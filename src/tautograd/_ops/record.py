@@ -23,6 +23,7 @@ Rules never undo broadcasting and never cast: the engine does both, once.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -237,6 +238,23 @@ class Op:
             f"{self.name}: the {what} asks for {name!r}, which is neither an input "
             f"{self.inputs} nor a parameter {self.parameters}"
         )
+
+
+def renamed(op: Op, node: str) -> Op:
+    """The same operation under another node name, such as its in-place form has."""
+    twin = copy.copy(op)
+    twin.node_name = node
+    if hasattr(twin, "node_type"):
+        twin.node_type = None
+    return twin
+
+
+def unviewed(op: Op, node: str) -> Op:
+    """A view operation whose results count as tensors of their own."""
+    twin = renamed(op, node)
+    twin.is_view = False
+    twin.opmath = False
+    return twin
 
 
 def _parameters(forward: Rule, inputs: tuple[str, ...]) -> tuple[str, ...]:

@@ -162,6 +162,8 @@ def _by_counts(input: Tensor, repeats: Tensor, dim: Any, size: Any) -> Tensor:
     dim = wrap_dim(0 if dim is None else dim, source._data.ndim, "repeat_interleave")
     extent = source._data.shape[dim] if source._data.ndim else 1
     counts = repeats._data
+    if counts.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if counts.ndim == 0 or counts.shape == (1,):
         repeats = expand_to(view_to(repeats, (1,)), (extent,))
     elif counts.ndim == 1 and counts.shape[0] != extent:

@@ -12,9 +12,12 @@ from .._tensor.tensor import Tensor
 
 
 def ints(
-    name: str, argument: str, values: tuple[Any, ...], given: dict[str, Any]
+    name: str, argument: str, values: tuple[Any, ...], given: dict[str, Any], place: int = 1
 ) -> tuple[int, ...]:
-    """Integers given one by one, as one sequence, or by keyword (in `given`)."""
+    """Integers given one by one, as one sequence, or by keyword (in `given`).
+
+    `place` is the position of the argument, for errors.
+    """
     if given:
         if given.keys() != {argument}:
             wrong = next(k for k in given if k != argument)
@@ -28,11 +31,11 @@ def ints(
         values = tuple(values[0])
     for value in values:
         if type(value) is not int:
-            return tuple([_int(name, argument, v, i) for i, v in enumerate(values)])
+            return tuple([_int(name, argument, v, i, place) for i, v in enumerate(values)])
     return values
 
 
-def _int(name: str, argument: str, value: Any, position: int) -> int:
+def _int(name: str, argument: str, value: Any, position: int, place: int) -> int:
     if type(value) is int:
         return value
     if not isinstance(value, (bool, np.ndarray)):
@@ -42,7 +45,7 @@ def _int(name: str, argument: str, value: Any, position: int) -> int:
             pass
     if position == 0:
         raise TypeError(
-            f"{name}(): argument '{argument}' (position 1) must be tuple of ints, not "
+            f"{name}(): argument '{argument}' (position {place}) must be tuple of ints, not "
             f"{type(value).__name__}"
         )
     raise TypeError(

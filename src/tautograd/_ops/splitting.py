@@ -12,9 +12,9 @@ from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
-from .parts import slice_view
+from .parts import slice_op, slice_view
 from .public import public
-from .record import LINEAR, Op
+from .record import LINEAR, Op, unviewed
 from .samples import Sample, T
 from .shapes import ints
 
@@ -24,7 +24,7 @@ _ALL = slice(None)
 def _cut(x: Any, split_sizes: tuple[int, ...], dim: int) -> list[Any]:
     parts, start = [], 0
     for extent in split_sizes:
-        parts.append(x[(*(_ALL,) * dim, slice(start, start + extent), ...)])
+        parts.append(slice_op.forward(x, dim, start, start + extent, 1))
         start += extent
     return parts
 
@@ -79,6 +79,15 @@ unbind_op = Op(
 )
 
 
+unsafe_split_op, unsafe_split_with_sizes_op = (
+    unviewed(op, node)
+    for op, node in (
+        (split_op, "UnsafeSplitBackward0"),
+        (split_with_sizes_op, "UnsafeSplitWithSizesBackward0"),
+    )
+)
+
+
 @public(out=False)
 def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views at every index of a dimension, as a tuple."""
@@ -99,6 +108,10 @@ def _split_dim(input: Tensor, dim: Any, name: str) -> int:
 @public("split", method=False, out=False)
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of `split_size` indices each (the last may be smaller), or of the sizes listed."""
+    return _split(split_op, tensor, split_size_or_sections, dim)
+
+
+def _split(op: Op, tensor: Any, split_size_or_sections: Any, dim: int) -> tuple[Tensor, ...]:
     require_tensor("split", tensor, "tensor")
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
@@ -117,7 +130,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Tenso
         raise RuntimeError(
             f"split_size can only be 0 if dimension size is 0, but got dimension size of {extent}"
         )
-    views: tuple[Tensor, ...] = apply(split_op, (tensor,), {"split_size": size, "dim": dim})
+    views: tuple[Tensor, ...] = apply(op, (tensor,), {"split_size": size, "dim": dim})
     return views
 
 
@@ -130,6 +143,10 @@ def split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, .
 @public(out=False)
 def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the sizes listed, one after the other along a dimension."""
+    return _with_sizes(split_with_sizes_op, input, split_sizes, dim)
+
+
+def _with_sizes(op: Op, input: Any, split_sizes: Any, dim: int) -> tuple[Tensor, ...]:
     require_tensor("split_with_sizes", input)
     sizes = ints("split_with_sizes", "split_sizes", (split_sizes,), {})
     dim = _split_dim(input, dim, "split_with_sizes")
@@ -144,15 +161,17 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor
             f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size "
             f"at dimension {dim}), but got split_sizes={list(sizes)}"
         )
-    views: tuple[Tensor, ...] = apply(
-        split_with_sizes_op, (input,), {"split_sizes": sizes, "dim": dim}
-    )
+    views: tuple[Tensor, ...] = apply(op, (input,), {"split_sizes": sizes, "dim": dim})
     return views
 
 
 @public(out=False)
 def chunk(input: Any, chunks: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of one size (the last may be smaller)."""
+    return _chunk(split_op, split_with_sizes_op, input, chunks, dim)
+
+
+def _chunk(by_size: Op, by_sizes: Op, input: Any, chunks: Any, dim: int) -> tuple[Tensor, ...]:
     require_tensor("chunk", input)
     dim = _split_dim(input, dim, "chunk")
     chunks = require_int(chunks, "chunk", "chunks")
@@ -160,8 +179,26 @@ def chunk(input: Any, chunks: Any, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     extent = input._data.shape[dim]
     if not extent:
-        return split_with_sizes(input, (0,) * chunks, dim)
-    return split(input, -(-extent // chunks), dim)
+        return _with_sizes(by_sizes, input, (0,) * chunks, dim)
+    return _split(by_size, input, -(-extent // chunks), dim)
+
+
+@public(out=False)
+def unsafe_split(tensor: Any, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` that does not watch the parts: changing one in place leaves the others' history."""
+    return _split(unsafe_split_op, tensor, split_size, dim)
+
+
+@public(out=False)
+def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes` that does not watch the parts."""
+    return _with_sizes(unsafe_split_with_sizes_op, input, split_sizes, dim)
+
+
+@public(out=False)
+def unsafe_chunk(input: Any, chunks: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk` that does not watch the parts."""
+    return _chunk(unsafe_split_op, unsafe_split_with_sizes_op, input, chunks, dim)
 
 
 def _at(input: Tensor, indices: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:

@@ -18,7 +18,7 @@ from .._tensor.tensor import Tensor
 from .dims import wrap_dim, wrap_dims
 from .elementwise import require_tensor
 from .public import public
-from .record import LINEAR, Op
+from .record import LINEAR, Op, renamed
 from .samples import Sample, T
 from .shapes import infer_shape, ints, tensor_list
 
@@ -54,6 +54,8 @@ view_op = Op(
         Sample(T(4, 6, layout="transposed"), 2, 2, 1, 3, 2),
     ],
 )
+# `reshape` of memory that is not contiguous and can be viewed all the same.
+reshape_alias_op = renamed(view_op, "ReshapeAliasBackward0")
 unsafe_view_op = Op(
     "unsafe_view",
     lambda x, size: np.reshape(x, size),
@@ -96,7 +98,9 @@ def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     data = input._data
     shape = infer_shape(shape, data.size)
     if can_view(data, shape):
-        result: Tensor = apply(view_op, (input,), {"size": shape})
+        flags = getattr(data, "flags", None)
+        op = view_op if flags is None or flags.c_contiguous else reshape_alias_op
+        result: Tensor = apply(op, (input,), {"size": shape})
         return result
     from .rearranging import contiguous
 
@@ -114,7 +118,7 @@ def reshape_method(self: Tensor, *shape: Any, **given: Any) -> Tensor:
 def reshape(input: Any, shape: Any) -> Tensor:
     """The same elements in another shape: a view where memory allows, else a copy."""
     require_tensor("reshape", input)
-    return reshape_to(input, ints("reshape", "shape", (shape,), {}))
+    return reshape_to(input, ints("reshape", "shape", (shape,), {}, 2))
 
 
 @public(function=False, out=False)
@@ -199,7 +203,7 @@ def _np_ravel(x: Tensor, order: str = "C") -> Tensor:
 # NumPy's protocols have no view of bytes, and such a view has no gradient: a record of NumPy's own
 # arrays, which `tests/tensor` tries.
 view_dtype_op = Op(
-    "view_dtype", lambda x, dtype: x.view(dtype), ("x",), is_view=True, internal=True
+    "view_dtype", lambda x, dtype: x.view(dtype), ("x",), opmath=False, internal=True
 )
 
 
@@ -209,12 +213,17 @@ def view(self: Tensor, *size: Any, **given: Any) -> Tensor:
     wanted = given.get("dtype", size[0] if len(size) == 1 else None)
     if isinstance(wanted, dtype):
         return _view_dtype(self, wanted)
-    if not size and not given:
+    try:
+        shape = ints("view", "size", size, given)
+    except TypeError as error:
+        if "unpack" in str(error):
+            raise
+        shown = ", ".join([type(v).__name__ for v in (*size, *given.values())])
         raise TypeError(
-            "view() received an invalid combination of arguments - got (), but expected one of:\n"
-            " * (torch.dtype dtype)\n * (tuple of ints size)\n"
-        )
-    return view_to(self, ints("view", "size", size, given))
+            f"view() received an invalid combination of arguments - got ({shown}), but expected "
+            "one of:\n * (torch.dtype dtype)\n * (tuple of ints size)\n"
+        ) from None
+    return view_to(self, shape)
 
 
 def _view_dtype(self: Tensor, wanted: dtype) -> Tensor:
@@ -235,6 +244,7 @@ def _view_dtype(self: Tensor, wanted: dtype) -> Tensor:
                 f"self.size(-1) must be divisible by {times} {between}, but got {data.shape[-1]}"
             )
     result: Tensor = apply(view_dtype_op, (self,), {"dtype": wanted.numpy})
+    result._version_box = self._version_box
     return result
 
 

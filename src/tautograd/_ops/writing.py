@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from .._tensor.tensor import Tensor, make
 from .casting import real_part
 from .elementwise import check_broadcast, require_tensor
 from .public import FUNCTIONS, public, write_into
-from .record import Op
+from .record import Op, renamed
 from .samples import Sample, T
 from .shapes import ints
 from .strided_views import check_storage
@@ -44,13 +43,6 @@ def refuse_overlap(array: Any) -> None:
                 "unsupported operation: more than one element of the written-to tensor refers to a "
                 "single memory location. Please clone() the tensor before performing the operation."
             )
-
-
-def renamed(op: Op, node: str) -> Op:
-    """The same operation under the node name that its in-place form has."""
-    twin = copy.copy(op)
-    twin.node_name = node
-    return twin
 
 
 def _nothing(g: Any) -> Any:
