@@ -1,42 +1,25 @@
 """Floating-point exceptions without a word: PyTorch's `log(0)` is `-inf` and no warning.
 
 NumPy warns unless its error state says otherwise, and `np.errstate` costs more than a small
-operation does. The state itself is one context variable; setting and resetting that is cheap. Where
-a NumPy keeps it elsewhere, `np.errstate` does the same at its own price.
-
-    token = hush()
-    try: …
-    finally: unhush(token)
+operation does. That state is a context variable, so a context that holds another one, entered for
+the length of a call, is as good, and costs next to nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import Context
 from typing import Any
 
 import numpy as np
 
-IGNORE: Any = None
-set_state: Callable[[Any], Any]
-unhush: Callable[[Any], None]
 
-try:
-    from numpy._core.umath import _extobj_contextvar, _make_extobj
+def quiet_runner() -> Callable[..., Any]:
+    """`run(function, *args, **kwargs)`, without warnings, for one thread.
 
-    IGNORE = _make_extobj(all="ignore")
-    set_state = _extobj_contextvar.set
-    unhush = _extobj_contextvar.reset
-except ImportError:  # pragma: no cover - another layout of NumPy's internals
-
-    def set_state(state: Any) -> Any:
-        context = np.errstate(all="ignore")
-        context.__enter__()
-        return context
-
-    def unhush(token: Any) -> None:
-        token.__exit__(None, None, None)
-
-
-def hush() -> Any:
-    """Silence floating-point warnings; hand the result to `unhush`."""
-    return set_state(IGNORE)
+    A context can be entered once at a time, so what runs there must not come back here: array
+    functions, never a user's code.
+    """
+    context = Context()
+    context.run(np.seterr, all="ignore")
+    return context.run

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Size, Tensor, make
-from .engine import as_grad_tensor, run_backward
+from .arrivals import as_grad_tensor
+from .engine import run_backward, walk
+from .graph import GradientEdge, stand_in
 from .hooks import register_hook, register_post_accumulate_grad_hook, retain_grad
 from .modes import modes
 from .node import as_node
@@ -83,7 +85,10 @@ def _check_roots(outputs: Sequence[Tensor]) -> None:
 
 
 def _as_sequence(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, Tensor) or value is None else tuple(value)
+    if isinstance(value, Tensor) or value is None:
+        return (value,)
+    values = (value,) if isinstance(value, GradientEdge) else tuple(value)
+    return tuple([stand_in(v) if isinstance(v, GradientEdge) else v for v in values])
 
 
 def backward(
@@ -112,11 +117,8 @@ def backward(
         inputs = _as_sequence(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        for i, tensor in enumerate(inputs):
-            if not tensor.requires_grad:
-                raise RuntimeError(
-                    f"One of the differentiated Tensors does not require grad (inputs[{i}])"
-                )
+        for tensor in inputs:
+            retain_grad(tensor)
     outputs = _as_sequence(tensors)
     gradients = _as_sequence(grad_tensors) if grad_tensors is not None else (None,) * len(outputs)
     if len(gradients) != len(outputs):
@@ -256,16 +258,17 @@ def tensor_backward(
     inputs: Any = None,
 ) -> None:
     """Add this tensor's gradients to the `.grad` of the leaves it was computed from."""
-    if gradient is None and inputs is None and not create_graph and self._data.size == 1:
+    if gradient is None and inputs is None and not create_graph and not modes.forward_level:
         # The usual loss.backward(), without the sequences.
-        node = self.grad_fn
-        if node is not None and self._data.dtype.kind == "f":
-            run_backward(
-                (self,),
-                (make(_ones_like(self._data)),),
-                retain_graph=bool(retain_graph),
-                create_graph=False,
-            )
+        data = self._data
+        node = self._node if self._base is None else self.grad_fn
+        if (
+            node is not None
+            and node.shape is not None
+            and data.size == 1
+            and data.dtype.kind == "f"
+        ):
+            walk([node], {node: _ones_like(data)}, bool(retain_graph))
             return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -296,7 +299,8 @@ def detach_(self: Tensor) -> Tensor:
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Ask for a gradient of this leaf (or no longer)."""
-    self.requires_grad = requires_grad
+    if not (requires_grad and self.grad_fn is not None):  # what has a history wants one already
+        self.requires_grad = requires_grad
     return self
 
 
@@ -326,18 +330,20 @@ def _set_grad(self: Tensor, value: Any) -> None:
         return
     if not isinstance(value, Tensor):
         raise TypeError(
-            f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            "assigned grad expected to be a Tensor or None but got grad of type "
+            f"{type(value).__name__}"
         )
     if value is self:
         raise RuntimeError("can't assign Variable as its own grad")
     if value._data.dtype != self._data.dtype:
         raise RuntimeError(
-            f"assigned grad has data of a different type: attempting to assign a gradient of dtype "
-            f"'{value.dtype}' to a tensor of dtype '{self.dtype}'"
+            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype "
+            f"'{self.dtype}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+            "dtype)."
         )
     if value._data.shape != self._data.shape:
         raise RuntimeError(
-            f"assigned grad has data of a different size: attempting to assign a gradient of size "
+            "attempting to assign a gradient of size "
             f"'{list(value.shape)}' to a tensor of size '{list(self.shape)}'. Please ensure that the "
             "gradient and the tensor are the same size"
         )

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import bfloat16, float16
-from .._arrays.quiet import IGNORE, hush, set_state, unhush
 from .._arrays.result_layout import as_iterated
 from .._ops.record import Op
 from .._tensor.tensor import Tensor, current_node, make
+from .inference import as_inference
 from .modes import RECORDING, SPECIAL, modes
 from .node import Node, next_sequence, node_type
 from .sites import internal
@@ -34,7 +34,7 @@ def apply(
     `compute` is the NumPy dtype that tensor inputs are cast to first (promotion); gradients are
     cast back by the engine. Half-precision inputs are computed in float32 and rounded once.
     """
-    how = modes.how
+    how, quietly = modes.way
     if how == SPECIAL:
         from .special import apply_special
 
@@ -66,11 +66,9 @@ def apply(
     if compute is not None or half:
         data = run_forward(op, arrays, parameters, compute)
     else:
-        token = set_state(IGNORE)
-        try:
-            data = op.forward(*arrays, **parameters)
-        finally:
-            unhush(token)
+        data = quietly(op.forward, *arrays, **parameters)
+        if op.promotion is not None and op.outputs == 1 and data.ndim > 1:
+            data = as_iterated(data, arrays)
     if mask:
         node = record(op, inputs, tuple(edges), mask, parameters, data)
     elif op.outputs == 1 and not op.is_view:
@@ -104,11 +102,7 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
                 np.astype(a, _FLOAT32) if getattr(a, "dtype", None) in _HALVES else a
                 for a in arrays
             ]
-    token = hush()
-    try:
-        data = op.forward(*arrays, **parameters)
-    finally:
-        unhush(token)
+    data = modes.quietly(op.forward, *arrays, **parameters)
     if half is not None:
         data = to_half(data, half)
     if op.promotion is not None and op.outputs == 1:
@@ -152,7 +146,7 @@ def dress(
         if op.saves_output and node.saved and node.saved[-1] is not None:
             node.versions.append((out._version_box, out._version_box[0], -1))
     if modes.inference:
-        out._is_inference = True
+        as_inference(out)
     return out
 
 
@@ -170,7 +164,7 @@ def wrap_several(
             out._node = node
             out._output_nr = i
         if modes.inference:
-            out._is_inference = True
+            as_inference(out)
     return outs
 
 
@@ -263,13 +257,6 @@ def _save(op: Op, inputs: tuple[Any, ...], slots: tuple[int, ...]) -> tuple[list
     for i in slots:
         x = inputs[i]
         if isinstance(x, Tensor):
-            if x._is_inference:
-                raise RuntimeError(
-                    "Inference tensors cannot be saved for backward. Please do not use Tensors "
-                    "created in inference mode in computation tracked by autograd. To work around "
-                    "this, you can make a clone to get a normal tensor and use it in autograd, or "
-                    "use `torch.no_grad()` instead of `torch.inference_mode()`."
-                )
             saved[i] = x._data
             box = x._version_box
             versions.append((box, box[0], i))

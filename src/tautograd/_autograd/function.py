@@ -15,10 +15,10 @@ import numpy as np
 
 from .._tensor.tensor import Tensor, make
 from .apply import edge_of
-from .engine import as_grad_tensor
+from .arrivals import as_grad_tensor
 from .modes import modes
 from .node import FREED, Node, next_sequence
-from .saved import _USED_TWICE, _second_time
+from .saved import second_time
 from .sites import mark, resolve
 from .views import adopt, bump, check_writable
 
@@ -72,7 +72,7 @@ class FunctionNode(Node):
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` kept."""
         if self.saved is FREED:
-            raise RuntimeError(_USED_TWICE + _second_time(self))
+            raise RuntimeError(second_time(self))
         if self.saved == () and self.to_save:  # still inside forward, or in jvp
             return self.to_save
         if not self.saved and self.to_save_forward:
@@ -175,7 +175,7 @@ class FunctionNode(Node):
         for i, value in enumerate(results):
             if value is not None and i not in self.argument_of_edge:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different from None at position {i + 1}, "
+                    f"function {self.name()} returned a gradient different than None at position {i + 1}, "
                     "but the corresponding forward input was not a Variable"
                 )
         return results
@@ -316,6 +316,10 @@ def _prepare(node: FunctionNode, args: tuple[Any, ...]) -> None:
     node.outputs = []
     node.sequence = next_sequence()
     node.code, node.instruction = mark(2)
+    if modes.anomaly:
+        from .anomaly import remember_stack
+
+        remember_stack(node)
 
 
 def _finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -348,9 +352,7 @@ def _finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...])
             bump(output, 3)
             results.append(_rewrite(output, node, nr) if differentiable else output)
             continue
-        if id(output) in inputs:  # an input handed back is an output of its own
-            output = _alias(output)
-        elif output._node is not None or output._base is not None:
+        if id(output) in inputs or output._node is not None or output._base is not None:  # an input handed back is an output of its own
             output = _alias(output)
         if differentiable:
             output._node = node

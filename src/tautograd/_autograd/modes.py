@@ -5,14 +5,21 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from .._arrays.quiet import quiet_runner
+
 SPECIAL, PLAIN, RECORDING = range(3)
 
 
 class _Modes(threading.local):
-    # Both of the next two in one number, so that an operation asks one question.
-    how = RECORDING
-    _grad = True
-    _special = False
+    def __init__(self) -> None:
+        """Called in each thread, when it first asks."""
+        self._grad = True
+        self._special = False
+        # What an operation must know, in one piece: which of the three ways it takes, and a function
+        # that runs array functions without floating-point warnings.
+        self.quietly = quiet_runner()
+        self.way = RECORDING, self.quietly
+        self.run: Any = None  # the backward pass this thread is in
 
     inference = False  # results may never take part in recording
     forward_level = 0  # how many forward-mode levels are open
@@ -22,7 +29,6 @@ class _Modes(threading.local):
     anomaly = False
     anomaly_check_nan = True
     vmap_levels: tuple[Any, ...] = ()  # the vmaps this thread is inside of, innermost last
-    run: Any = None  # the backward pass this thread is in
 
     @property
     def grad(self) -> bool:
@@ -33,7 +39,7 @@ class _Modes(threading.local):
     def grad(self, value: bool) -> None:
         self._grad = value
         if not self._special:
-            self.how = RECORDING if value else PLAIN
+            self.way = (RECORDING if value else PLAIN), self.quietly
 
     @property
     def special(self) -> bool:
@@ -44,7 +50,7 @@ class _Modes(threading.local):
     @special.setter
     def special(self, value: bool) -> None:
         self._special = value
-        self.how = SPECIAL if value else RECORDING if self._grad else PLAIN
+        self.way = (SPECIAL if value else RECORDING if self._grad else PLAIN), self.quietly
 
 
 modes = _Modes()

@@ -143,37 +143,24 @@ def node_type(op: Op) -> type[Node]:
     return found
 
 
-class AccumulateGrad:
+class AccumulateGrad(Node):
     """The node at which a leaf's gradient arrives; `variable` is the leaf."""
 
-    __slots__ = ("__weakref__", "_metadata", "hooks", "prehooks", "unusual", "variable")
+    __slots__ = ("variable",)
 
-    next_functions: tuple[Any, ...] = ()
     edges: tuple[Any, ...] = ()
-    tensor_hooks: Any = None
 
     def __init__(self, variable: Any) -> None:
         self.variable = variable
-        self.hooks: dict[int, Any] | None = None
-        self.prehooks: dict[int, Any] | None = None
-        self._metadata: dict[Any, Any] = {}
-        self.unusual = False
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
 
-    @property
-    def metadata(self) -> dict[Any, Any]:
-        return self._metadata
-
     def _sequence_nr(self) -> int:
         return 2**64 - 1
 
-    register_hook = Node.register_hook
-    register_prehook = Node.register_prehook
-
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad object at {id(self):#x}>"
+    def __getattr__(self, attribute: str) -> Any:
+        raise AttributeError(f"'AccumulateGrad' object has no attribute '{attribute}'")
 
 
 def as_node(edge: Any) -> Any:

@@ -6,8 +6,9 @@ from typing import Any
 
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
 from .._tensor.tensor import Tensor, make
+from .modes import modes
 from .node import FREED, Node
-from .sites import resolve
+from .sites import Mark, resolve
 
 _USED_TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "
@@ -19,29 +20,33 @@ _USED_TWICE = (
 def unpack(node: Node) -> Any:
     """The arrays a node saved (or packed objects, unpacked to tensors), after the checks."""
     if node.saved is FREED:
-        raise RuntimeError(_USED_TWICE + _second_time(node))
+        raise RuntimeError(second_time(node))
     for box, version, slot in node.versions:
         if box[0] != version:
             raise RuntimeError(_modified(node, box, version, slot))
     return node.saved
 
 
-def release(node: Node) -> None:
-    """Let go of what a node saved, after backward has used it."""
+def release(node: Node, used_at: Mark | None = None) -> None:
+    """Let go of what a node saved, after backward (called at this place) has used it."""
     if node.saved:
         node.saved = FREED
-        node.versions = ()
+        node.versions = used_at or ()
         if node.packed is not None:
             node.packed = None
 
 
-def _second_time(node: Node) -> str:
-    where = node.created_at
-    recorded = f"\nThe graph through {node.name()}, recorded at\n  {where}\n" if where else "\n"
-    return (
-        recorded
-        + "was already used and freed. Compute the loss again for another backward(); specify "
-        "retain_graph=True on the first call only if both passes really belong to one graph."
+def second_time(node: Node) -> str:
+    """Which graph was used twice, and where."""
+    recorded, used = node.created_at, resolve(node.versions or None)
+    message = _USED_TWICE
+    if recorded:
+        message += f"\nThe graph through {node.name()}, recorded at\n  {recorded}\n"
+    message += "was used and freed" if recorded else "It was used and freed"
+    message += f" by the backward pass at\n  {used}\n" if used else " by an earlier backward pass. "
+    return message + (
+        "Compute the loss again for another backward(); if both passes really belong to one graph, "
+        "the first must keep it, with retain_graph=True."
     )
 
 
@@ -53,14 +58,14 @@ def _modified(node: Node, box: list[Any], version: int, slot: int) -> str:
     kind = LEGACY_NAMES.get(from_numpy_dtype(array.dtype), "Float")
     origin = ""
     if slot < 0:
-        origin = f", which is output 0 of {node.name()},"
+        origin = f", which is output 0 of {_short(node)},"
     elif (
         slot < len(node.edges)
         and node.edges[slot] is not None
         and not node.edges[slot].is_leaf_edge
     ):
         nr = node.edge_nrs[slot] if node.edge_nrs else 0
-        origin = f", which is output {nr} of {node.edges[slot].name()},"
+        origin = f", which is output {nr} of {_short(node.edges[slot])},"
     message = (
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [torch.{kind}Tensor {list(array.shape)}]{origin} is at version {box[0]}; "
@@ -75,6 +80,11 @@ def _modified(node: Node, box: list[Any], version: int, slot: int) -> str:
     return message + "\nHint: use the out-of-place form there, or change a clone()."
 
 
+def _short(node: Node) -> str:
+    """`Mul` for `MulBackward0`, as PyTorch's message has it."""
+    return node.name().partition("Backward")[0]
+
+
 def as_tensor(node: Node, slot: int, array: Any) -> Any:
     """A saved array as a tensor that has the history it had when it was saved."""
     if array is None or not hasattr(array, "dtype") or isinstance(array, Tensor):
@@ -84,17 +94,24 @@ def as_tensor(node: Node, slot: int, array: Any) -> Any:
         tensor._node = node
         return tensor
     edge = node.edges[slot] if slot < len(node.edges) else None
-    if edge is not None and edge.is_leaf_edge and edge._data is array:
-        return edge
-    tensor = make(array)
     if edge is None:
-        return tensor
-    if edge.is_leaf_edge:  # the leaf was given other data since: keep what was saved
-        tensor._node = None
-        tensor._requires_grad = False
-        return edge if edge._data.shape == array.shape else tensor
+        return make(array)
+    if edge.is_leaf_edge:
+        return edge if edge._data is array else on_behalf_of(edge, array)
+    tensor = make(array)
     tensor._node = edge
     tensor._output_nr = node.edge_nrs[slot] if node.edge_nrs else 0
+    return tensor
+
+
+def on_behalf_of(leaf: Tensor, array: Any) -> Tensor:
+    """Other values (an unpack hook's, or those a leaf had before) whose gradient is the leaf's."""
+    from .apply import record
+    from .forward_ad import alias_op
+
+    tensor = make(array)
+    if modes.grad:
+        tensor._node = record(alias_op, (leaf,), (leaf,), 1, {}, array)
     return tensor
 
 
@@ -125,11 +142,18 @@ def saved_attribute(node: Node, attribute: str) -> Any:
         slot = -1
     elif slot is None and name in _ALIASES and _ALIASES[name] < len(op.inputs):
         slot = _ALIASES[name]
+    if slot is None and name.endswith("_sizes") and op.shape_inputs:
+        which = name.removesuffix("_sizes").removesuffix("_sym")
+        return tuple(node.shapes[op.position.get(which, _ALIASES.get(which, 0))])
     if slot is None or node.saved == ():
         raise AttributeError(f"'{node.name()}' object has no attribute '{attribute}'")
     saved = unpack(node)
     if raw:
         return SavedTensor(node, slot)
+    if node.packed and slot in node.packed:
+        from .special import unpack_tensors
+
+        return unpack_tensors(node)[slot]
     if op.variadic and slot == 0:
         return tuple(as_tensor(node, i, a) for i, a in enumerate(saved[0]))
     return as_tensor(node, slot, saved[slot])
@@ -145,7 +169,10 @@ class SavedTensor:
         node, slot = self._node, self._slot
         packed = dict(node.packed or {})
         if slot in packed:
-            raise RuntimeError("hooks are already registered on this saved tensor")
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only "
+                "one pair of hooks is allowed at a time."
+            )
         packed[slot] = (pack_hook(as_tensor(node, slot, node.saved[slot])), unpack_hook)
         node.packed = packed
         node.unusual = True

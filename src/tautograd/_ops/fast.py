@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.quiet import IGNORE, set_state, unhush
+from .._arrays.result_layout import as_iterated
 from .._autograd.apply import apply
 from .._autograd.modes import RECORDING, SPECIAL, modes
 from .._autograd.node import next_sequence, node_type
@@ -41,7 +41,7 @@ def fast_operator(
     plans = op._plans
 
     def method(self: Any, other: Any) -> Any:
-        how = modes.how
+        how, quietly = modes.way
         if how == SPECIAL:
             return slow(self, other)
         x = self._data
@@ -50,24 +50,26 @@ def fast_operator(
             y = other._data
             if y.dtype is not dtype or (dtype is not _FLOAT32 and dtype.char not in direct):
                 return slow(self, other)
-        elif (other.__class__ is float or other.__class__ is int) and dtype.char in "fd":
+        elif (type(other) is float or type(other) is int) and dtype.char in "fd":
             y = other
         else:
             return slow(self, other)
-        token = set_state(IGNORE)
         try:
-            data = forward(x, y)
+            data = quietly(forward, x, y)
         except (ValueError, OverflowError):
             return slow(self, other)  # which says what is wrong with the shapes
-        finally:
-            unhush(token)
-        if data.__class__ is not _ndarray and isinstance(data, np.generic):
-            data = np.asarray(data)
+        if type(data) is not _ndarray:
+            if isinstance(data, np.generic):
+                data = np.asarray(data)
+        elif data.ndim > 1 and not (x.flags.c_contiguous and (y is other or y.flags.c_contiguous)):
+            data = as_iterated(data, (x, y))
         out = _new(Tensor)
         out._data = data
+        out._node = None
         out._requires_grad = False
         out._version_box = [0]
-        out._node = None
+        out._base = None
+        out._output_nr = 0
         if how != RECORDING:
             return out
         if self._base is not None:

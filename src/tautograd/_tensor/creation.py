@@ -292,6 +292,8 @@ def subclass_of(cls: Any, tensor: Tensor) -> Any:
     out._node = tensor._node
     out._requires_grad = tensor._requires_grad
     out._version_box = tensor._version_box
+    out._base = tensor._base
+    out._output_nr = tensor._output_nr
     return out
 
 

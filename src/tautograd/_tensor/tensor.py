@@ -49,17 +49,26 @@ class Size(tuple[int, ...]):
 class Tensor:
     """A multi-dimensional array that records what is done to it."""
 
-    __slots__ = ("__dict__", "__weakref__", "_data", "_node", "_requires_grad", "_version_box")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_base",
+        "_data",
+        "_node",
+        "_output_nr",
+        "_requires_grad",
+        "_version_box",
+    )
 
     _data: Any
     _node: Node | None
+    _output_nr: int  # which of the node's outputs this is
     _requires_grad: bool  # asked for by the user, on a leaf
     _version_box: list[Any]  # [version, mark of the last change]; shared by all views
+    _base: Tensor | None  # the tensor this one is a view of
 
     # Rare things live in `__dict__`; these are what a tensor has until then.
-    _output_nr = 0
     _grad: Any = None
-    _base: Tensor | None = None  # the tensor this one is a view of
     _view: Any = ()  # the view operations that lead here from the base
     _history = 0  # how often an in-place change rewrote this base's history
     _seen_history = 0  # the base's count when this view's node was made
@@ -163,17 +172,20 @@ class Tensor:
 
 
 _new = object.__new__
+_ndarray = np.ndarray
 
 
 def make(array: Any) -> Tensor:
     """A fresh tensor around an array (or a NumPy scalar)."""
-    if isinstance(array, np.generic):
+    if type(array) is not _ndarray and isinstance(array, np.generic):
         array = np.asarray(array)
     tensor = _new(Tensor)
     tensor._data = array
     tensor._node = None
     tensor._requires_grad = False
     tensor._version_box = [0]
+    tensor._base = None
+    tensor._output_nr = 0
     return tensor
 
 
@@ -195,13 +207,15 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
             "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
         )
     if tensor.grad_fn is not None:
-        if not value:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a "
-                "computed variable in a subgraph that doesn't require differentiation use "
-                "var_no_grad = var.detach()."
+        raise RuntimeError(
+            "you can only change requires_grad flags of leaf variables."
+            + (
+                ""
+                if value
+                else " If you want to use a computed variable in a subgraph that doesn't require "
+                "differentiation use var_no_grad = var.detach()."
             )
-        return
+        )
     if value and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     tensor._requires_grad = bool(value)

@@ -1,0 +1,135 @@
+"""Where gradients arrive: tensor and node hooks, retained gradients, and the `.grad` of leaves."""
+
+from __future__ import annotations
+
+import threading
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Tensor, make
+from .hooks import call_tensor_hooks
+from .modes import modes
+from .node import Node
+
+_accumulate_lock = threading.Lock()
+_ndarray = np.ndarray
+
+
+def as_grad_tensor(grad: Any) -> Any:
+    """A gradient as users see it."""
+    return grad if grad is None or isinstance(grad, Tensor) else make(grad)
+
+
+def _unwrap(grad: Any, lifted: bool) -> Any:
+    return grad if grad is None or lifted else grad._data
+
+
+def arrive(node: Node, gradient: Any, captures: Any, accumulate: bool, lifted: bool) -> Any:
+    """Hooks of the node's output tensors, retained gradients and captures, in PyTorch's order."""
+    several = node.outputs is not None
+    slots = list(gradient) if several and gradient is not None else [gradient]
+    for nr in range(len(slots)):
+        if node.tensor_hooks and node.tensor_hooks.get(nr) and slots[nr] is not None:
+            result = call_tensor_hooks(node.tensor_hooks[nr], as_grad_tensor(slots[nr]))
+            slots[nr] = _unwrap(result, lifted)
+        if node.retained and nr in node.retained and slots[nr] is not None:
+            tensor = node.retained[nr]()
+            if tensor is not None:
+                _add_to_grad(tensor, slots[nr], lifted, anew=True)
+        if captures is not None and (node, nr) in captures.slots:
+            if accumulate:
+                if slots[nr] is not None:
+                    for tensor in captures.tensors[(node, nr)]:
+                        if not tensor._retains_grad:
+                            _add_to_grad(tensor, slots[nr], lifted)
+            else:
+                captures.take(node, nr, slots[nr])
+    if gradient is None:
+        return None
+    return slots if several else slots[0]
+
+
+def call_prehooks(node: Node, gradient: Any, lifted: bool) -> Any:
+    several = node.outputs is not None
+    values = (
+        tuple(as_grad_tensor(g) for g in (gradient or ()))
+        if several
+        else (as_grad_tensor(gradient),)
+    )
+    for hook in list(node.prehooks.values()):
+        result = hook(values)
+        if result is not None:
+            values = result if isinstance(result, tuple) else (result,)
+    unwrapped = [_unwrap(v, lifted) for v in values]
+    return unwrapped if several else unwrapped[0]
+
+
+def call_node_hooks(node: Node, grads: Any, gradient: Any, lifted: bool) -> Any:
+    several = node.outputs is not None
+    incoming = tuple(as_grad_tensor(g) for g in (gradient if several else (gradient,)))
+    values = tuple(as_grad_tensor(g) for g in grads)
+    for hook in list(node.hooks.values()):
+        result = hook(values, incoming)
+        if result is not None:
+            result = result if isinstance(result, tuple) else (result,)
+            if len(result) != len(values):
+                raise RuntimeError(
+                    f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of "
+                    f"values: got {len(result)}, but expected {len(values)}"
+                )
+            values = result
+    return [_unwrap(v, lifted) for v in values]
+
+
+def call_leaf_hooks(leaf: Tensor, grad: Any, lifted: bool) -> Any:
+    if grad is None or not leaf._hooks:
+        return grad
+    return _unwrap(call_tensor_hooks(leaf._hooks, as_grad_tensor(grad)), lifted)
+
+
+def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
+    """Add a complete gradient to a leaf's `.grad`, with its hooks."""
+    accumulator = leaf._accumulator and leaf._accumulator()
+    if leaf._hooks:
+        grad = call_leaf_hooks(leaf, grad, lifted)
+    if accumulator is not None and accumulator.prehooks:
+        for hook in list(accumulator.prehooks.values()):
+            result = hook((as_grad_tensor(grad),))
+            if result is not None:
+                grad = _unwrap(result[0] if isinstance(result, tuple) else result, lifted)
+    # An array that nobody else holds needs no copy: it is here, and an argument of two calls.
+    owned = type(grad) is _ndarray and getrefcount(grad) <= 3 and grad.base is None
+    _add_to_grad(leaf, grad, lifted, owned=owned)
+    if accumulator is not None and accumulator.hooks:
+        for hook in list(accumulator.hooks.values()):
+            hook((), (as_grad_tensor(grad),))
+    if leaf._post_hooks:
+        for hook in list(leaf._post_hooks.values()):
+            hook(leaf)
+
+
+def _add_to_grad(
+    tensor: Tensor, grad: Any, lifted: bool, *, anew: bool = False, owned: bool = False
+) -> None:
+    with _accumulate_lock:
+        present = tensor._grad
+        if present is None:
+            if lifted:
+                tensor._grad = grad if grad.grad_fn is not None else make(np.copy(grad._data))
+            elif owned and (flags := grad.flags).c_contiguous and flags.writeable:
+                tensor._grad = make(grad)
+            elif type(grad) is _ndarray:
+                tensor._grad = make(grad.copy())
+            else:
+                tensor._grad = make(np.copy(grad))
+        elif lifted:
+            tensor._grad = present + grad
+        elif present._node is None and not present._requires_grad and not anew:
+            # In place, so that whoever holds `.grad` sees the sum, as in PyTorch.
+            # (A retained gradient is a new tensor each time.)
+            modes.quietly(np.add, present._data, grad, out=present._data)
+            present._version_box[0] += 1
+        else:
+            tensor._grad = make(modes.quietly(np.add, present._data, grad))

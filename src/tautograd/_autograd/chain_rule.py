@@ -1,0 +1,185 @@
+"""One step of the chain rule: from the gradient of a node's output to those of its inputs.
+
+Rules neither undo broadcasting nor cast. That is done here, once, for all of them: `fit` gives each
+gradient the shape and dtype of the tensor it belongs to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.batched import sum_level
+from .._arrays.dtypes import bfloat16, float16
+from .._tensor.tensor import Tensor
+from .apply import apply
+from .arrivals import call_node_hooks, call_prehooks
+from .modes import modes
+from .node import Node
+from .saved import unpack
+
+_HALVES = frozenset((float16.numpy, bfloat16.numpy))
+_HALF_CODES = frozenset(d.char for d in _HALVES)
+_FLOAT32 = np.dtype(np.float32)
+
+
+def run_node(node: Node, gradient: Any, lifted: bool) -> Any:
+    """One step of the chain rule: gradients of a node's inputs from that of its output."""
+    if not modes.anomaly:
+        return _run_node(node, gradient, lifted)
+    from .anomaly import check_finite, show_forward
+
+    try:
+        grads = _run_node(node, gradient, lifted)
+        check_finite(node, grads)
+    except BaseException:
+        show_forward(node)
+        raise
+    return grads
+
+
+def _run_node(node: Node, gradient: Any, lifted: bool) -> Any:
+    if node.prehooks:
+        gradient = call_prehooks(node, gradient, lifted)
+    custom = getattr(type(node), "run_custom", None)
+    if custom is not None:
+        grads = custom(node, gradient, lifted)
+    elif gradient is None:
+        grads = (None,) * len(node.edges)
+    elif lifted or node.packed is not None:
+        from .lifted import run_lifted
+
+        grads = run_lifted(node, gradient, lifted)
+    else:
+        grads = modes.quietly(run_rules, node, gradient)
+    if node.hooks:
+        grads = call_node_hooks(node, grads, gradient, lifted)
+    return grads
+
+
+def run_rules(node: Node, g: Any) -> Any:
+    """A node's rules on raw arrays."""
+    op = node.op
+    saved = node.saved
+    if saved != ():
+        saved = unpack(node)
+    shape = node.shape
+    if shape is None:
+        g = _several(node, g)
+    if op.opmath and (shape is None or node.dtype.char in _HALF_CODES) and _is_half(node):
+        saved = _widen(saved)
+        g = _widen(g)
+    edges = node.edges
+    shapes = node.shapes if op.shape_inputs else None
+    dtypes = node.dtypes if op.dtype_inputs else None
+    parameters = node.parameters
+    if op.joint:
+        rule = op.vjp
+        needs = tuple([edge is not None for edge in edges])
+        return rule.call(rule.rule, g, saved, shapes, dtypes, parameters, needs)
+    return [
+        None if edge is None else rule.call(rule.rule, g, saved, shapes, dtypes, parameters, None)
+        for edge, rule in zip(edges, op.vjp, strict=True)
+    ]
+
+
+def _several(node: Node, g: Any) -> Any:
+    """Gradients of several outputs, with zeros where none arrived."""
+    op = node.op
+    some = next((x for x in g if x is not None), None)
+    assert node.outputs is not None
+    if op.outputs and len(op.differentiable_outputs) == 1:
+        return g[op.differentiable_outputs[0]]
+    return tuple(
+        np.zeros_like(some, shape=shape, dtype=dtype) if x is None else x
+        for x, (shape, dtype) in zip(g, node.outputs, strict=True)
+    )
+
+
+def _is_half(node: Node) -> bool:
+    if node.shape is not None:
+        return node.dtype.char in _HALF_CODES
+    return any(dtype.char in _HALF_CODES for _, dtype in node.outputs)
+
+
+def _widen(value: Any) -> Any:
+    """Half-precision arrays in float32, for the arithmetic of a rule."""
+    if isinstance(value, (tuple, list)):
+        return [_widen(v) for v in value]
+    if getattr(value, "dtype", None) in _HALVES:
+        return np.astype(np.asarray(value) if isinstance(value, np.generic) else value, _FLOAT32)
+    return value
+
+
+def _dtype_of(grad: Any) -> Any:
+    return grad._data.dtype if isinstance(grad, Tensor) else grad.dtype
+
+
+def fit(node: Node, i: int, grad: Any, shape: Any, dtype: Any, lifted: bool) -> Any:
+    """Undo broadcasting and promotion: a gradient has the shape and dtype of its tensor."""
+    levels = getattr(_data_of(grad).shape, "levels", ())
+    if levels:
+        grad = _sum_batches(grad, set(levels) - set(getattr(shape, "levels", ())), lifted)
+    if tuple(grad.shape) != tuple(shape):
+        if not can_unbroadcast(tuple(grad.shape), tuple(shape)):
+            name = (
+                node.op.inputs[min(i, len(node.op.inputs) - 1)] if node.op is not None else str(i)
+            )
+            raise RuntimeError(
+                f"Function {node.name()} returned an invalid gradient at index {i} - got "
+                f"{list(grad.shape)} but expected shape compatible with {list(shape)}"
+                + (f" (the rule for '{name}')" if node.op is not None else "")
+            )
+        grad = unbroadcast(grad, tuple(shape), lifted)
+    if _dtype_of(grad) != dtype:
+        grad = _cast(grad, dtype, lifted)
+    return grad
+
+
+def _data_of(grad: Any) -> Any:
+    return grad._data if isinstance(grad, Tensor) else grad
+
+
+def _sum_batches(grad: Any, levels: set[int], lifted: bool) -> Any:
+    """A tensor that is the same for every example gets the sum of the examples' gradients."""
+    for level in levels:
+        if level == modes.run.keep_level:
+            continue
+        if lifted:
+            from .vmap import sum_batch_op
+
+            grad = apply(sum_batch_op, (grad,), {"level": level})
+        else:
+            grad = sum_level(grad, level)
+    return grad
+
+
+def can_unbroadcast(have: tuple[int, ...], want: tuple[int, ...]) -> bool:
+    if len(have) < len(want):
+        return False
+    tail = have[len(have) - len(want) :]
+    return all(w in (1, h) for h, w in zip(tail, want, strict=True))
+
+
+def unbroadcast(grad: Any, shape: tuple[int, ...], lifted: bool = False) -> Any:
+    """Sum a gradient over the dimensions along which its tensor was broadcast."""
+    extra = len(grad.shape) - len(shape)
+    axes = tuple(range(extra)) + tuple(
+        i + extra for i, n in enumerate(shape) if n == 1 and grad.shape[i + extra] != 1
+    )
+    if lifted:
+        total = grad.sum(axes, keepdim=True) if axes else grad
+        return total.reshape(shape)
+    return np.reshape(np.sum(grad, axis=axes, keepdims=True), shape)
+
+
+def _cast(grad: Any, dtype: Any, lifted: bool) -> Any:
+    to_real = dtype.kind != "c" and _dtype_of(grad).kind == "c"
+    if lifted:
+        from .._arrays.dtypes import from_numpy_dtype
+
+        return (grad.real if to_real else grad).to(from_numpy_dtype(dtype))
+    if to_real:
+        grad = np.real(grad)
+    return np.astype(np.asarray(grad) if isinstance(grad, np.generic) else grad, dtype)
