@@ -157,7 +157,7 @@ def _cholesky_solve_gradients(g: Any, factor: Any, out: Any, upper: bool) -> Any
     return gb, _along(factor, half + adjoint(half), upper)
 
 
-cholesky_solve_op = Op(
+cholesky_solve_op: Op = Op(
     "cholesky_solve",
     _cholesky_solve,
     ("b", "factor"),

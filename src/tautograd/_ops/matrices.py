@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.batched import BatchedArray
 from .elementwise import conj
 
 
@@ -55,9 +56,11 @@ def scale_columns(x: Any, factors: Any) -> Any:
     return x * np.expand_dims(factors, -2)
 
 
-def known(value: Any, otherwise: Any) -> Any:
-    """A number that an array holds, where its values can be had; else what to assume."""
-    return value if isinstance(value, (np.ndarray, np.generic)) else otherwise
+def values_of(x: Any) -> Any:
+    """The NumPy array behind vmap's batches; None for an array that hides its values."""
+    while isinstance(x, BatchedArray):
+        x = x.data
+    return x if isinstance(x, (np.ndarray, np.generic)) else None
 
 
 def product(*factors: Any) -> Any:

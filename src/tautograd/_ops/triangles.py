@@ -43,7 +43,7 @@ def _tangent_of_a(t: Any, a: Any, out: Any, upper: bool, left: bool, unitriangul
     return -triangular_op(a, moved, upper=upper, left=left, unitriangular=unitriangular)
 
 
-triangular_op = Op(
+triangular_op: Op = Op(
     "linalg_solve_triangular",
     _solve,
     ("a", "b"),
@@ -105,7 +105,7 @@ def _old_solve(a: Any, b: Any, upper: bool, transpose: bool, unitriangular: bool
     )
 
 
-triangular_solve_op = Op(
+triangular_solve_op: Op = Op(
     "triangular_solve",
     lambda b, a, upper, transpose, unitriangular: (
         _old_solve(a, b, upper, transpose, unitriangular),
