@@ -48,7 +48,8 @@ def same(test: Callable[..., Any]) -> Callable[..., Any]:
 def _run(test: Callable[..., Any], engine: str, args: Any, kwargs: Any) -> Any:
     torch = importlib.import_module(engine)
     torch.manual_seed(0)
-    # Said once per process, so whichever test comes first would have to expect it.
+    # Said once per process, to whichever test comes first.
+    warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated")
     warnings.filterwarnings("ignore", message=r"Using backward\(\) with create_graph=True")
     try:
         return _plain(test(torch, *args, **kwargs))

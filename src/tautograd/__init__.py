@@ -41,8 +41,12 @@ globals().update(_formats.FORMAT_NAMES)
 globals().update(_FUNCTIONS)
 
 # Parts that a program may never need are loaded when they are first named.
-_PARTS = frozenset({"autograd", "func", "linalg", "nn", "return_types", "special", "utils"})
-_ELSEWHERE = {"vmap": "func"}
+_PARTS = frozenset({"autograd", "func", "linalg", "nn", "return_types", "special", "testing", "utils"})
+_ELSEWHERE = {
+    "vmap": "func",
+    "is_anomaly_enabled": "autograd.anomaly_mode",
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
+}
 
 
 def __getattr__(name: str) -> Any:

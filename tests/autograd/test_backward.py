@@ -325,7 +325,12 @@ def test_grad_does_not_free_what_it_did_not_run(torch):
 def test_only_floating_outputs_want_gradients(torch):
     x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
     values, order = torch.sort(x)
-    return values.requires_grad, order.requires_grad, (x > 1).requires_grad, x.argmax().requires_grad
+    return (
+        values.requires_grad,
+        order.requires_grad,
+        (x > 1).requires_grad,
+        x.argmax().requires_grad,
+    )
 
 
 # --- tensors' own state -----------------------------------------------------------------------

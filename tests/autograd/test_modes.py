@@ -195,7 +195,9 @@ def test_inference_tensor_cannot_be_changed_outside(torch):
     with torch.inference_mode():
         y = torch.ones(2)
         y.add_(1)
-    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+    with pytest.raises(
+        RuntimeError, match="Inplace update to inference tensor outside InferenceMode"
+    ):
         y.add_(1)
 
 

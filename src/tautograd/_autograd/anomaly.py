@@ -11,6 +11,7 @@ import numpy as np
 from .._tensor.tensor import Tensor
 from .modes import modes, update_special
 from .node import Node
+from .sites import internal
 
 
 class detect_anomaly:
@@ -60,7 +61,21 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 
 def remember_stack(node: Node) -> None:
-    node.traceback = traceback.format_stack()[:-3]
+    """Keep the user's part of the stack that recorded a node."""
+    stack = [frame for frame in traceback.extract_stack() if not internal[frame.filename]]
+    node.traceback = traceback.format_list(stack)
+
+
+def show_forward(node: Node) -> None:
+    """Warn where the forward was that led to an error in backward."""
+    if node.traceback:
+        text = ". Traceback of forward call that caused the error:\n" + "".join(node.traceback)
+    else:
+        text = (
+            ". No forward pass information available. Enable detect anomaly during forward pass for "
+            "more information."
+        )
+    warnings.warn(f"Error detected in {node.name()}{text}", UserWarning, stacklevel=2)
 
 
 def check_finite(node: Node, grads: Any) -> None:
@@ -70,13 +85,6 @@ def check_finite(node: Node, grads: Any) -> None:
     for i, grad in enumerate(grads):
         data = grad._data if isinstance(grad, Tensor) else grad
         if data is not None and data.dtype.kind in "fcV" and bool(np.isnan(data).any()):
-            if node.traceback:
-                warnings.warn(
-                    f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
-                    + "".join(node.traceback),
-                    UserWarning,
-                    stacklevel=2,
-                )
             where = f"\nIt was recorded at\n  {node.created_at}" if node.created_at else ""
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {i}th output.{where}"

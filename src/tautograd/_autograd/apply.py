@@ -13,14 +13,12 @@ from .._ops.record import Op
 from .._tensor.tensor import Tensor, current_node, make
 from .inference import as_inference
 from .modes import RECORDING, SPECIAL, modes
-from .node import Node, next_sequence, node_type
+from .node import NO_PARAMETERS, Node, next_sequence, node_type
 from .sites import internal
 
-_new = object.__new__
 _HALVES = frozenset((float16.numpy, bfloat16.numpy))
 _HALF_CODES = frozenset(d.char for d in _HALVES)
 _FLOAT32 = np.dtype(np.float32)
-NO_PARAMETERS: dict[str, Any] = {}
 
 
 def apply(
@@ -206,9 +204,10 @@ def record(
     data: Any,
 ) -> Node:
     """A node for an operation that just ran; `mask` has a bit for each input with an edge."""
-    node: Node = _new(op.node_type or node_type(op))
+    node = (op.node_type or node_type(op))()
     node.edges = edges
-    node.parameters = parameters
+    if op.parameters:
+        node.parameters = parameters
     node.sequence = next_sequence()
     frame = _getframe(2)
     while internal[frame.f_code.co_filename] and frame.f_back is not None:
@@ -219,15 +218,16 @@ def record(
         if edge is not None and x._output_nr:
             node.edge_nrs = tuple([x._output_nr if isinstance(x, Tensor) else 0 for x in inputs])
             break
-    if op.variadic:
-        mask = -1
-    slots, saves_output = op._plans.get(mask) or op.plan(mask)
-    if slots or saves_output:
-        node.saved, node.versions = _save(op, inputs, slots)
-        if saves_output:
-            node.saved[-1] = data
-    else:
-        node.saved = node.versions = ()
+    if not op.saves_nothing:
+        if op.variadic:
+            mask = -1
+        slots, saves_output = op._plans.get(mask) or op.plan(mask)
+        if slots or saves_output:
+            node.saved, node.versions = _save(op, inputs, slots)
+            if saves_output:
+                node.saved[-1] = data
+        else:
+            node.saved = node.versions = ()
     if op.shape_inputs:
         node.shapes = tuple([x._data.shape if isinstance(x, Tensor) else () for x in inputs])
     if op.dtype_inputs:

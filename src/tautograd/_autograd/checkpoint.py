@@ -276,7 +276,8 @@ class _Held:
 
     def __init__(self, tensor: Tensor) -> None:
         self.requires_grad = tensor.requires_grad
-        self.box, self.version = tensor._version_box, tensor._version_box[0]
+        self.box = tensor._version_box
+        self.version = 0 if tensor._is_inference else self.box[0]
         self.unpack = None
         self.value: Any = tensor
         if modes.saved_hooks:
@@ -288,7 +289,7 @@ class _Held:
             leaf = detached(self.unpack(self.value))
             leaf._requires_grad = self.requires_grad
             return leaf
-        if self.box[0] != self.version:
+        if not self.value._is_inference and self.box[0] != self.version:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace "
                 f"operation: an argument of checkpoint() is at version {self.box[0]}; expected version "

@@ -14,7 +14,7 @@ from .._ops.record import LINEAR, Op
 from .._tensor.tensor import Tensor
 from .apply import apply
 from .modes import modes, update_special
-from .special import set_tangent
+from .special import follow_base, set_tangent
 
 alias_op = Op(
     "alias",
@@ -123,11 +123,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         level = modes.forward_level - 1
     if level < 0:
         return UnpackedDualTensor(tensor, None)
-    tangent = (tensor._tangents or {}).get(level)
-    if tangent is None:
-        return UnpackedDualTensor(tensor, None)
+    follow_base(tensor)
     held = tensor._tangents
-    tensor._tangents = {k: t for k, t in held.items() if k != level} or None
+    tangent = (held or {}).get(level)
+    if tangent is not None:
+        tensor._tangents = {k: t for k, t in held.items() if k != level} or None
     try:
         primal = apply(alias_op, (tensor,))
     finally:

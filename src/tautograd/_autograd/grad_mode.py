@@ -135,7 +135,7 @@ class set_grad_enabled(_Mode):
         return copy
 
     def __str__(self) -> str:
-        return f"set_grad_enabled(mode={self.mode})"
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
     __repr__ = __str__
 

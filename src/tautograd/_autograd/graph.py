@@ -36,7 +36,8 @@ class saved_tensors_hooks:
 
     def _pack(self, tensor: Tensor) -> Any:
         """The user's hook, which must leave its argument as it is."""
-        before = tensor._version_box[0]
+        version = tensor._version_box
+        before = 0 if tensor._is_inference else version[0]
         held, modes.saved_hooks = modes.saved_hooks, ()
         recording, modes.grad = modes.grad, False
         update_special()
@@ -46,7 +47,7 @@ class saved_tensors_hooks:
             modes.saved_hooks = held
             modes.grad = recording
             update_special()
-        if tensor._version_box[0] != before:
+        if not tensor._is_inference and version[0] != before:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
                 "pack hook can not be modified by in-place operations as this can lead to unexpected "
@@ -127,6 +128,17 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )
     return GradientEdge(as_node(edge), tensor._output_nr)
+
+
+def stand_in(edge: GradientEdge) -> Tensor:
+    """A tensor with the history of an edge, to be differentiated in its place; it has no values."""
+    if isinstance(edge.node, AccumulateGrad):
+        leaf: Tensor = edge.node.variable
+        return leaf
+    shape, dtype = edge.node._input_metadata_of(edge.output_nr)
+    tensor = make(np.broadcast_to(np.zeros((), dtype), shape))
+    tensor._node, tensor._output_nr = edge.node, edge.output_nr
+    return tensor
 
 
 class register_multi_grad_hook:

@@ -16,6 +16,8 @@ from .sites import Site, resolve
 
 next_sequence = itertools.count().__next__
 
+NO_PARAMETERS: dict[str, Any] = {}
+
 # In place of what a node saved, once backward has used it.
 FREED: Any = None
 
@@ -137,8 +139,11 @@ def node_type(op: Op) -> type[Node]:
     """The class of an operation's nodes, named as PyTorch names it; made when first needed."""
     found = op.node_type
     if found is None:
-        several = op.outputs != 1
-        members = {"__slots__": (), "__module__": __name__, "op": op, "unusual": several}
+        members = {"__slots__": (), "__module__": __name__, "op": op, "unusual": op.outputs != 1}
+        if op.saves_nothing:
+            members["saved"] = members["versions"] = ()
+        if not op.parameters:
+            members["parameters"] = NO_PARAMETERS
         found = op.node_type = type(op.node_name.rpartition("::")[2], (Node,), members)
     return found
 

@@ -25,6 +25,9 @@ from .saved import as_tensor, unpack
 
 def apply_special(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any) -> Any:
     """`apply`, with tangents carried along and saved tensors packed."""
+    if modes.forward_level:
+        for x in _tensors(inputs):
+            follow_base(x)
     out = _with_tangents(op, inputs, parameters, compute)
     if modes.forward_level or modes.saved_hooks:
         outs = out if isinstance(out, tuple) else (out,)
@@ -87,6 +90,41 @@ def set_tangent(tensor: Tensor, level: int, tangent: Tensor) -> None:
 
     tensor._tangents = {**(tensor._tangents or {}), level: tangent}
     register(level, tensor)
+
+
+def follow_base(tensor: Tensor) -> None:
+    """Give a view the tangents that its base got after the view was made."""
+    base = tensor._base
+    if base is None or not base._tangents:
+        return
+    for level, whole in base._tangents.items():
+        if level in (tensor._tangents or {}):
+            continue
+        part = whole
+        for op, parameters, index in tensor._view:
+            part = apply_special(op, (part,), parameters, None)
+            part = part if index is None else part[index]
+        set_tangent(tensor, level, part)
+
+
+def write_tangents(tensor: Tensor, result: Tensor) -> None:
+    """After an in-place change: the tangents of this memory change with it, views' included."""
+    follow_base(tensor)
+    for level in {**(tensor._tangents or {}), **(result._tangents or {})}:
+        new: Any = (result._tangents or {}).get(level)
+        present: Any = (tensor._tangents or {}).get(level)
+        base = tensor._base
+        if present is None and base is not None:
+            set_tangent(base, level, make(np.zeros_like(base._data)))
+            follow_base(tensor)
+            present = (tensor._tangents or {})[level]
+        if present is None or (base is None and 0 in present._data.strides):
+            new = make(np.zeros_like(tensor._data)) if new is None else new.clone()
+            set_tangent(tensor, level, new)
+        elif new is None:
+            present.zero_()
+        else:
+            present.copy_(new)
 
 
 def jvp_of(

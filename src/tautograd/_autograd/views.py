@@ -15,6 +15,7 @@ import numpy as np
 from .._ops.record import LINEAR, Op
 from .._tensor.tensor import Tensor, make
 from .apply import apply, edge_of, record
+from .hooks import retain_grad
 from .modes import modes
 from .node import Node
 from .sites import mark
@@ -75,6 +76,8 @@ def replay_history(view: Tensor, base: Tensor) -> None:
 
 def bump(tensor: Tensor, depth: int = 2) -> None:
     """Note that the memory of this tensor (and of all its views) has changed, and where."""
+    if tensor._is_inference:
+        return
     box = tensor._version_box
     box[0] += 1
     box[1:] = [mark(depth)]
@@ -82,20 +85,24 @@ def bump(tensor: Tensor, depth: int = 2) -> None:
 
 def check_writable(tensor: Tensor) -> None:
     """Refuse an in-place change that autograd could not follow."""
-    if tensor._is_inference and not modes.inference and modes.grad and tensor.requires_grad:
+    if tensor._is_inference and not modes.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed."
         )
     if not modes.grad:
         return
     base = tensor._base
+    if tensor._view_creation == "inference" and tensor.requires_grad:
+        check_view_creation(tensor)
     if tensor._requires_grad and tensor._node is None:
         if base is not None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation."
             )
         raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation."
+            "a leaf Variable that requires grad is being used in an in-place operation. To change its "
+            "values behind autograd's back, as an optimizer does, do it inside `with torch.no_grad():`; "
+            "to have the change recorded, change a clone()."
         )
     if base is None:
         return
@@ -109,6 +116,14 @@ def check_view_creation(tensor: Tensor) -> None:
     """Refuse to write history through a view that has none of its own."""
     if tensor._base is None or tensor._view_creation is None:
         return
+    if tensor._view_creation == "inference":
+        raise RuntimeError(
+            "A view was created in inference mode and is being modified inplace in normal mode. Given "
+            "that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+            "code by moving both the view and the inplace either both inside the inference_mode block "
+            "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+            "to be tracked)."
+        )
     name = tensor._node.name() if tensor._node is not None else "a view function"
     if tensor._view_creation == "multi_output":
         raise RuntimeError(
@@ -131,13 +146,19 @@ def adopt(tensor: Tensor, result: Tensor) -> None:
     """After `tensor`'s memory took `result`'s values: take its history as well."""
     node = result._node
     base = tensor._base
+    if modes.forward_level:
+        from .special import write_tangents
+
+        write_tangents(tensor, result)
     if not modes.grad:
         return
     if base is None:
         if node is not None or tensor._node is not None:
-            _retain_before(tensor)
+            retained = _no_longer_retained(tensor)
             tensor._node = node
             tensor._output_nr = result._output_nr
+            if retained and node is not None:
+                retain_grad(tensor)
             if node is not None:
                 tensor._requires_grad = False
             tensor._history += 1
@@ -154,11 +175,13 @@ def adopt(tensor: Tensor, result: Tensor) -> None:
     base._history += 1
 
 
-def _retain_before(tensor: Tensor) -> None:
-    """A tensor that retains its gradient goes on doing so for its new value."""
-    if tensor._retains_grad and tensor._node is not None and tensor._node.retained:
-        tensor._node.retained.pop(tensor._output_nr, None)
-        tensor._retains_grad = False
+def _no_longer_retained(tensor: Tensor) -> bool:
+    """Whether a tensor retained the gradient of its old value; it will, of its new one, instead."""
+    if not tensor._retains_grad or tensor._node is None or not tensor._node.retained:
+        return False
+    tensor._node.retained.pop(tensor._output_nr, None)
+    tensor._retains_grad = False
+    return True
 
 
 def keep_original(tensor: Tensor, node: Node | None) -> None:

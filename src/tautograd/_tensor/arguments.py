@@ -10,6 +10,7 @@ import numpy as np
 
 from .._arrays.devices import as_device, creator
 from .._arrays.dtypes import LEGACY_NAMES, as_dtype, dtype
+from .._autograd.modes import modes
 from .tensor import Tensor, make
 
 # C's names of the types, as PyTorch's overflow errors have them.
@@ -169,6 +170,10 @@ def finish(array: Any, requires_grad: bool) -> Tensor:
     if requires_grad:
         require_differentiable(out)
         out._requires_grad = True
+    if modes.inference:
+        from .._autograd.inference import as_inference
+
+        as_inference(out)
     return out
 
 
