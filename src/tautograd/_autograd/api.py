@@ -293,7 +293,6 @@ def detach_(self: Tensor) -> Tensor:
     self._node = None
     self._output_nr = 0
     self._requires_grad = False
-    self._history += 1
     return self
 
 

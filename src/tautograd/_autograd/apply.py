@@ -12,7 +12,7 @@ from .._arrays.result_layout import as_iterated
 from .._ops.record import Op
 from .._tensor.tensor import Tensor, current_node, make
 from .inference import as_inference
-from .modes import RECORDING, SPECIAL, modes
+from .modes import modes
 from .node import NO_PARAMETERS, Node, next_sequence, node_type
 from .sites import internal
 
@@ -32,16 +32,17 @@ def apply(
     `compute` is the NumPy dtype that tensor inputs are cast to first (promotion); gradients are
     cast back by the engine. Half-precision inputs are computed in float32 and rounded once.
     """
-    how, quietly = modes.way
-    if how == SPECIAL:
+    recording, quietly = modes.way
+    if recording is None:
         from .special import apply_special
 
         return apply_special(op, inputs, parameters, compute)
-    recording = how == RECORDING and op.vjp is not None
+    if op.vjp is None:
+        recording = False
     arrays = []
     edges = []
     mask, bit = 0, 1  # which inputs want a gradient
-    half = False
+    half = numbered = False
     for x in inputs:
         edge: Any = None
         if isinstance(x, Tensor):
@@ -57,6 +58,8 @@ def apply(
                     edge = x
                 if edge is not None:
                     mask |= bit
+                    if x._output_nr:
+                        numbered = True
         else:
             arrays.append(x)
         edges.append(edge)
@@ -65,15 +68,17 @@ def apply(
         data = run_forward(op, arrays, parameters, compute)
     else:
         data = quietly(op.forward, *arrays, **parameters)
-        if op.promotion is not None and op.outputs == 1 and data.ndim > 1:
-            data = as_iterated(data, arrays)
+    node = None
     if mask:
-        node = record(op, inputs, tuple(edges), mask, parameters, data)
-    elif op.outputs == 1 and not op.is_view:
-        return make(data)
-    else:
-        node = None
-    return dress(op, inputs, parameters, data, node)
+        node = record(op, inputs, tuple(edges), mask, numbered, parameters, data)
+    if op.outputs != 1 or op.is_view:
+        return dress(op, inputs, parameters, data, node)
+    out = make(data)
+    if node is not None and node.dtype.kind in "fcV":
+        out._node = node
+        if op.saves_output and node.saved and node.saved[-1] is not None:
+            node.versions.append((out._version_box, 0, -1))
+    return out
 
 
 def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any = None) -> Any:
@@ -126,7 +131,7 @@ def wrap(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any)
         edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
         mask = sum(1 << i for i, edge in enumerate(edges) if edge is not None)
         if mask:
-            node = record(op, inputs, edges, mask, parameters, data)
+            node = record(op, inputs, edges, mask, True, parameters, data)
     return dress(op, inputs, parameters, data, node)
 
 
@@ -175,12 +180,14 @@ def as_view(
         base = source
     out._base = base
     out._view = (*source._view, (op, parameters, index))
-    out._seen_history = base._history
-    out._version_box = base._version_box
-    if index is not None:
-        out._view_creation = "multi_output"
-    elif not modes.grad:
+    out._version_box = box = base._version_box
+    out._seen_version = box[0]
+    if not modes.grad:
         out._view_creation = "no_grad"
+        # It wants a gradient as its base does, though none will get there.
+        out._requires_grad = base.requires_grad
+    elif index is not None:
+        out._view_creation = "multi_output"
     elif source._view_creation is not None:
         out._view_creation = source._view_creation
 
@@ -200,10 +207,15 @@ def record(
     inputs: tuple[Any, ...],
     edges: tuple[Any, ...],
     mask: int,
+    numbered: bool,
     parameters: dict[str, Any],
     data: Any,
 ) -> Node:
-    """A node for an operation that just ran; `mask` has a bit for each input with an edge."""
+    """A node for an operation that just ran.
+
+    `mask` has a bit for each input with an edge; `numbered` says that some input may be other than
+    the first output of its edge.
+    """
     node = (op.node_type or node_type(op))()
     node.edges = edges
     if op.parameters:
@@ -214,10 +226,10 @@ def record(
         frame = frame.f_back
     node.code = frame.f_code
     node.instruction = frame.f_lasti
-    for x, edge in zip(inputs, edges, strict=True):
-        if edge is not None and x._output_nr:
-            node.edge_nrs = tuple([x._output_nr if isinstance(x, Tensor) else 0 for x in inputs])
-            break
+    if numbered:
+        numbers = tuple([x._output_nr if isinstance(x, Tensor) else 0 for x in inputs])
+        if any(numbers):
+            node.edge_nrs = numbers
     if not op.saves_nothing:
         if op.variadic:
             mask = -1

@@ -2,8 +2,11 @@
 
 A view remembers the view operations that lead to it from its base. An in-place change of a view
 is, as mathematics, a new base with one part replaced. So the base's history becomes a `CopySlices`
-node over (old base, new part), and every view of it gets its node by replaying its way from the
-base, when next asked for it. The data itself was changed in place once.
+node, and every view of it gets its node by replaying its way from the base, when next asked for it.
+The data itself was changed in place once.
+
+A view knows the version its memory had when its node was made. Any later version means that the node
+is out of date.
 """
 
 from __future__ import annotations
@@ -12,66 +15,48 @@ from typing import Any
 
 import numpy as np
 
-from .._ops.record import LINEAR, Op
 from .._tensor.tensor import Tensor, make
-from .apply import apply, edge_of, record
+from .apply import edge_of
+from .copy_slices import Way, part_replaced, replayed
 from .hooks import retain_grad
 from .modes import modes
 from .node import Node
+from .refusals import INFERENCE, LEAF, VIEW_OF_LEAF, why_not_rebased
 from .sites import mark
-
-
-def walk(array: Any, chain: Any) -> Any:
-    """Apply a chain of view operations to an array (or to a lifted tensor)."""
-    for op, parameters, index in chain:
-        array = op(array, **parameters)
-        if index is not None:
-            array = array[index]
-    return array
-
-
-def _replace_part(base: Any, part: Any, chain: Any) -> Any:
-    out = np.copy(base)
-    np.copyto(walk(out, chain), part)
-    return out
-
-
-view_scatter = Op(
-    "view_scatter",
-    _replace_part,
-    ("base", "part"),
-    parameters=("chain",),
-    vjp={
-        "base": lambda g, chain, part_shape, part_dtype: view_scatter(
-            g, np.zeros_like(g, shape=part_shape), chain=chain
-        ),
-        "part": lambda g, chain: walk(g, chain),
-    },
-    jvp=LINEAR,
-    node="torch::autograd::CopySlices",
-    opmath=False,
-    internal=True,
-)
 
 
 def replay_history(view: Tensor, base: Tensor) -> None:
     """Give a view the node that follows from its base's present history."""
-    view._seen_history = base._history
-    if edge_of(base) is None:
-        view._node = None
+    edge = edge_of(base)
+    if edge is None and view._node is None:
+        return
+    if view._view_creation is not None:
+        raise RuntimeError(why_not_rebased(view, "its base or another view of its base has been"))
+    view._seen_version = view._version_box[0]
+    view._requires_grad = False
+    if edge is None:
+        view._node, view._output_nr = None, 0
         return
     before = modes.grad, modes.inference, modes.special
-    modes.grad, modes.inference, modes.special = True, False, modes.forward_level > 0
+    modes.grad, modes.inference, modes.special = True, False, False
     try:
-        tensor = base
-        for op, parameters, index in view._view:
-            result = apply(op, (tensor,), parameters)
-            tensor = result if index is None else result[index]
+        view._node, view._output_nr = replayed(base, edge, view, way_to(view, base))
     finally:
         modes.grad, modes.inference, modes.special = before
-    view._node = tensor._node
-    view._output_nr = tensor._output_nr
-    view._requires_grad = False
+
+
+def way_to(view: Tensor, base: Tensor) -> Way:
+    """The operations that lead from a base to its view.
+
+    A base that became another view of its own memory (`t_()`) has lost the way: then it is found
+    again from where the two lie in memory.
+    """
+    if not base._became_view:
+        way: Way = view._view
+        return way
+    from .._ops.strided_views import as_strided_op, way_between
+
+    return ((as_strided_op, way_between(base._data, view._data), None),)
 
 
 def bump(tensor: Tensor, depth: int = 2) -> None:
@@ -83,63 +68,37 @@ def bump(tensor: Tensor, depth: int = 2) -> None:
     box[1:] = [mark(depth)]
 
 
-def check_writable(tensor: Tensor) -> None:
-    """Refuse an in-place change that autograd could not follow."""
+def _wants_gradient(value: Any) -> bool:
+    """Whether a tensor requires a gradient, asked without bringing a view's history up to date."""
+    if not isinstance(value, Tensor):
+        return False
+    if value._requires_grad or value._node is not None:
+        return True
+    return value._base is not None and _wants_gradient(value._base)
+
+
+def check_writable(tensor: Tensor, *others: Any) -> None:
+    """Refuse an in-place change that autograd could not follow; `others` are what is written."""
     if tensor._is_inference and not modes.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed."
-        )
+        raise RuntimeError(INFERENCE)
     if not modes.grad:
         return
     base = tensor._base
-    if tensor._view_creation == "inference" and tensor.requires_grad:
-        check_view_creation(tensor)
-    if tensor._requires_grad and tensor._node is None:
-        if base is not None:
-            raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation."
-            )
-        raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation. To change its "
-            "values behind autograd's back, as an optimizer does, do it inside `with torch.no_grad():`; "
-            "to have the change recorded, change a clone()."
-        )
     if base is None:
+        if tensor._requires_grad and tensor._node is None:
+            raise RuntimeError(LEAF)
         return
-    if base._requires_grad and base._node is None:
-        raise RuntimeError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation."
-        )
+    wanted = _wants_gradient(tensor)
+    if wanted or any(_wants_gradient(x) for x in others):
+        check_view_creation(tensor)
+        if wanted and base._node is None and base._requires_grad:
+            raise RuntimeError(VIEW_OF_LEAF)
 
 
 def check_view_creation(tensor: Tensor) -> None:
     """Refuse to write history through a view that has none of its own."""
-    if tensor._base is None or tensor._view_creation is None:
-        return
-    if tensor._view_creation == "inference":
-        raise RuntimeError(
-            "A view was created in inference mode and is being modified inplace in normal mode. Given "
-            "that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
-            "code by moving both the view and the inplace either both inside the inference_mode block "
-            "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-            "to be tracked)."
-        )
-    name = tensor._node.name() if tensor._node is not None else "a view function"
-    if tensor._view_creation == "multi_output":
-        raise RuntimeError(
-            f"Output {tensor._output_nr} of {name} is a view and is being modified inplace. This view "
-            "is the output of a function that returns multiple views. Such functions do not allow the "
-            "output views to be modified inplace. You should replace the inplace operation by an "
-            "out-of-place one."
-        )
-    if tensor._view_creation == "no_grad" and tensor._base.requires_grad:
-        raise RuntimeError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-            "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
-            "your code by moving both the view and the inplace either both inside the no_grad block "
-            "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-            "to be tracked)."
-        )
+    if tensor._base is not None and tensor._view_creation is not None:
+        raise RuntimeError(why_not_rebased(tensor, "is being"))
 
 
 def adopt(tensor: Tensor, result: Tensor) -> None:
@@ -154,29 +113,28 @@ def adopt(tensor: Tensor, result: Tensor) -> None:
         return
     if base is None:
         if node is not None or tensor._node is not None:
-            retained = _no_longer_retained(tensor)
-            tensor._node = node
-            tensor._output_nr = result._output_nr
-            if retained and node is not None:
-                retain_grad(tensor)
-            if node is not None:
-                tensor._requires_grad = False
-            tensor._history += 1
+            _rewrite(tensor, node, result._output_nr)
         return
-    if node is None and edge_of(base) is None:
+    edge = edge_of(base)
+    if node is None and edge is None:
         return
     check_view_creation(tensor)
-    edges = (edge_of(base), node)
-    inputs = (base, result)
-    mask = (edges[0] is not None) + 2 * (edges[1] is not None)
-    base._node = record(view_scatter, inputs, edges, mask, {"chain": tensor._view}, base._data)
-    base._output_nr = 0
-    base._requires_grad = False
-    base._history += 1
+    _rewrite(base, part_replaced(base, edge, tensor, result, way_to(tensor, base)), 0)
+
+
+def _rewrite(tensor: Tensor, node: Node | None, output_nr: int) -> None:
+    """Give a tensor another history; a gradient it retains is from then on that of its new value."""
+    retained = _no_longer_retained(tensor)
+    tensor._node = node
+    tensor._output_nr = output_nr
+    if node is not None:
+        tensor._requires_grad = False
+        if retained:
+            retain_grad(tensor)
 
 
 def _no_longer_retained(tensor: Tensor) -> bool:
-    """Whether a tensor retained the gradient of its old value; it will, of its new one, instead."""
+    """Whether a tensor retained the gradient of its old value."""
     if not tensor._retains_grad or tensor._node is None or not tensor._node.retained:
         return False
     tensor._node.retained.pop(tensor._output_nr, None)

@@ -9,11 +9,11 @@ from typing import Any
 
 from .._autograd.apply import apply
 from .._autograd.modes import modes
-from .._autograd.views import bump, check_view_creation, check_writable
+from .._autograd.views import bump, check_writable
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .permutations import t_op, transpose_op
-from .public import attach
+from .public import FUNCTIONS, attach
 from .record import Op, renamed
 from .strided_views import as_strided_call, as_strided_op
 from .views import squeeze_call, squeeze_dim_op, squeeze_dims_op, squeeze_op, unsqueeze_op
@@ -35,15 +35,15 @@ _TWINS = {
 
 def become(self: Tensor, op: Op, parameters: dict[str, Any]) -> Tensor:
     """Turn a tensor into a view of itself."""
-    if modes.grad:
-        check_view_creation(self)
     check_writable(self)
     view = apply(_TWINS[op], (self,), parameters)
     self._data = view._data
     bump(self)
-    if self._base is not None:
+    if self._base is None:
+        self._became_view = True
+    else:
         self._view = view._view
-        self._seen_history = view._seen_history
+        self._seen_version = self._version_box[0]
     if modes.grad:
         self._node = view._node
         self._output_nr = 0
@@ -86,6 +86,7 @@ def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: Any = None
     return become(self, as_strided_op, as_strided_call(self, size, stride, storage_offset))
 
 
+FUNCTIONS["as_strided_"] = as_strided_
 for _method in (t_, transpose_, swapaxes_, squeeze_, unsqueeze_, as_strided_):
     attach(_method.__name__, _method)
 attach("swapdims_", transpose_)

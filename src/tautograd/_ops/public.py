@@ -218,7 +218,7 @@ def inplace_twin(name: str, fn: Function) -> Function:
 
     @functools.wraps(fn)
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        check_writable(self)
+        check_writable(self, *args, *kwargs.values())
         return write_into(self, fn(self, *args, **kwargs), name)
 
     twin.__name__ = twin.__qualname__ = name + "_"

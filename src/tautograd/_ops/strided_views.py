@@ -163,6 +163,17 @@ def as_strided_call(self: Tensor, size: Any, stride: Any, storage_offset: Any) -
     }
 
 
+def way_between(base: Any, view: Any) -> dict[str, Any]:
+    """The parameters of `as_strided` that lead from one array to another over the same memory."""
+    return {
+        "size": view.shape,
+        "stride": strides_of(view),
+        "storage_offset": storage_offset_of(view),
+        "strides": strides_of(base),
+        "start": storage_offset_of(base),
+    }
+
+
 def check_storage(array: Any, size: Ints, stride: Ints, offset: int) -> None:
     """Refuse a geometry that reaches beyond the memory behind an array."""
     if 0 in size:

@@ -87,7 +87,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
         if not isinstance(other, (int, float, complex, np.number, np.bool_)):
             require_tensor("copy_", other, "other")
         other = make(np.asarray(other))
-    check_writable(self)
+    check_writable(self, other)
     target, source = self._data, other._data
     if target.shape != source.shape:
         check_expandable(source.shape, target.shape)
@@ -200,7 +200,7 @@ def fill(input: Any, value: Any) -> Tensor:
 @public(out=False)
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element to `value`."""
-    check_writable(input)
+    check_writable(input, value)
     value = _fill_value(input, value, "fill_")
     if unrecorded(input, value):
         number = real_part(value._data, input._data.dtype) if isinstance(value, Tensor) else value

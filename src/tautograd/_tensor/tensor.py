@@ -70,8 +70,8 @@ class Tensor:
     # Rare things live in `__dict__`; these are what a tensor has until then.
     _grad: Any = None
     _view: Any = ()  # the view operations that lead here from the base
-    _history = 0  # how often an in-place change rewrote this base's history
-    _seen_history = 0  # the base's count when this view's node was made
+    _seen_version = 0  # the version of the memory when this view's node was made
+    _became_view = False  # this base is now another view of its memory (`t_()` and its kin)
     _view_creation: str | None = None  # why an in-place change through this view is refused
     _hooks: Any = None
     _post_hooks: Any = None
@@ -131,9 +131,9 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
-        if self._base is not None:
-            current_node(self)
-        return self._requires_grad or self._node is not None
+        if self._requires_grad or self._node is not None:
+            return True
+        return self._base is not None and self._base.requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -192,7 +192,7 @@ def make(array: Any) -> Tensor:
 def current_node(tensor: Tensor) -> Node | None:
     """A view's node, made anew if an in-place change has rewritten its base's history."""
     base = tensor._base
-    if base is not None and base._history != tensor._seen_history:
+    if base is not None and tensor._version_box[0] != tensor._seen_version:
         from .._autograd.views import replay_history
 
         replay_history(tensor, base)

@@ -1,0 +1,202 @@
+"""The two nodes that views and in-place changes need: a base with a part replaced, and a view of it.
+
+The *way* from a base to a view is the chain of view operations between them. `CopySlices` stands for an
+in-place operation on a view: its gradient for the base is the base's own, except in the part, where
+it goes through the operation that wrote there. `AsStridedBackward0` is a view of a base whose history
+was rewritten after the view was made: one node for the whole way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._ops.record import LINEAR, Op
+from .._tensor.tensor import Tensor
+from .apply import apply, record
+from .node import Node, next_sequence
+
+Way = tuple[tuple[Op, dict[str, Any], int | None], ...]
+
+
+def walk(array: Any, way: Way) -> Any:
+    """From a base to a view, on an array (or on a lifted tensor)."""
+    for op, parameters, index in way:
+        array = op(array, **parameters)
+        if index is not None:
+            array = array[index]
+    return array
+
+
+def walk_tensor(tensor: Tensor, way: Way) -> Tensor:
+    """From a base to a view, on tensors, recorded."""
+    for op, parameters, index in way:
+        result = apply(op, (tensor,), parameters)
+        tensor = result if index is None else result[index]
+    return tensor
+
+
+# --- a base with a part replaced ------------------------------------------------------------------
+
+
+def _replace_part(base: Any, part: Any, chain: Way) -> Any:
+    out = np.copy(base)
+    np.copyto(walk(out, chain), part)
+    return out
+
+
+view_scatter = Op(
+    "view_scatter",
+    _replace_part,
+    ("base", "part"),
+    parameters=("chain",),
+    vjp={
+        "base": lambda g, chain, part_shape, part_dtype: view_scatter(
+            g, np.zeros_like(g, shape=part_shape, dtype=part_dtype), chain=chain
+        ),
+        "part": lambda g, chain: walk(g, chain),
+    },
+    jvp=LINEAR,
+    node="torch::autograd::CopySlices",
+    opmath=False,
+    internal=True,
+)
+
+
+class CopySlices(Node):
+    """An in-place operation on a view, as a node of the view's base; `written` is its own node."""
+
+    __slots__ = ("way", "written")
+
+    unusual = True
+    op = view_scatter
+    way: Way
+    written: Node
+
+    def name(self) -> str:
+        return view_scatter.node_name
+
+    @property  # type: ignore[override]
+    def saved(self) -> Any:
+        return self.written.saved
+
+    @saved.setter
+    def saved(self, value: Any) -> None:
+        self.written.saved = value
+
+    @property  # type: ignore[override]
+    def versions(self) -> Any:
+        return self.written.versions
+
+    @versions.setter
+    def versions(self, value: Any) -> None:
+        self.written.versions = value
+
+    def run_custom(self, gradient: Any, lifted: bool) -> Any:
+        """The gradient of the old base, and those of the operation's other inputs."""
+        from .chain_rule import fit, run_node
+
+        if gradient is None:
+            return (None,) * len(self.edges)
+        if lifted:
+            part = walk_tensor(gradient, self.way)
+            data = part._data
+        else:
+            part = data = np.copy(walk(gradient, self.way))
+        first, *rest = run_node(self.written, part, lifted)
+        if self.edges[0] is None:
+            return [None, *rest]
+        if first is not None:
+            first = fit(self.written, 0, first, data.shape, data.dtype, lifted)
+        if lifted:
+            if first is None:
+                first = part * 0
+            return [apply(view_scatter, (gradient, first), {"chain": self.way}), *rest]
+        whole = np.copy(gradient)
+        np.copyto(walk(whole, self.way), 0 if first is None else first)
+        return [whole, *rest]
+
+
+def part_replaced(base: Tensor, edge: Any, view: Tensor, result: Tensor, way: Way) -> Node:
+    """The node of a base after `result` was written into its view; `edge` made the base before."""
+    written = result._node
+    if written is None or not _writes_first(written, view):
+        mask = (edge is not None) | (written is not None) << 1
+        parameters = {"chain": way}
+        return record(view_scatter, (base, result), (edge, written), mask, parameters, base._data)
+    node: CopySlices = object.__new__(CopySlices)
+    node.way = way
+    node.written = written
+    node.edges = (edge, *written.edges[1:])
+    if base._output_nr or written.edge_nrs:
+        numbers = written.edge_nrs or (0,) * len(written.edges)
+        node.edge_nrs = (base._output_nr, *numbers[1:])
+    node.parameters = {}
+    node.sequence = next_sequence()
+    node.code, node.instruction = written.code, written.instruction
+    node.shape, node.dtype = base._data.shape, base._data.dtype
+    return node
+
+
+def _writes_first(written: Node, view: Tensor) -> bool:
+    """Whether a node is one operation whose first input was the view, as it was before."""
+    return (
+        written.op is not None
+        and written.op.outputs == 1
+        and not written.op.variadic
+        and not written.is_leaf_edge
+        and bool(written.edges)
+        and written.edges[0] is view._node
+        and written.shape == view._data.shape
+        and written.dtype == view._data.dtype
+    )
+
+
+# --- a view of a base that has changed ------------------------------------------------------------
+
+
+def _back(g: Any, base_shape: Any, chain: Way) -> Any:
+    """The gradient of a base from that of a view: back along the way, step by step."""
+    probe = np.broadcast_to(np.False_, base_shape)
+    steps = []
+    for op, parameters, index in chain:
+        out = op.forward(probe, **parameters)
+        steps.append((op, parameters, index, probe.shape, out))
+        probe = out if index is None else out[index]
+    for op, parameters, index, shape, out in reversed(steps):
+        if index is not None:
+            g = tuple(
+                [g if i == index else np.zeros_like(g, shape=o.shape) for i, o in enumerate(out)]
+            )
+        rule = op.vjp[0]
+        g = _summed_to(rule.call(rule.rule, g, (), (shape,), None, parameters, None), shape)
+    return g
+
+
+def _summed_to(g: Any, shape: tuple[int, ...]) -> Any:
+    """The sum over dimensions that an `expand` repeated."""
+    missing = g.ndim - len(shape)
+    repeated = tuple([d for d in range(g.ndim) if d < missing or g.shape[d] != shape[d - missing]])
+    return np.reshape(np.sum(g, axis=repeated), shape) if repeated else g
+
+
+view_replay = Op(
+    "view_replay",
+    lambda base, chain: walk(base, chain),
+    ("base",),
+    vjp={"base": _back},
+    jvp=LINEAR,
+    node="AsStridedBackward0",
+    opmath=False,
+    internal=True,
+)
+
+
+def replayed(base: Tensor, edge: Any, view: Tensor, way: Way) -> tuple[Node | None, int]:
+    """The node of a view that follows from its base's present history, and which output it is."""
+    if view._data.dtype == base._data.dtype:
+        parameters = {"chain": way}
+        return record(view_replay, (base,), (edge,), 1, parameters, view._data), 0
+    tensor = walk_tensor(base, way)  # parts of complex numbers keep their operations' names
+    return tensor._node, tensor._output_nr
