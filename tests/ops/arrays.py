@@ -179,7 +179,9 @@ def extremes(dtype: str) -> np.ndarray:
 
 def to_torch(array: np.ndarray, grad: bool = False) -> torch.Tensor:
     """A PyTorch tensor on this array's memory, strides and all."""
-    if array.dtype == ml_dtypes.bfloat16:
+    if not array.size:  # NumPy gives an array without elements no strides to speak of
+        tensor = torch.empty(array.shape, dtype=getattr(torch, str(array.dtype)))
+    elif array.dtype == ml_dtypes.bfloat16:
         tensor = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     else:
         tensor = torch.from_numpy(array)
