@@ -84,6 +84,8 @@ def miniature(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Path:
         "nn/functional.py": "def relu(x): return max(x, 0)\n",
         "optim/__init__.py": "class Adam: pass\n",
         "optim/lr_scheduler.py": "class StepLR: pass\n",
+        "autograd/__init__.py": "from tautograd.autograd.gradcheck import gradcheck\n",
+        "autograd/gradcheck.py": "def gradcheck(): return True\n",
         "utils/__init__.py": "",
         "utils/data.py": "class DataLoader: pass\n",
         "_private/__init__.py": "",

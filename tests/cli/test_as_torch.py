@@ -24,6 +24,8 @@ IMPORTS = [
     ("import torch.utils.data", "torch.utils.data is tautograd.utils.data"),
     ("import torch.linalg", "torch.linalg is tautograd.linalg"),
     ("from torch.linalg import det", "det is tautograd.linalg.det"),
+    ("import torch.autograd; from torch.autograd.gradcheck import gradcheck", "gradcheck()"),
+    ("import torch.autograd.gradcheck", "torch.autograd.gradcheck()"),
     ("import torch", "torch.lazy == 42"),
     ("from torch import lazy", "lazy == 42"),
     ("import torch", "torch.__version__ == tautograd.__version__"),

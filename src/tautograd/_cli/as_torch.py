@@ -91,6 +91,20 @@ class _AliasLoader(Loader):
         name = module.__name__
         _explain_what_is_missing(self._module, name)
         sys.modules[name] = self._module
+        _alias_loaded_parts(self._module, name)
+
+
+def _alias_loaded_parts(module: ModuleType, foreign_name: str) -> None:
+    """Make known, under `torch`'s name, the submodules that this package has imported by itself.
+
+    The import system puts a submodule it loads into its package, over whatever has that name there:
+    in `torch.autograd`, `gradcheck` is a module, and then the function that came from it.
+    """
+    start = f"{module.__name__}."
+    for own_name, part in list(sys.modules.items()):
+        rest = own_name.removeprefix(start)
+        if rest != own_name and not any(step.startswith("_") for step in rest.split(".")):
+            sys.modules.setdefault(f"{foreign_name}.{rest}", part)
 
 
 def _own_module(foreign_name: str) -> ModuleType:
