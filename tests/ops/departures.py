@@ -41,6 +41,10 @@ EXTENSIONS = (
         "PyTorch differentiates copies with a part replaced in real dtypes only; tautograd in all",
     ),
     Extension(
+        r"derivative for '_[cp]dist_backward' is not implemented", DIFFERENTIABLE, "cdist",
+        "PyTorch differentiates distances between rows once; tautograd as often as asked",
+    ),
+    Extension(
         r"!self.requires_grad\(\) \|\| self.is_contiguous\(\) INTERNAL ASSERT", DIFFERENTIABLE,
         "as_strided_scatter",
         "PyTorch's as_strided_scatter fails an assertion of its own on a transposed input",
@@ -64,6 +68,12 @@ WRONG_IN_PYTORCH: dict[str, Wrong] = {
     "as_strided_scatter": Wrong(
         ("grad0", "second"),
         "the gradient of the input is kept where it was replaced and zeroed elsewhere: inside out",
+    ),
+    "cholesky_inverse": Wrong(
+        ("grad0", "second"), "the triangle of the factor that is not read gets a gradient"
+    ),
+    "cholesky_solve": Wrong(
+        ("grad1", "second"), "the triangle of the factor that is not read gets a gradient"
     ),
 }
 

@@ -20,7 +20,7 @@ from .rounding import sign_op
 from .samples import Sample, T
 
 
-def _vector_norm(x: Any, ord: float, dim: Any = None, keepdim: bool = False) -> Any:
+def vector_norm_of(x: Any, ord: float, dim: Any = None, keepdim: bool = False) -> Any:
     a = np.abs(x)
     if ord == math.inf:
         return contiguous(np.max(a, axis=dim, keepdims=keepdim, initial=0))
@@ -48,7 +48,7 @@ def _safe(quotient: Any, norm: Any) -> Any:
     return np.where(norm == 0, 0, quotient)
 
 
-def _along(g: Any, x: Any, norm: Any, ord: float, dim: Any) -> Any:
+def norm_slope(g: Any, x: Any, norm: Any, ord: float, dim: Any) -> Any:
     """g d norm / d conj(x) = g sgn(x) |x|^(p-1) / norm^(p-1); g and norm broadcast against x."""
     if ord == 1:
         return g * _sign(x)
@@ -73,24 +73,24 @@ def _norm_vjp(g: Any, x: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> 
     if ord == 0:
         return None  # a count has no gradient
     g, norm = (restore(v, x.shape, dim, keepdim) for v in (g, out))
-    return _along(g, x, norm, ord, dim)
+    return norm_slope(g, x, norm, ord, dim)
 
 
-def _norm_jvp(t: Any, x: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
+def norm_slope_along(t: Any, x: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
     if ord == 0:
         return np.zeros_like(out)
     norm = restore(out, x.shape, dim, keepdim)
-    direction = _along(np.ones_like(norm), x, norm, ord, dim)
+    direction = norm_slope(np.ones_like(norm), x, norm, ord, dim)
     along = np.real(conj(direction) * t) if x.dtype.kind == "c" else direction * t
     return np.sum(along, axis=dim, keepdims=keepdim)
 
 
 vector_norm_op = Op(
     "linalg_vector_norm",
-    _vector_norm,
+    vector_norm_of,
     ("x",),
     vjp={"x": _norm_vjp},
-    jvp={"x": _norm_jvp},
+    jvp={"x": norm_slope_along},
     public="linalg.vector_norm",
     samples=lambda: [
         *(Sample(*s.args[:1], 2, *s.args[1:], **s.kwargs) for s in over_dims()),
@@ -190,7 +190,7 @@ def norm(
 
 
 def _dist_vjp(g: Any, x: Any, y: Any, out: Any, p: float) -> Any:
-    return None if p == 0 else _along(g, _difference(x, y, out), out, p, None)
+    return None if p == 0 else norm_slope(g, _difference(x, y, out), out, p, None)
 
 
 def _difference(x: Any, y: Any, norm: Any) -> Any:
@@ -202,7 +202,7 @@ def _difference(x: Any, y: Any, norm: Any) -> Any:
 
 dist_op = Op(
     "dist",
-    lambda x, y, p: _vector_norm(x - y, p),
+    lambda x, y, p: vector_norm_of(x - y, p),
     ("x", "y"),
     vjp={
         "x": _dist_vjp,
@@ -224,7 +224,7 @@ dist_op = Op(
 
 def _dist_jvp(t: Any, difference: Any, out: Any, p: float) -> Any:
     wide = np.broadcast_to(t, difference.shape)
-    return _norm_jvp(wide, difference, out, p, None, False)
+    return norm_slope_along(wide, difference, out, p, None, False)
 
 
 @public()

@@ -59,8 +59,9 @@ def count(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> int:
 
 def contiguous(x: Any) -> Any:
     """The same values in row-major order: NumPy's reductions keep the order of their input."""
-    flags = getattr(x, "flags", None)
-    return x if flags is None or flags.c_contiguous else np.copy(x, order="C")
+    if type(x) is not np.ndarray or x.flags.c_contiguous:
+        return x
+    return np.copy(x, order="C")
 
 
 def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
@@ -87,8 +88,7 @@ def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None)
 
 def _longest(x: Any, dim: tuple[int, ...] | None) -> int | None:
     """The reduced axis that NumPy would add up naively over many terms, if there is one."""
-    strides = getattr(x, "strides", None)
-    if strides is None:
+    if type(x) is not np.ndarray:
         return None
     if dim is None:
         if x.flags.c_contiguous or x.flags.f_contiguous:
@@ -97,7 +97,7 @@ def _longest(x: Any, dim: tuple[int, ...] | None) -> int | None:
     axis = dim[0] if len(dim) == 1 else max(dim, key=lambda d: x.shape[d])
     if x.shape[axis] < _BLOCKS_FROM:
         return None
-    inner = min((abs(s), -d) for d, s in enumerate(strides) if x.shape[d] > 1)
+    inner = min((abs(s), -d) for d, s in enumerate(x.strides) if x.shape[d] > 1)
     return None if inner[1] == -axis else axis
 
 

@@ -33,8 +33,7 @@ def order_of(x: Any, dim: int, descending: bool = False) -> Any:
 
 def _like_layout(values: Any, x: Any) -> Any:
     """Laid out in memory as the input is, if that has no gaps; else row-major."""
-    strides = getattr(x, "strides", None)
-    if strides is None or x.ndim < 2 or x.flags.c_contiguous:
+    if type(x) is not np.ndarray or x.ndim < 2 or x.flags.c_contiguous:
         return contiguous(values)
     out = np.empty_like(x, dtype=values.dtype)
     np.copyto(out, values)
