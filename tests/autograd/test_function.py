@@ -592,7 +592,7 @@ def test_own_vmap_rule(torch):
 def test_keyword_arguments(torch, style):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     style(torch).apply(x=x).sum().backward()
-    with pytest.raises(TypeError, match="unexpected keyword argument"):
+    with pytest.raises(TypeError):
         style(torch).apply(y=x)
     return x.grad
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor.tensor import Size, Tensor, make
+from .._tensor.tensor import Size, Tensor, current_node, make
 from .arrivals import as_grad_tensor
 from .engine import run_backward, walk
 from .graph import GradientEdge, stand_in
@@ -261,7 +261,7 @@ def tensor_backward(
     if gradient is None and inputs is None and not create_graph and not modes.forward_level:
         # The usual loss.backward(), without the sequences.
         data = self._data
-        node = self._node if self._base is None else self.grad_fn
+        node = self._node if self._base is None else current_node(self)
         if (
             node is not None
             and node.shape is not None

@@ -81,6 +81,35 @@ def apply(
     return out
 
 
+def apply_one(op: Op, x: Tensor, parameters: dict[str, Any] = NO_PARAMETERS) -> Any:
+    """`apply` on one tensor, with nothing to promote: the same, without the loops."""
+    recording, quietly = modes.way
+    if recording is None:
+        return apply(op, (x,), parameters)
+    array = x._data
+    if array.dtype.char in _HALF_CODES:
+        data = run_forward(op, [array], parameters)
+    else:
+        data = quietly(op.forward, array, **parameters)
+    node = None
+    if recording and op.vjp is not None:
+        if x._base is not None:
+            current_node(x)
+        edge: Any = x._node
+        if edge is None and x._requires_grad:
+            edge = x
+        if edge is not None:
+            node = record(op, (x,), (edge,), 1, x._output_nr != 0, parameters, data)
+    if op.outputs != 1 or op.is_view:
+        return dress(op, (x,), parameters, data, node)
+    out = make(data)
+    if node is not None and node.dtype.kind in "fcV":
+        out._node = node
+        if op.saves_output and node.saved and node.saved[-1] is not None:
+            node.versions.append((out._version_box, 0, -1))
+    return out
+
+
 def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any = None) -> Any:
     """The forward on arrays, with promotion and half-precision arithmetic done around it."""
     half = None
@@ -175,6 +204,10 @@ def as_view(
     out: Tensor, op: Op, source: Tensor, parameters: dict[str, Any], index: int | None
 ) -> None:
     """Mark `out` as a view: it shares the version counter and knows the way from its base."""
+    if source._is_inference:  # nothing keeps track of inference tensors
+        out._is_inference = True
+        out._version_box = source._version_box
+        return
     base = source._base
     if base is None:
         base = source

@@ -26,11 +26,18 @@ def _unwrap(grad: Any, lifted: bool) -> Any:
     return grad if grad is None or lifted else grad._data
 
 
-def arrive(node: Node, gradient: Any, captures: Any, accumulate: bool, lifted: bool) -> Any:
-    """Hooks of the node's output tensors, retained gradients and captures, in PyTorch's order."""
+def arrive(
+    node: Node, gradient: Any, captures: Any, accumulate: bool, lifted: bool, runs: bool
+) -> Any:
+    """Hooks of the node's output tensors, retained gradients and captures, in PyTorch's order.
+
+    (The gradient of a node that is captured and also runs is captured before its hooks.)
+    """
     several = node.outputs is not None
     slots = list(gradient) if several and gradient is not None else [gradient]
     for nr in range(len(slots)):
+        if runs and captures is not None and not accumulate and (node, nr) in captures.slots:
+            captures.take(node, nr, slots[nr])  # what `grad` returns of a node that runs, too
         if node.tensor_hooks and node.tensor_hooks.get(nr) and slots[nr] is not None:
             result = call_tensor_hooks(node.tensor_hooks[nr], as_grad_tensor(slots[nr]))
             slots[nr] = _unwrap(result, lifted)
@@ -38,14 +45,8 @@ def arrive(node: Node, gradient: Any, captures: Any, accumulate: bool, lifted: b
             tensor = node.retained[nr]()
             if tensor is not None:
                 _add_to_grad(tensor, slots[nr], lifted, anew=True)
-        if captures is not None and (node, nr) in captures.slots:
-            if accumulate:
-                if slots[nr] is not None:
-                    for tensor in captures.tensors[(node, nr)]:
-                        if not tensor._retains_grad:
-                            _add_to_grad(tensor, slots[nr], lifted)
-            else:
-                captures.take(node, nr, slots[nr])
+        if not runs and captures is not None and not accumulate and (node, nr) in captures.slots:
+            captures.take(node, nr, slots[nr])
     if gradient is None:
         return None
     return slots if several else slots[0]
@@ -100,7 +101,7 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
             if result is not None:
                 grad = _unwrap(result[0] if isinstance(result, tuple) else result, lifted)
     # An array that nobody else holds needs no copy: it is here, and an argument of two calls.
-    owned = type(grad) is _ndarray and getrefcount(grad) <= 3 and grad.base is None
+    owned = type(grad) is _ndarray and getrefcount(grad) <= 2 and grad.base is None
     _add_to_grad(leaf, grad, lifted, owned=owned)
     if accumulator is not None and accumulator.hooks:
         for hook in list(accumulator.hooks.values()):
@@ -122,6 +123,8 @@ def _add_to_grad(
                 tensor._grad = make(grad)
             elif type(grad) is _ndarray:
                 tensor._grad = make(grad.copy())
+            elif isinstance(grad, np.generic):
+                tensor._grad = make(grad)
             else:
                 tensor._grad = make(np.copy(grad))
         elif lifted:

@@ -14,7 +14,6 @@ class Captures:
 
     def __init__(self, inputs: Sequence[Tensor]) -> None:
         self.slots: dict[Any, list[int]] = {}
-        self.tensors: dict[Any, list[Tensor]] = {}
         self.gradients: list[Any] = [None] * len(inputs)
         self.edges: set[Any] = set()
         for position, tensor in enumerate(inputs):
@@ -23,7 +22,6 @@ class Captures:
                 continue
             key = edge if edge.is_leaf_edge else (edge, tensor._output_nr)
             self.slots.setdefault(key, []).append(position)
-            self.tensors.setdefault(key, []).append(tensor)
             self.edges.add(edge)
 
     def take(self, edge: Any, nr: int, grad: Any) -> None:

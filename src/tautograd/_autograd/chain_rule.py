@@ -61,9 +61,7 @@ def _run_node(node: Node, gradient: Any, lifted: bool) -> Any:
 def run_rules(node: Node, g: Any) -> Any:
     """A node's rules on raw arrays."""
     op = node.op
-    saved = node.saved
-    if saved != ():
-        saved = unpack(node)
+    saved = () if op.saves_nothing else unpack(node)
     shape = node.shape
     if shape is None:
         g = _several(node, g)
@@ -78,6 +76,9 @@ def run_rules(node: Node, g: Any) -> Any:
         rule = op.vjp
         needs = tuple([edge is not None for edge in edges])
         return rule.call(rule.rule, g, saved, shapes, dtypes, parameters, needs)
+    if len(edges) == 1:
+        rule = op.vjp[0]
+        return [rule.call(rule.rule, g, saved, shapes, dtypes, parameters, None)]
     return [
         None if edge is None else rule.call(rule.rule, g, saved, shapes, dtypes, parameters, None)
         for edge, rule in zip(edges, op.vjp, strict=True)

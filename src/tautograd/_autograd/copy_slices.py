@@ -1,9 +1,9 @@
-"""The two nodes that views and in-place changes need: a base with a part replaced, and a view of it.
+"""The two nodes that views and in-place changes need: a base with a part replaced, and its view.
 
-The *way* from a base to a view is the chain of view operations between them. `CopySlices` stands for an
-in-place operation on a view: its gradient for the base is the base's own, except in the part, where
-it goes through the operation that wrote there. `AsStridedBackward0` is a view of a base whose history
-was rewritten after the view was made: one node for the whole way.
+The *way* from a base to a view is the chain of view operations between them. `CopySlices` stands
+for an in-place operation on a view: its gradient for the base is the base's own, except in the
+part, where it goes through the operation that wrote there. `AsStridedBackward0` is a view of a base
+whose history was rewritten after the view was made: one node for the whole way.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .node import Node, next_sequence
 Way = tuple[tuple[Op, dict[str, Any], int | None], ...]
 
 
-def walk(array: Any, way: Way) -> Any:
+def walk(array: Any, chain: Way) -> Any:
     """From a base to a view, on an array (or on a lifted tensor)."""
-    for op, parameters, index in way:
+    for op, parameters, index in chain:
         array = op(array, **parameters)
         if index is not None:
             array = array[index]
@@ -46,7 +46,7 @@ def _replace_part(base: Any, part: Any, chain: Way) -> Any:
     return out
 
 
-view_scatter = Op(
+view_scatter: Op = Op(
     "view_scatter",
     _replace_part,
     ("base", "part"),
@@ -55,7 +55,7 @@ view_scatter = Op(
         "base": lambda g, chain, part_shape, part_dtype: view_scatter(
             g, np.zeros_like(g, shape=part_shape, dtype=part_dtype), chain=chain
         ),
-        "part": lambda g, chain: walk(g, chain),
+        "part": lambda g, chain: walk(g, chain),  # noqa: PLW0108  (parameters are found by name)
     },
     jvp=LINEAR,
     node="torch::autograd::CopySlices",
@@ -77,7 +77,7 @@ class CopySlices(Node):
     def name(self) -> str:
         return view_scatter.node_name
 
-    @property  # type: ignore[override]
+    @property
     def saved(self) -> Any:
         return self.written.saved
 
@@ -85,7 +85,7 @@ class CopySlices(Node):
     def saved(self, value: Any) -> None:
         self.written.saved = value
 
-    @property  # type: ignore[override]
+    @property
     def versions(self) -> Any:
         return self.written.versions
 
@@ -99,6 +99,7 @@ class CopySlices(Node):
 
         if gradient is None:
             return (None,) * len(self.edges)
+        part: Any
         if lifted:
             part = walk_tensor(gradient, self.way)
             data = part._data
@@ -121,10 +122,12 @@ class CopySlices(Node):
 def part_replaced(base: Tensor, edge: Any, view: Tensor, result: Tensor, way: Way) -> Node:
     """The node of a base after `result` was written into its view; `edge` made the base before."""
     written = result._node
-    if written is None or not _writes_first(written, view):
+    if written is None or written.op is None or not _writes_first(written, view):
         mask = (edge is not None) | (written is not None) << 1
         parameters = {"chain": way}
-        return record(view_scatter, (base, result), (edge, written), mask, parameters, base._data)
+        return record(
+            view_scatter, (base, result), (edge, written), mask, True, parameters, base._data
+        )
     node: CopySlices = object.__new__(CopySlices)
     node.way = way
     node.written = written
@@ -142,8 +145,7 @@ def part_replaced(base: Tensor, edge: Any, view: Tensor, result: Tensor, way: Wa
 def _writes_first(written: Node, view: Tensor) -> bool:
     """Whether a node is one operation whose first input was the view, as it was before."""
     return (
-        written.op is not None
-        and written.op.outputs == 1
+        written.op.outputs == 1
         and not written.op.variadic
         and not written.is_leaf_edge
         and bool(written.edges)
@@ -183,8 +185,9 @@ def _summed_to(g: Any, shape: tuple[int, ...]) -> Any:
 
 view_replay = Op(
     "view_replay",
-    lambda base, chain: walk(base, chain),
+    walk,
     ("base",),
+    parameters=("chain",),
     vjp={"base": _back},
     jvp=LINEAR,
     node="AsStridedBackward0",
@@ -197,6 +200,6 @@ def replayed(base: Tensor, edge: Any, view: Tensor, way: Way) -> tuple[Node | No
     """The node of a view that follows from its base's present history, and which output it is."""
     if view._data.dtype == base._data.dtype:
         parameters = {"chain": way}
-        return record(view_replay, (base,), (edge,), 1, parameters, view._data), 0
+        return record(view_replay, (base,), (edge,), 1, True, parameters, view._data), 0
     tensor = walk_tensor(base, way)  # parts of complex numbers keep their operations' names
     return tensor._node, tensor._output_nr

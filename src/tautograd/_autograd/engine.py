@@ -22,9 +22,10 @@ from .apply import edge_of
 from .arrivals import accumulate_leaf, arrive, call_leaf_hooks
 from .captures import Captures, Needed
 from .chain_rule import fit, run_node, run_rules
-from .modes import PLAIN, RECORDING, SPECIAL, modes
+from .modes import modes
 from .node import Node
 from .saved import release
+from .sites import mark
 
 
 def run_backward(
@@ -79,26 +80,33 @@ def walk(
     quietly = mode["quietly"]
     before = mode["_grad"], mode["way"], mode["run"]
     mode["_grad"] = create_graph
-    if before[1][0] != SPECIAL:
-        mode["way"] = (RECORDING if create_graph else PLAIN), quietly
+    if before[1][0] is not None:
+        mode["way"] = create_graph, quietly
     mode["run"] = run
     anomaly = modes.anomaly
+    used_at = None if retain_graph else mark(1)
     try:
         heap: list[Any] = []
-        for edge in dict.fromkeys(starts) if len(starts) > 1 else starts:
+        node: Any = None
+        for edge in starts:
             if edge.is_leaf_edge:
                 if edge not in counts:
                     _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
             elif not counts[edge]:
-                heappush(heap, (-edge.sequence, edge))
-        node: Any = heappop(heap)[1] if heap else None
+                counts[edge] = -1  # once, however often it is a start
+                if node is None:
+                    node = edge
+                else:
+                    heappush(heap, (-edge.sequence, edge))
+        if heap:
+            node = heappushpop(heap, (-node.sequence, node))[1]
         while node is not None:
             ready: Any = None  # one node that need not go through the heap
             gradient = pending.pop(node, None)
             runs = True
             if captures is not None or node.unusual:
-                gradient = arrive(node, gradient, captures, accumulate, lifted)
                 runs = needed is None or node in needed.through
+                gradient = arrive(node, gradient, captures, accumulate, lifted, runs)
             if runs:
                 if lifted or anomaly or gradient is None or node.unusual:
                     grads = run_node(node, gradient, lifted)
@@ -106,7 +114,7 @@ def walk(
                     grads = quietly(run_rules, node, gradient)
                 gradient = None
                 if not retain_graph and node.saved:
-                    release(node)
+                    release(node, used_at)
                 edges = node.edges
                 if len(grads) != len(edges):
                     _wrong_count(node, len(grads))
@@ -143,7 +151,10 @@ def walk(
                         grad = None
                         if ours:
                             grads[i] = None
-                        _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
+                        if captures is not None:
+                            _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
+                        elif edge in pending:
+                            accumulate_leaf(edge, pending.pop(edge), lifted)
                     elif ready is None:
                         ready = edge
                     else:
@@ -217,10 +228,8 @@ def _sum(present: Any, grad: Any) -> Any:
 
 def _count_dependencies(starts: list[Any], needed: Needed | None) -> dict[Any, int]:
     """How many gradients each edge waits for; a start may wait for some as well."""
-    stack = [edge for edge in starts if not edge.is_leaf_edge]
-    counts: dict[Any, int] = dict.fromkeys(stack, 0)
-    if len(counts) != len(stack):
-        stack = list(counts)
+    counts: dict[Any, int] = {edge: 0 for edge in starts if not edge.is_leaf_edge}
+    stack = list(counts)
     while stack:
         for edge in stack.pop().edges:
             if edge is None or (needed is not None and edge not in needed.all):

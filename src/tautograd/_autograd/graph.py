@@ -10,9 +10,23 @@ import numpy as np
 
 from .._tensor.tensor import Tensor, make
 from .apply import edge_of
+from .function_node import FunctionCtx
 from .hooks import RemovableHandle
 from .modes import modes, update_special
-from .node import AccumulateGrad, Node, as_node
+from .node import AccumulateGrad, as_node
+from .node import Node as _Recorded
+
+
+class _AnyNode(type):
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, (_Recorded, FunctionCtx))
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, (_Recorded, FunctionCtx))
+
+
+class Node(metaclass=_AnyNode):
+    """What every `grad_fn` is an instance of, custom Functions' included."""
 
 
 class saved_tensors_hooks:
@@ -135,9 +149,10 @@ def stand_in(edge: GradientEdge) -> Tensor:
     if isinstance(edge.node, AccumulateGrad):
         leaf: Tensor = edge.node.variable
         return leaf
-    shape, dtype = edge.node._input_metadata_of(edge.output_nr)
+    node = edge.node._node if isinstance(edge.node, FunctionCtx) else edge.node
+    shape, dtype = node._input_metadata_of(edge.output_nr)
     tensor = make(np.broadcast_to(np.zeros((), dtype), shape))
-    tensor._node, tensor._output_nr = edge.node, edge.output_nr
+    tensor._node, tensor._output_nr = node, edge.output_nr
     return tensor
 
 

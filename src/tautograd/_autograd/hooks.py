@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .._tensor.tensor import current_node
+
 _next_id = itertools.count().__next__
 
 
@@ -42,7 +44,7 @@ def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    node = self.grad_fn
+    node = current_node(self)
     if node is None:
         if self._hooks is None:
             self._hooks = {}
@@ -68,7 +70,7 @@ def retain_grad(self: Any) -> None:
     """Keep the gradient of this non-leaf tensor in `.grad`."""
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    node = self.grad_fn
+    node = current_node(self)
     if node is None or self._retains_grad:
         return
     self._retains_grad = True

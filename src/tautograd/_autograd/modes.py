@@ -7,18 +7,16 @@ from typing import Any
 
 from .._arrays.quiet import quiet_runner
 
-SPECIAL, PLAIN, RECORDING = range(3)
-
 
 class _Modes(threading.local):
     def __init__(self) -> None:
         """Called in each thread, when it first asks."""
         self._grad = True
         self._special = False
-        # What an operation must know, in one piece: which of the three ways it takes, and a function
-        # that runs array functions without floating-point warnings.
+        # What an operation must know, in one piece: whether it is recorded (None: it must take the
+        # long way), and a function that runs array functions without floating-point warnings.
         self.quietly = quiet_runner()
-        self.way = RECORDING, self.quietly
+        self.way: tuple[bool | None, Any] = True, self.quietly
         self.run: Any = None  # the backward pass this thread is in
 
     inference = False  # results may never take part in recording
@@ -39,7 +37,7 @@ class _Modes(threading.local):
     def grad(self, value: bool) -> None:
         self._grad = value
         if not self._special:
-            self.way = (RECORDING if value else PLAIN), self.quietly
+            self.way = value, self.quietly
 
     @property
     def special(self) -> bool:
@@ -50,7 +48,7 @@ class _Modes(threading.local):
     @special.setter
     def special(self, value: bool) -> None:
         self._special = value
-        self.way = (SPECIAL if value else RECORDING if self._grad else PLAIN), self.quietly
+        self.way = (None if value else self._grad), self.quietly
 
 
 modes = _Modes()

@@ -94,6 +94,10 @@ class Node:
         """The line of user code that recorded this operation."""
         return resolve((self.code, self.instruction))
 
+    def shown(self) -> Any:
+        """This node as users see it (a custom Function's is its `ctx`)."""
+        return self
+
     def _sequence_nr(self) -> int:
         return self.sequence
 
@@ -170,4 +174,4 @@ class AccumulateGrad(Node):
 
 def as_node(edge: Any) -> Any:
     """The node behind an edge: itself, or the leaf's `AccumulateGrad`."""
-    return edge.grad_accumulator() if edge.is_leaf_edge else edge
+    return edge.grad_accumulator() if edge.is_leaf_edge else edge.shown()

@@ -6,8 +6,8 @@ from .._tensor.tensor import Tensor
 from .node import Node
 
 INFERENCE = (
-    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to "
-    "get a normal tensor before doing inplace update."
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone "
+    "to get a normal tensor before doing inplace update."
 )
 LEAF = (
     "a leaf Variable that requires grad is being used in an in-place operation. To change its "
@@ -15,18 +15,18 @@ LEAF = (
     "to have the change recorded, change a clone()."
 )
 VIEW_OF_LEAF = (
-    "a view of a leaf Variable that requires grad is being used in an in-place operation. To change "
-    "the leaf behind autograd's back, do it inside `with torch.no_grad():`; to have the change "
-    "recorded, change a view of a clone()."
+    "a view of a leaf Variable that requires grad is being used in an in-place operation. To "
+    "change the leaf behind autograd's back, do it inside `with torch.no_grad():`; to have the "
+    "change recorded, change a view of a clone()."
 )
 _BLOCK = (
     " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
-    "code by moving both the view and the inplace either both inside the {} block (if you don't want "
-    "the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+    "code by moving both the view and the inplace either both inside the {} block (if you don't "
+    "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
 _SEVERAL = (
-    " This view is the output of a function that returns multiple views. Such functions do not allow "
-    "the output views to be modified inplace. You should replace the inplace operation by an "
+    " This view is the output of a function that returns multiple views. Such functions do not "
+    "allow the output views to be modified inplace. You should replace the inplace operation by an "
     "out-of-place one."
 )
 

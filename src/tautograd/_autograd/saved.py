@@ -55,7 +55,6 @@ def _modified(node: Node, box: list[Any], version: int, slot: int) -> str:
     if isinstance(array, tuple):
         array = array[0]
     array = getattr(array, "example", array)  # several index arrays saved as one
-    kind = LEGACY_NAMES.get(from_numpy_dtype(array.dtype), "Float")
     origin = ""
     if slot < 0:
         origin = f", which is output 0 of {_short(node)},"
@@ -66,6 +65,12 @@ def _modified(node: Node, box: list[Any], version: int, slot: int) -> str:
     ):
         nr = node.edge_nrs[slot] if node.edge_nrs else 0
         origin = f", which is output {nr} of {_short(node.edges[slot])},"
+    return modified_message(node, array, origin, box, version)
+
+
+def modified_message(node: Node, array: Any, origin: str, box: list[Any], version: int) -> str:
+    """What changed, and both lines: the one that saved it and the one that changed it."""
+    kind = LEGACY_NAMES.get(from_numpy_dtype(array.dtype), "Float")
     message = (
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [torch.{kind}Tensor {list(array.shape)}]{origin} is at version {box[0]}; "

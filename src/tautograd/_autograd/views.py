@@ -5,8 +5,8 @@ is, as mathematics, a new base with one part replaced. So the base's history bec
 node, and every view of it gets its node by replaying its way from the base, when next asked for it.
 The data itself was changed in place once.
 
-A view knows the version its memory had when its node was made. Any later version means that the node
-is out of date.
+A view knows the version its memory had when its node was made. Any later version means that the
+node is out of date.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def adopt(tensor: Tensor, result: Tensor) -> None:
 
 
 def _rewrite(tensor: Tensor, node: Node | None, output_nr: int) -> None:
-    """Give a tensor another history; a gradient it retains is from then on that of its new value."""
+    """Give a tensor another history; a gradient it retains is then that of its new value."""
     retained = _no_longer_retained(tensor)
     tensor._node = node
     tensor._output_nr = output_nr

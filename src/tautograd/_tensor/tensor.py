@@ -140,9 +140,10 @@ class Tensor:
         set_requires_grad(self, value)
 
     @property
-    def grad_fn(self) -> Node | None:
+    def grad_fn(self) -> Any:
         """The node that made this tensor, or None for a leaf."""
-        return current_node(self) if self._base is not None else self._node
+        node = current_node(self) if self._base is not None else self._node
+        return None if node is None else node.shown()
 
     @property
     def is_leaf(self) -> bool:
