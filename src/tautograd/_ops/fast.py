@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays.result_layout import as_iterated
-from .._autograd.apply import apply
-from .._autograd.modes import RECORDING, SPECIAL, modes
+from .._autograd.apply import apply_one
+from .._autograd.modes import modes
 from .._autograd.node import next_sequence, node_type
 from .._autograd.sites import internal
 from .._tensor.tensor import Tensor, current_node
@@ -25,7 +25,6 @@ from .record import Op
 
 _new = object.__new__
 _ndarray = np.ndarray
-_NO_PARAMETERS: dict[str, Any] = {}
 
 FLOATS = frozenset("fdFD")
 NUMBERS = frozenset("fdFDbhilqB")
@@ -39,14 +38,15 @@ def fast_operator(
     forward = op.forward
     node_class = node_type(op)
     plans = op._plans
+    saves = not op.saves_nothing
 
     def method(self: Any, other: Any) -> Any:
-        how, quietly = modes.way
-        if how == SPECIAL:
+        recording, quietly = modes.way
+        if recording is None:
             return slow(self, other)
         x = self._data
         dtype = x.dtype
-        if isinstance(other, Tensor):
+        if type(other) is Tensor or isinstance(other, Tensor):
             y = other._data
             if y.dtype is not dtype or (dtype is not _FLOAT32 and dtype.char not in direct):
                 return slow(self, other)
@@ -61,8 +61,8 @@ def fast_operator(
         if type(data) is not _ndarray:
             if isinstance(data, np.generic):
                 data = np.asarray(data)
-        elif data.ndim > 1 and not (x.flags.c_contiguous and (y is other or y.flags.c_contiguous)):
-            data = as_iterated(data, (x, y))
+        elif data.ndim > 1 and not (x.flags.c_contiguous and x.size == data.size):
+            data = as_iterated(data, (x, y))  # else the first operand decides, and it is plain
         out = _new(Tensor)
         out._data = data
         out._node = None
@@ -70,7 +70,7 @@ def fast_operator(
         out._version_box = [0]
         out._base = None
         out._output_nr = 0
-        if how != RECORDING:
+        if not recording:
             return out
         if self._base is not None:
             current_node(self)
@@ -95,15 +95,14 @@ def fast_operator(
             return out
 
         # What `record` in _autograd/apply.py does, for two inputs.
-        out._node = node = _new(node_class)
+        out._node = node = node_class()
         node.edges = (first, second)
         if self._output_nr or (second is not None and other._output_nr):
             node.edge_nrs = (self._output_nr, 0 if second is None else other._output_nr)
-        slots, _ = plans.get(mask) or op.plan(mask)
-        if slots:
+        if saves:
             node.saved = saved = [None, None, None]
             node.versions = versions = []
-            for i in slots:
+            for i in (plans.get(mask) or op.plan(mask))[0]:
                 if i == 0:
                     saved[0] = x
                     box = self._version_box
@@ -113,9 +112,6 @@ def fast_operator(
                     if y is not other:
                         box = other._version_box
                         versions.append((box, box[0], 1))
-        else:
-            node.saved = node.versions = ()
-        node.parameters = _NO_PARAMETERS
         node.sequence = next_sequence()
         node.shape = data.shape
         node.dtype = data.dtype
@@ -137,9 +133,8 @@ def fast_power(slow: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """`x ** 2`: a float tensor to the power of a Python number needs no promotion."""
 
     def method(self: Any, other: Any) -> Any:
-        number = other.__class__ is int or other.__class__ is float
-        if number and self._data.dtype.char in "fd":
-            return apply(pow_scalar_op, (self,), {"exponent": other})
+        if (type(other) is int or type(other) is float) and self._data.dtype.char in "fd":
+            return apply_one(pow_scalar_op, self, {"exponent": other})
         return slow(self, other)
 
     method.__name__ = slow.__name__

@@ -7,29 +7,41 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import complex128, float64
+from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
 from .elementwise import (
     call_elementwise,
     conj,
+    contiguous,
     operator,
     require_operand,
     require_tensor,
 )
-from .promotion import common_dtype
+from .promotion import common_dtype, number_as
 from .public import public
 from .record import Op
 from .refusals import no_kernel
 from .samples import Sample, T
 
 
+_FLOAT32 = np.dtype(np.float32)
+
+
 def _power(x: Any, y: Any) -> Any:
     """`x ** y`; an integer to a negative power is 0 unless it is 1 or -1."""
+    if x.dtype.kind == "c" or y.dtype.kind == "c":
+        return power_of_complex(x, y)
     if x.dtype.kind != "i":
         return np.power(x, y)
     odd = np.where(y % 2 == 0, 1, x)
     inverse = np.where((x == 1) | (x == -1), odd, np.zeros_like(x))
     return np.where(y < 0, inverse, np.power(x, np.maximum(y, 0)))
+
+
+def power_of_complex(x: Any, y: Any) -> Any:
+    """`exp(y * log(x))`, also where that has no value: PyTorch knows no other way."""
+    return np.exp(y * np.log(x))
 
 
 # What PyTorch computes without a power, and so rounds otherwise.
@@ -56,6 +68,8 @@ def _zero_where(condition: Any, value: Any) -> Any:
 
 def _slope(x: Any, exponent: Any) -> Any:
     """d(x ** exponent)/dx for a number as exponent: 0 everywhere for 0, even at x = 0."""
+    if exponent == 2:
+        return x + x
     return exponent * pow_scalar_op(x, exponent=exponent - 1)
 
 
@@ -136,7 +150,7 @@ pow_base_op = Op(
 )
 
 
-@public(inplace=True)
+@public(inplace=True, number_first=True)
 def pow(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent`; one of the two may be a number."""
     if isinstance(input, Tensor):
@@ -148,10 +162,13 @@ def pow(input: Any, exponent: Any) -> Tensor:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         if kind.category == 0:
             raise NotImplementedError("\"pow\" not implemented for 'Bool'")
-        return call_elementwise(pow_scalar_op, (input,), {}, numbers={"exponent": exponent})
+        # A Python number, rounded to the dtype: it chooses the way to compute.
+        rounded = number_as(exponent, kind.numpy, _FLOAT32 if kind.is_half else None).item()
+        found: Tensor = apply(pow_scalar_op, (input,), {"exponent": rounded}, kind.numpy)
+        return found
     require_operand("pow", input, "input", 1)
     require_tensor("pow", exponent, "exponent", 2)
-    return call_elementwise(pow_base_op, (exponent,), {}, numbers={"base": input})
+    return contiguous(call_elementwise(pow_base_op, (exponent,), {}, numbers={"base": input}))
 
 
 @public(inplace=True)

@@ -74,6 +74,7 @@ class Op:
         "public_name",
         "refuses",
         "samples",
+        "saves_nothing",
         "saves_output",
         "shape_inputs",
         "variadic",
@@ -112,7 +113,6 @@ class Op:
         )
         self.joint = callable(vjp)
         self.node_name = node or _node_name(name)
-        self.node_type: Any = None  # the class of its nodes, made when first needed
         self.promotion = promotion
         self.is_view = is_view
         # Half-precision inputs are computed in float32 and rounded once, unless the op only moves data.
@@ -129,6 +129,7 @@ class Op:
         self.refuses = refuses
         self.position = {input_name: i for i, input_name in enumerate(inputs)}
         self._plans: dict[int, tuple[tuple[int, ...], bool]] = {}
+        self.node_type: Any = None  # the class of its nodes, made when first needed
         self.set_rules(vjp, jvp)
         (INTERNAL if internal else REGISTRY)[name] = self
 
@@ -172,6 +173,8 @@ class Op:
             )
         names = {n for rule in self._vjp_rules() for n in rule.names}
         self.saves_output = any(n == "out" or n[:3] == "out" and n[3:].isdigit() for n in names)
+        self.saves_nothing = not self.saves_output and not names & self.position.keys()
+        self.node_type = None
         jvp_rules = self.jvp if isinstance(self.jvp, tuple) else (self.jvp,)
         names |= {n for rule in jvp_rules if isinstance(rule, BoundRule) for n in rule.names}
         self.shape_inputs = any(n.endswith("_shape") and n[:-6] in self.position for n in names)
