@@ -41,7 +41,9 @@ globals().update(_formats.FORMAT_NAMES)
 globals().update(_FUNCTIONS)
 
 # Parts that a program may never need are loaded when they are first named.
-_PARTS = frozenset({"autograd", "func", "linalg", "nn", "return_types", "special", "testing", "utils"})
+_PARTS = frozenset(
+    {"autograd", "func", "linalg", "nn", "return_types", "special", "testing", "utils"}
+)
 _ELSEWHERE = {
     "vmap": "func",
     "is_anomaly_enabled": "autograd.anomaly_mode",

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._arrays.devices import device, device_of
 from .._arrays.dtypes import dtype, from_numpy_dtype
+from .._arrays.formats import strided
 from .._autograd.node import AccumulateGrad, Node
 
 
@@ -83,6 +84,9 @@ class Tensor:
     is_leaf_edge = True
     # PyTorch's attributes that say what kind of tensor this is.
     is_cuda = is_sparse = is_quantized = is_mkldnn = is_meta = is_mps = is_nested = False
+    is_sparse_csr = is_xpu = is_ipu = is_xla = is_maia = is_mtia = is_vulkan = False
+    is_cpu = True
+    layout = strided
     __array_priority__ = 1000
 
     def __new__(cls, data: Any = None, *rest: Any, **options: Any) -> Any:
