@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from .arrays import DIFFERENTIABLE
-from .cases import Call, is_elementwise
-from .departures import STANDS_FOR, WRONG_IN_PYTORCH, extends
+from .cases import Call, is_elementwise, tensors_in
+from .departures import NOISE_IN_PYTORCH, STANDS_FOR, WRONG_IN_PYTORCH, extends
+from .exact import exact_values
 from .measure import Item, Outcome
-from .tolerance import Condition, epsilon, roundings, smallest
+from .tolerance import Condition, epsilon, roundings, smallest, underflow
 
 ERRORS = (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError)
 
@@ -30,6 +31,8 @@ def disagreement(call: Call, want: Outcome, got: Outcome, condition: Condition) 
         return f"{got.stage} raised {type(got.error).__name__}: {_line(got.error)}"
     if want.items.keys() != got.items.keys():
         return f"gave {list(got.items)} for {list(want.items)}"
+    if call.dtype in NOISE_IN_PYTORCH.get(call.op.name, ((), ""))[0]:
+        return None
     wrong = WRONG_IN_PYTORCH.get(call.op.name)
     coarse = coarsest(want)
     for key, expected in want.items.items():
@@ -44,7 +47,7 @@ def disagreement(call: Call, want: Outcome, got: Outcome, condition: Condition) 
 def _error_disagreement(call: Call, want: Outcome, got: Outcome) -> str | None:
     theirs = f"PyTorch raises in {want.stage}: {type(want.error).__name__}: {_line(want.error)}"
     if got.error is None:
-        if extends(want.error, call.dtype):
+        if extends(want.error, {call.dtype, *(t.dtype for t in tensors_in(call.sample))}):
             return None
         return f"computed, where {theirs}"
     if got.stage != want.stage or not isinstance(got.error, ERRORS):
@@ -56,10 +59,14 @@ def _line(error: Any) -> str:
     return (str(error).strip().splitlines() or [""])[0][:160]
 
 
-def coarsest(outcome: Outcome) -> str:
-    """The least precise dtype among the outputs: gradients have passed through it."""
-    outs = [v.dtype for k, v in outcome.items.items() if k.startswith("out") and is_inexact(v)]
-    return max(outs, key=epsilon, default="float64")
+def coarsest(call: Call, outcome: Outcome) -> str:
+    """The least precise dtype that a gradient has passed through: that of an output; where operands
+    are of two dtypes also theirs, in which rules compute (integers as float32)."""
+    dtypes = [v.dtype for k, v in outcome.items.items() if k.startswith("out") and is_inexact(v)]
+    mixed = [t.dtype for t in tensors_in(call.sample) if t.dtype is not None]
+    if mixed:
+        dtypes += [d if d in _INEXACT else "float32" for d in mixed]
+    return max(dtypes, key=epsilon, default="float64")
 
 
 def is_inexact(item: Any) -> bool:
@@ -117,7 +124,10 @@ def value_disagreement(
     else:
         with np.errstate(all="ignore"):
             through = want.dtype if key.startswith("out") else max(want.dtype, coarse, key=epsilon)
-            wrong = _apart(call, key, through, a, b, condition)
+            wrong = apart(call, key, through, a, b, condition)
+            if np.any(wrong):
+                exact = exact_values(call, key, wrong)
+                wrong = wrong if exact is None else apart(call, key, through, exact, b, condition)
             if key.startswith("out") and is_elementwise(call.op) and a.dtype.kind == "f":
                 wrong = wrong | ((a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b)))
     if not np.any(wrong):
@@ -135,12 +145,13 @@ def _wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64) if array.dtype.kind in "fV" else array
 
 
-def _apart(call: Call, key: str, dtype: str, a: Any, b: Any, condition: Condition) -> Any:
+def apart(call: Call, key: str, dtype: str, a: Any, b: Any, condition: Condition) -> Any:
     """Where two inexact arrays differ by more than their tolerance."""
     k = roundings(call.op, call.sample, key) * epsilon(dtype)
     wrong = _exceeds(a, b, k * np.abs(a) + 2 * smallest(dtype))
     if np.any(wrong):
-        wrong &= _exceeds(a, b, k * (np.abs(a) + condition.of(key)) + 2 * smallest(dtype))
+        floor = underflow(call, dtype, np.shape(a))
+        wrong &= _exceeds(a, b, k * (np.abs(a) + condition.of(key)) + floor)
     return wrong
 
 

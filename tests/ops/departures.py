@@ -8,7 +8,7 @@ not, so an entry that no longer holds is a failure.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .arrays import COMPLEX, DIFFERENTIABLE
 
@@ -36,6 +36,14 @@ EXTENSIONS = (
         form="_",
     ),
     Extension(
+        r"not implemented for 'ComplexHalf'", HALF, "pow_scalar",
+        "NumPy has no complex numbers of two halves; tautograd computes in complex64",
+    ),
+    Extension(
+        r"derivative for aten::\w+_backward is not implemented", DIFFERENTIABLE, "hardsigmoid",
+        "PyTorch has no rule for the second derivative; tautograd's rules can all be differentiated",
+    ),
+    Extension(
         r"_scatter does not support automatic differentiation for outputs with complex", COMPLEX,
         "slice_scatter",
         "PyTorch differentiates copies with a part replaced in real dtypes only; tautograd in all",
@@ -52,9 +60,9 @@ EXTENSIONS = (
 )  # fmt: skip
 
 
-def extends(error: BaseException, dtype: str) -> bool:
-    """Whether PyTorch's error is one that tautograd need not raise."""
-    return any(dtype in e.dtypes and re.search(e.error, str(error)) for e in EXTENSIONS)
+def extends(error: BaseException, dtypes: set[Any]) -> bool:
+    """Whether PyTorch's error, for operands of these dtypes, is one tautograd need not raise."""
+    return any(dtypes & {*e.dtypes} and re.search(e.error, str(error)) for e in EXTENSIONS)
 
 
 class Wrong(NamedTuple):
@@ -75,6 +83,11 @@ WRONG_IN_PYTORCH: dict[str, Wrong] = {
     "cholesky_solve": Wrong(
         ("grad1", "second"), "the triangle of the factor that is not read gets a gradient"
     ),
+}
+
+# Where PyTorch's results are NaN for no reason: the record, in which dtypes, and why.
+NOISE_IN_PYTORCH: dict[str, tuple[tuple[str, ...], str]] = {
+    "linalg_matrix_exp": (HALF, "PyTorch's series for half precision gives NaN for small matrices"),
 }
 
 # Integers for which PyTorch does not raise but ends the process (a division that overflows). The

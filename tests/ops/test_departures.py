@@ -12,11 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from .arrays import FLOATS
 from .cases import TAUTOGRAD, TORCH, Call, Engine, cases_of, function, record
-from .departures import EXTENSIONS, FATAL_IN_PYTORCH, WRONG_IN_PYTORCH, Extension
+from .compare import apart
+from .departures import EXTENSIONS, FATAL_IN_PYTORCH, NOISE_IN_PYTORCH, WRONG_IN_PYTORCH, Extension
 from .differences import directional
+from .exact import EXACT
 from .gradient_checks import inner, random_like
 from .measure import Item, cotangent, flatten, measure, order_for
+from .tolerance import Condition
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS, ids=lambda e: e.shown_by)
@@ -82,6 +86,19 @@ def _distance(engine: Engine, name: str, sample: Any) -> float | None:
     return abs(inner(found, moves) - want)
 
 
+@pytest.mark.parametrize("name", NOISE_IN_PYTORCH)
+def test_pytorch_gives_nan(name: str) -> None:
+    """PyTorch's result is NaN where tautograd's is the double-precision one, rounded."""
+    sample = cases_of(name)[0][1]
+    for dtype in NOISE_IN_PYTORCH[name][0]:
+        wide, want, got = (
+            measure(Call(e, record(name), sample, d, False), 0).items["out0"].array
+            for e, d in ((TORCH, "float64"), (TORCH, dtype), (TAUTOGRAD, dtype))
+        )
+        assert np.isnan(want).any()
+        np.testing.assert_allclose(got.astype(np.float64), wide, rtol=0.05, atol=0.05)
+
+
 @pytest.mark.parametrize("name", FATAL_IN_PYTORCH)
 def test_pytorch_ends_the_process(name: str) -> None:
     program = (
@@ -90,3 +107,27 @@ def test_pytorch_ends_the_process(name: str) -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert ended.returncode < 0, ended.stdout.decode()
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_pytorch_misses_the_exact_value(name: str) -> None:
+    """Somewhere PyTorch's value is further from the exact one than rounding explains."""
+    op = record(name)
+    for _, sample in cases_of(name):
+        for dtype in FLOATS:
+            calls = [Call(e, op, sample, dtype, True) for e in (TORCH, TAUTOGRAD)]
+            want, got = (measure(call, order_for(dtype)) for call in calls)
+            if want.error is None and got.error is None and _misses(calls[1], want, got, dtype):
+                return
+    pytest.fail(f"PyTorch's {name} is accurate by now")
+
+
+def _misses(call: Call, want: Any, got: Any, dtype: str) -> bool:
+    condition = Condition(call.op, call.sample, dtype)
+    for key in want.items:
+        a, b = want.items[key], got.items.get(key)
+        if isinstance(a, Item) and isinstance(b, Item):
+            arrays = np.asarray(a.array, np.float64), np.asarray(b.array, np.float64)
+            if np.any(apart(call, key, a.dtype, *arrays, condition)):
+                return True
+    return False

@@ -80,7 +80,21 @@ _IGNORED = frozenset(("out", "layout", "device", "pin_memory", "driver", "genera
 
 
 # PyTorch's documentation calls a parameter what its argument parser does not accept.
-_MISNAMED = {("searchsorted", "values"): "input"}
+_MISNAMED = {
+    ("searchsorted", "values"): "input",
+    ("triangular_solve", "b"): "input",
+    ("cholesky_solve", "B"): "input",
+    ("cholesky_solve", "L"): "input2",
+    ("cholesky_inverse", "L"): "input",
+    ("linalg.lstsq", "B"): "b",
+    **{
+        (f"linalg.{name}", "A"): "input"
+        for name in (
+            "cholesky_ex", "eig", "eigh", "householder_product", "lstsq", "matrix_exp", "pinv",
+            "solve_triangular",
+        )
+    },
+}  # fmt: skip
 
 
 def documented(name: str) -> list[tuple[tuple[str, Any], ...]]:

@@ -99,8 +99,8 @@ det_op: Op = Op(
         Sample(T(2, 2, 2, layout="transposed")),
         Sample(T(1, 1)),
         Sample(T(4, 4, seed=1)),
-        Sample(T(0, 0)),
-        Sample(T(0, 2, 2)),
+        Sample(T(0, 0, grad=False)),
+        Sample(T(0, 2, 2, grad=False)),
     ],
 )
 

@@ -50,13 +50,14 @@ def _eigh(x: Any, UPLO: Any, compute_v: bool) -> Any:
 
 
 def _eigh_gradient(g: Any, x_dtype: Any, out: Any) -> Any:
-    """gA = V ((V^H gV)/E + diag(gL)) V^H, E[i,j] = L[j] - L[i]."""
+    """gA = V (skew(V^H gV)/E + diag(gL)) V^H, E[i,j] = L[j] - L[i]."""
     values, vectors = out
     g_values, g_vectors = g
     inner = product(adjoint(vectors), g_vectors)
     if x_dtype.kind == "c":
         check_gauge("linalg_eigh_backward", diagonal_of(inner), "eigenvectors")
-    inner = divided(inner, gaps(values)) + diagonal_matrix(g_values)
+    skew = 0.5 * (inner - adjoint(inner))
+    inner = divided(skew, gaps(values)) + diagonal_matrix(g_values)
     return product(vectors, inner, adjoint(vectors))
 
 
@@ -95,15 +96,15 @@ def _call_eigh(name: str, A: Any, UPLO: Any, compute_v: bool) -> Any:
 
 
 @public(method=False, namespace=LINALG)
-def eigh(A: Any, UPLO: str = "L") -> Any:
+def eigh(input: Any, UPLO: str = "L") -> Any:
     """Eigenvalues (ascending) and eigenvectors of Hermitian matrices; one triangle is read."""
-    return RETURN_TYPES["linalg_eigh"](_call_eigh("linalg_eigh", A, UPLO, True))
+    return RETURN_TYPES["linalg_eigh"](_call_eigh("linalg_eigh", input, UPLO, True))
 
 
 @public(method=False, namespace=LINALG)
-def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
+def eigvalsh(input: Any, UPLO: str = "L") -> Tensor:
     """The eigenvalues of Hermitian matrices, in ascending order."""
-    result: Tensor = _call_eigh("linalg_eigvalsh", A, UPLO, wants_derivative(A))[0]
+    result: Tensor = _call_eigh("linalg_eigvalsh", input, UPLO, wants_derivative(input))[0]
     return result
 
 
@@ -171,13 +172,13 @@ def _call_eig(name: str, A: Any, compute_v: bool) -> Any:
 
 
 @public(method=False, namespace=LINALG)
-def eig(A: Any) -> Any:
+def eig(input: Any) -> Any:
     """Eigenvalues and eigenvectors of square matrices, as complex numbers."""
-    return RETURN_TYPES["linalg_eig"](_call_eig("eig", A, True))
+    return RETURN_TYPES["linalg_eig"](_call_eig("eig", input, True))
 
 
 @public(method=False, namespace=LINALG)
-def eigvals(A: Any) -> Tensor:
+def eigvals(input: Any) -> Tensor:
     """The eigenvalues of square matrices, as complex numbers."""
-    result: Tensor = _call_eig("eigvals", A, wants_derivative(A))[0]
+    result: Tensor = _call_eig("eigvals", input, wants_derivative(input))[0]
     return result

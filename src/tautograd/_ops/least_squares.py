@@ -35,7 +35,7 @@ def _svd(x: Any, hermitian: bool = False) -> tuple[Any, Any, Any]:
             "linalg.svd: The algorithm failed to converge because the input matrix contained "
             "non-finite values."
         ) from None
-    signs = np.where(values < 0, -1, 1)
+    signs = 1 - 2 * np.astype(values < 0, values.dtype)
     return vectors * np.expand_dims(signs, -2), np.abs(values), adjoint(vectors)
 
 
@@ -112,24 +112,24 @@ def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
 
 @public(method=False, namespace=LINALG)
 def pinv(
-    A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+    input: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
     """The pseudo-inverse: of A's singular values only those above a threshold are inverted."""
-    require_tensor("linalg_pinv", A, "input")
-    if A._data.ndim < 2 or A._data.dtype.char not in "fdFD":
+    require_tensor("linalg_pinv", input, "input")
+    if input._data.ndim < 2 or input._data.dtype.char not in "fdFD":
         raise RuntimeError(
-            f"linalg.pinv({spoken(A)}{{{list(A._data.shape)}}}): expected a tensor with 2 or more "
-            "dimensions of float, double, cfloat or cdouble types"
+            f"linalg.pinv({spoken(input)}{{{list(input._data.shape)}}}): expected a tensor with 2 or "
+            "more dimensions of float, double, cfloat or cdouble types"
         )
-    if hermitian and A._data.shape[-1] != A._data.shape[-2]:
+    if hermitian and input._data.shape[-1] != input._data.shape[-2]:
         from .matrix_checks import check_square
 
-        check_square("linalg.eigh", A)
+        check_square("linalg.eigh", input)
     if rcond is not None:
         rtol = rcond
-    floor, part = _tolerances(A, atol, rtol)
+    floor, part = _tolerances(input, atol, rtol)
     parameters = {"atol": floor, "rtol": part, "hermitian": hermitian}
-    result: Tensor = apply(pinv_op, (A,), parameters)
+    result: Tensor = apply(pinv_op, (input,), parameters)
     return result
 
 

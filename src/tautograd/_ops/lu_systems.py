@@ -12,7 +12,7 @@ from .elementwise import check_broadcast, require_tensor
 from .lu import lower_part, permutation_of, upper_part
 from .matrices import adjoint, by_columns, turn
 from .matrix_algorithms import solve_triangle
-from .matrix_checks import check_kernel, check_same, check_square, check_system
+from .matrix_checks import check_float, check_kernel, check_same, check_square, check_system
 from .public import LINALG, public
 from .record import Op
 from .samples import Sample, T
@@ -83,7 +83,7 @@ lu_solve_op: Op = Op(
         Sample(
             T(2, 3, 3, kind="well_conditioned"), _pivots(2, 3), T(2, 2, 3), left=False, adjoint=True
         ),
-        Sample(T(0, 0), _pivots(0), T(0, 2)),
+        Sample(T(0, 0, grad=False), _pivots(0), T(0, 2, grad=False)),
     ],
 )
 
@@ -99,6 +99,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     name = "linalg.lu_solve"
     for position, (label, x) in enumerate((("LU", LU), ("pivots", pivots), ("B", B)), 1):
         require_tensor("linalg_lu_solve", x, label, position)
+    check_float(f"torch.{name}", LU)
     check_same(name, LU, B, "LU B")
     if pivots._data.dtype != np.int32:
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
@@ -123,9 +124,9 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
 
 
 @public("lu_solve")
-def old_lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
+def old_lu_solve(input: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """`linalg.lu_solve` by its old name."""
-    require_tensor("lu_solve", b)
+    require_tensor("lu_solve", input)
     require_tensor("lu_solve", LU_data, "LU_data", 2)
     require_tensor("lu_solve", LU_pivots, "LU_pivots", 3)
-    return lu_solve(LU_data, LU_pivots, b)
+    return lu_solve(LU_data, LU_pivots, input)

@@ -55,32 +55,32 @@ def _spoken_order(ord: Any) -> str:
 
 @public(method=False, namespace=LINALG)
 def matrix_norm(
-    A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+    input: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """A norm of matrices: "fro", "nuc", or 1, 2, inf and their negatives."""
     name = "linalg.matrix_norm"
-    require_tensor("linalg_matrix_norm", A, "input")
-    check_float(name, A)
-    check_matrix(name, A)
+    require_tensor("linalg_matrix_norm", input, "input")
+    check_float(name, input)
+    check_matrix(name, input)
     dims = _pair(dim)
     if len(dims) != 2:
         raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {' '.join(str(d) for d in dims)}")
-    first, second = (wrap_dim(d, A._data.ndim) for d in dims)
+    first, second = (wrap_dim(d, input._data.ndim) for d in dims)
     if first == second:
         raise RuntimeError(f"{name}: dims must be different. Got ({first}, {second})")
     size = abs(ord) if isinstance(ord, (int, float)) else ord
     if size not in ("fro", "nuc", 1, 2, math.inf):
         raise RuntimeError(f"{name}: Order {_spoken_order(ord)} not supported.")
     if size == "fro":
-        return vector_norm(A, 2, (first, second), keepdim, dtype=dtype)
+        return vector_norm(input, 2, (first, second), keepdim, dtype=dtype)
     if size in ("nuc", 2):
-        check_float(name, A, low_precision=False)
-        values = svdvals(_convert(A, dtype).movedim((first, second), (-2, -1)))
+        check_float(name, input, low_precision=False)
+        values = svdvals(_convert(input, dtype).movedim((first, second), (-2, -1)))
         return _restored(_of_values(values, ord, keepdim), first, second, keepdim)
     inner, outer = (first, second) if size == 1 else (second, first)
     if outer > inner and not keepdim:
         outer -= 1
-    sums = vector_norm(A, 1.0, (inner,), keepdim, dtype=dtype)
+    sums = vector_norm(input, 1.0, (inner,), keepdim, dtype=dtype)
     return sums.amax(outer, keepdim) if ord > 0 else sums.amin(outer, keepdim)
 
 
@@ -99,12 +99,12 @@ def _restored(result: Any, first: int, second: int, keepdim: bool) -> Any:
 
 @public(method=False, namespace=LINALG)
 def norm(
-    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     """A vector norm, or a matrix norm where two dimensions (or none, of a matrix) are given."""
-    require_tensor("linalg_norm", A, "A")
+    require_tensor("linalg_norm", input, "A")
     dims = None if dim is None else _pair(dim)
-    rank = A._data.ndim
+    rank = input._data.ndim
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}"
@@ -118,9 +118,9 @@ def norm(
         ord is not None and (len(dims) == 2 if dims is not None else rank == 2)
     )
     if of_matrix:
-        return matrix_norm(A, ord, (0, 1) if dims is None and rank == 2 else dims or (-2, -1),
+        return matrix_norm(input, ord, (0, 1) if dims is None and rank == 2 else dims or (-2, -1),
                            keepdim, dtype=dtype)  # fmt: skip
-    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
+    return vector_norm(input, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
 
 
 # --- condition numbers ---------------------------------------------------------------------------
@@ -163,22 +163,22 @@ def _empty_condition(x: Any) -> Any:
 
 @public(method=False, namespace=LINALG)
 def matrix_rank(
-    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+    input: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Any:
     """How many singular values count as other than zero."""
-    require_tensor("linalg_matrix_rank", A)
+    require_tensor("linalg_matrix_rank", input)
     name = "torch.linalg.matrix_rank"
-    check_matrix(name, A, "input")
-    if A._data.dtype.char not in "fdFD":
+    check_matrix(name, input, "input")
+    if input._data.dtype.char not in "fdFD":
         raise RuntimeError("This function doesn't handle types other than float and double")
-    batch = tuple(A._data.shape[:-2])
-    if not A._data.size:
-        return A.new_zeros(batch, dtype=int64)
+    batch = tuple(input._data.shape[:-2])
+    if not input._data.size:
+        return input.new_zeros(batch, dtype=int64)
     if tol is not None:
         atol, rtol = tol, 0.0
-    values = eigvalsh(A.detach()).abs() if hermitian else svdvals(A.detach())
+    values = eigvalsh(input.detach()).abs() if hermitian else svdvals(input.detach())
     if rtol is None:
-        default = epsilon_of(A._data, *A._data.shape[-2:])
+        default = epsilon_of(input._data, *input._data.shape[-2:])
         rtol = default if atol is None else _unless_positive(atol, default)
     floor = 0.0 if atol is None else _column(atol)
     limit = values.amax(-1, True) * _column(rtol)

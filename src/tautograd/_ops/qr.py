@@ -108,7 +108,6 @@ qr_op: Op = Op(
         Sample(T(0, 2)),
         Sample(T(2, 0)),
         Sample(T(0, 2, 2), mode="complete"),
-        Sample(T(2, 3, grad=False), mode="r"),
     ],
 )
 

@@ -69,18 +69,18 @@ triangular_op: Op = Op(
 
 @public(method=False, namespace=LINALG)
 def solve_triangular(
-    A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False
+    input: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
     """X with `A @ X = B` (or `X @ A = B`) for triangular A; the other triangle is not read."""
-    check_square("linalg.solve_triangular", A, "A", "linalg_solve_triangular")
+    check_square("linalg.solve_triangular", input, "A", "linalg_solve_triangular")
     require_tensor("linalg_solve_triangular", B, "B", 2)
     check_matrix("linalg.solve_triangular", B, "B")
-    check_system("linalg.solve_triangular", A, B, left, B._data.shape[-2:])
-    check_same("linalg.solve_triangular", A, B)
-    check_broadcast(A._data.shape[:-2], B._data.shape[:-2])
-    check_kernel("triangular_solve_cpu", A, even_empty=True)
+    check_system("linalg.solve_triangular", input, B, left, B._data.shape[-2:])
+    check_same("linalg.solve_triangular", input, B)
+    check_broadcast(input._data.shape[:-2], B._data.shape[:-2])
+    check_kernel("triangular_solve_cpu", input, even_empty=True)
     parameters = {"upper": bool(upper), "left": left, "unitriangular": unitriangular}
-    result: Tensor = apply(triangular_op, (A, B), parameters)
+    result: Tensor = apply(triangular_op, (input, B), parameters)
     return result
 
 
@@ -105,18 +105,23 @@ def _old_solve(a: Any, b: Any, upper: bool, transpose: bool, unitriangular: bool
     )
 
 
+def _batched(a: Any, b: Any) -> tuple[int, ...]:
+    """The shape of A, one for each matrix of B."""
+    return (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *a.shape[-2:])
+
+
 triangular_solve_op: Op = Op(
     "triangular_solve",
     lambda b, a, upper, transpose, unitriangular: (
         _old_solve(a, b, upper, transpose, unitriangular),
-        by_columns(a),
+        by_columns(np.broadcast_to(a, _batched(a, b))),
     ),
     ("b", "a"),
     vjp=_old_gradients,
     jvp={
         "b": lambda t, a, upper, transpose, unitriangular: (
             _old_solve(a, t, upper, transpose, unitriangular),
-            a * 0,
+            np.broadcast_to(a * 0, _batched(a, t)),
         ),
         "a": lambda t, a, out, upper, transpose, unitriangular: (
             -_old_solve(
@@ -131,7 +136,7 @@ triangular_solve_op: Op = Op(
                 transpose,
                 unitriangular,
             ),
-            t,
+            np.broadcast_to(t, out[1].shape),
         ),
     },
     outputs=2,
