@@ -68,6 +68,8 @@ def apply(
         data = run_forward(op, arrays, parameters, compute)
     else:
         data = quietly(op.forward, *arrays, **parameters)
+        if op.promotion is not None and op.outputs == 1 and data.ndim > 1:
+            data = as_iterated(data, arrays)
     node = None
     if mask:
         node = record(op, inputs, tuple(edges), mask, numbered, parameters, data)
@@ -91,6 +93,8 @@ def apply_one(op: Op, x: Tensor, parameters: dict[str, Any] = NO_PARAMETERS) -> 
         data = run_forward(op, [array], parameters)
     else:
         data = quietly(op.forward, array, **parameters)
+        if op.promotion is not None and op.outputs == 1 and data.ndim > 1:
+            data = as_iterated(data, (array,))
     node = None
     if recording and op.vjp is not None:
         if x._base is not None:
