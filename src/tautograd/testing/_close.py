@@ -1,8 +1,8 @@
 """`assert_close`: two results agree, number for number, within what their dtypes can hold.
 
 Both results are taken apart side by side (sequences by place, mappings by key) into pairs of
-leaves. A structure that differs is an error at once; then each pair of leaves is judged by what it is:
-nothing, a boolean, a number or a tensor. The first disagreement is raised, with PyTorch's words.
+leaves. A structure that differs is an error at once; then each pair is judged by what it is: nothing,
+a boolean, a number or a tensor. The first disagreement is raised, with PyTorch's words.
 """
 
 from __future__ import annotations
