@@ -110,6 +110,8 @@ class BatchedArray(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         level = innermost(args, kwargs)
+        if level < 0:  # np.arange(n, like=x): made anew, the same for every example
+            return function(*args, like=self.data, **kwargs)
         rule = RULES.get(function)
         if rule is None:
             return one_by_one(function, level, args, kwargs)
