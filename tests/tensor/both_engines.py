@@ -1,9 +1,10 @@
 """The same program on PyTorch and on tautograd, compared by what a user can see of its results.
 
 A program is a function of the engine's module. It returns tensors, plain values, or lists of them;
-`agree` runs it on both and compares values, dtypes, strides, offsets, versions, whether a tensor is a
-view, and the names of nodes. Where PyTorch raises, tautograd must raise the same class, with PyTorch's
-first sentence in its message. Programs compute with small integers, so values are compared exactly.
+`agree` runs it on both and compares values, dtypes, strides, offsets, versions, whether a tensor is
+a view, and the names of nodes. Where PyTorch raises, tautograd must raise the same class, with
+PyTorch's first sentence in its message. Programs compute with small integers, so values are
+compared exactly.
 """
 
 from __future__ import annotations
@@ -18,10 +19,6 @@ import torch
 import tautograd
 
 Program = Callable[[Any], Any]
-
-
-class Failed(Exception):
-    """What a program raised, as something that can be compared."""
 
 
 def agree(program: Program) -> None:
@@ -48,7 +45,9 @@ def run(engine: Any, program: Program) -> Any:
 
 def key_phrase(error: Exception) -> str:
     """The first sentence of a message; of one about arguments, what precedes their list."""
-    return re.split(r"(?<=[a-z\])])\. |(?<=[a-z\])])\.$| - got \(", _one_line(error))[0]
+    return re.split(
+        r"(?<=[a-z\])])\. |(?<=[a-z\])])\.$| - got \(|, which is output", _one_line(error)
+    )[0]
 
 
 def _one_line(error: Exception) -> str:

@@ -54,17 +54,17 @@ def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list
     return found
 
 
-_ONES: dict[Any, np.ndarray] = {}
+_ONES: dict[Any, Any] = {}
 
 
 def _ones_like(array: Any) -> Any:
-    """The gradient to start from; the 0-dim ones of each dtype are kept, and never written to."""
+    """The gradient to start from; for a 0-dim array a NumPy scalar, which each dtype keeps one of."""
     if type(array) is not np.ndarray or array.shape:
         return np.ones_like(array)
-    found = _ONES.get(array.dtype)
+    dtype = array.dtype
+    found = _ONES.get(dtype)
     if found is None:
-        found = _ONES[array.dtype] = np.ones((), array.dtype)
-        found.flags.writeable = False
+        found = _ONES[dtype] = np.ones((), dtype)[()]
     return found
 
 
@@ -282,9 +282,7 @@ def detach(self: Tensor) -> Tensor:
 
 def detach_(self: Tensor) -> Tensor:
     """Forget this tensor's history."""
-    if self._base is not None and self._view_creation == "multi_output":
-        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-    if self._base is not None and self.requires_grad:
+    if self._base is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, "

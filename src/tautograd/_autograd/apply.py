@@ -271,12 +271,25 @@ def record(
         if op.variadic:
             mask = -1
         slots, saves_output = op._plans.get(mask) or op.plan(mask)
-        if slots or saves_output:
-            node.saved, node.versions = _save(op, inputs, slots)
-            if saves_output:
-                node.saved[-1] = data
+        if op.variadic:
+            _save_all(node, inputs, slots)
+        elif slots or saves_output:
+            node.saved = saved = [None] * (len(inputs) + 1)
+            node.versions = versions = []
+            for i in slots:
+                x = inputs[i]
+                if isinstance(x, Tensor):
+                    if x._is_inference:
+                        _refuse_inference()
+                    saved[i] = x._data
+                    box = x._version_box
+                    versions.append((box, box[0], i))
+                else:
+                    saved[i] = x
         else:
             node.saved = node.versions = ()
+        if saves_output:
+            node.saved[-1] = data
     if op.shape_inputs:
         node.shapes = tuple([x._data.shape if isinstance(x, Tensor) else () for x in inputs])
     if op.dtype_inputs:
@@ -294,21 +307,19 @@ def record(
     return node
 
 
-def _save(op: Op, inputs: tuple[Any, ...], slots: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
-    """The inputs in these slots (and a place for the output), and the versions they are at."""
-    if op.variadic:
-        if not slots:
-            return [None, None], []
-        versions = [(x._version_box, x._version_box[0], i) for i, x in enumerate(inputs)]
-        return [tuple([x._data for x in inputs]), None], versions
-    saved: list[Any] = [None] * (len(inputs) + 1)
-    versions = []
-    for i in slots:
-        x = inputs[i]
-        if isinstance(x, Tensor):
-            saved[i] = x._data
-            box = x._version_box
-            versions.append((box, box[0], i))
-        else:
-            saved[i] = x
-    return saved, versions
+def _save_all(node: Any, inputs: tuple[Any, ...], slots: tuple[int, ...]) -> None:
+    """What `record` keeps of an operation on any number of tensors: all of them, or none."""
+    arrays = tuple([x._data for x in inputs]) if slots else None
+    node.saved = [arrays, None]
+    node.versions = [
+        (x._version_box, x._version_box[0], i) for i, x in enumerate(inputs) if slots
+    ]
+
+
+def _refuse_inference() -> None:
+    raise RuntimeError(
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+        "inference mode in computation tracked by autograd. To work around this, you can make a "
+        "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+        "`torch.inference_mode()`."
+    )

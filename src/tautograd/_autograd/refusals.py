@@ -7,7 +7,8 @@ from .node import Node
 
 INFERENCE = (
     "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone "
-    "to get a normal tensor before doing inplace update."
+    "to get a normal tensor before doing inplace update.See "
+    "https://github.com/pytorch/rfcs/pull/17 for more details."
 )
 LEAF = (
     "a leaf Variable that requires grad is being used in an in-place operation. To change its "

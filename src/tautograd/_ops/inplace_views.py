@@ -43,7 +43,8 @@ def become(self: Tensor, op: Op, parameters: dict[str, Any]) -> Tensor:
         self._became_view = True
     else:
         self._view = view._view
-        self._seen_version = self._version_box[0]
+        if modes.grad:
+            self._seen_version = self._version_box[0]
     if modes.grad:
         self._node = view._node
         self._output_nr = 0

@@ -21,6 +21,7 @@ from .._arrays.dtypes import can_cast
 from .._autograd.modes import modes
 from .._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
 from .._tensor.tensor import Tensor
+from .overlaps import refuse_overlap, refuse_partial_overlap
 
 Function = Callable[..., Any]
 
@@ -42,8 +43,12 @@ def public(
     out: bool | Function = True,
     namespace: dict[str, Function] | None = None,
     aliases: tuple[str, ...] = (),
+    number_first: bool = False,
 ) -> Callable[[Function], Function]:
-    """Declare a public function on tensors; see the module's docstring."""
+    """Declare a public function on tensors; see the module's docstring.
+
+    `number_first`: the function takes a number as its first argument, which a method cannot.
+    """
 
     def declare(fn: Function) -> Function:
         exposed = _parse(fn, out) if function or method else fn
@@ -51,7 +56,7 @@ def public(
             if function:
                 (FUNCTIONS if namespace is None else namespace)[label] = exposed
             if method and namespace is None:
-                attach(label, exposed)
+                attach(label, _of_tensors(label, exposed) if number_first else exposed)
             if inplace:
                 twin = inplace_twin(label, fn)
                 attach(label + "_", twin)
@@ -166,6 +171,10 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
                     f"{fn.__name__}(): functions with out=... arguments don't support automatic "
                     "differentiation, but one of the arguments requires grad."
                 )
+    for target in out if several else (out,):
+        if isinstance(target, Tensor):
+            given = args[0] if args and isinstance(args[0], (tuple, list)) else args
+            refuse_partial_overlap(target, *given, *kwargs.values())
     results = fn(*args, **kwargs)
     if several != isinstance(results, tuple) or (several and len(out) != len(results)):
         raise TypeError(
@@ -213,12 +222,34 @@ def _spoken(tensor: Tensor) -> str:
     return LEGACY_NAMES[tensor.dtype]
 
 
+def _of_tensors(name: str, fn: Function) -> Function:
+    @functools.wraps(fn)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise no_method(name, self)
+        return fn(self, *args, **kwargs)
+
+    return method
+
+
+def no_method(name: str, value: Any) -> TypeError:
+    """What Python says when a method of tensors is called on something else."""
+    return TypeError(
+        f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+        f"'{type(value).__name__}' object"
+    )
+
+
 def inplace_twin(name: str, fn: Function) -> Function:
     """`x.add_(…)` from `add(x, …)`: the same operation, written into x."""
 
     @functools.wraps(fn)
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        check_writable(self, *args, *kwargs.values())
+        if not isinstance(self, Tensor):
+            raise no_method(name + "_", self)
+        others = (*args, *kwargs.values())
+        check_writable(self, *others)
+        refuse_partial_overlap(self, *others)
         return write_into(self, fn(self, *args, **kwargs), name)
 
     twin.__name__ = twin.__qualname__ = name + "_"
@@ -226,7 +257,7 @@ def inplace_twin(name: str, fn: Function) -> Function:
     return twin
 
 
-def write_into(self: Tensor, result: Tensor, name: str) -> Tensor:
+def write_into(self: Tensor, result: Tensor, name: str, history: bool = True) -> Tensor:
     """Put a freshly computed result into a tensor's memory, and its history with it."""
     target = self._data
     if result is self:
@@ -242,21 +273,12 @@ def write_into(self: Tensor, result: Tensor, name: str) -> Tensor:
         raise RuntimeError(
             f"result type {_spoken(result)} can't be cast to the desired output type {_spoken(self)}"
         )
-    if (
-        target.size
-        and 0 in target.strides
-        and any(
-            stride == 0 and extent > 1
-            for stride, extent in zip(target.strides, target.shape, strict=True)
-        )
-    ):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single "
-            "memory location. Please clone() the tensor before performing the operation."
-        )
+    if 0 in target.strides:
+        refuse_overlap(target)
     keep_original(self, result._node)
     np.copyto(target, data, casting="unsafe")
     bump(self, 3)
     save_written_output(self, result, result._node)
-    adopt(self, result)
+    if history:
+        adopt(self, result)
     return self

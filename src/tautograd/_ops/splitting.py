@@ -216,6 +216,11 @@ def _sections(input: Tensor, sections: int, dim: int) -> tuple[Tensor, ...]:
     return _at(input, positions, dim)
 
 
+def _is_cut(where: Any) -> bool:
+    """Whether this can say where to cut: numbers, or how many parts."""
+    return isinstance(where, (tuple, list, Tensor)) or hasattr(where, "__index__")
+
+
 @public("tensor_split", out=False)
 def tensor_split(input: Any, *where: Any, **given: Any) -> tuple[Tensor, ...]:
     """Views between the indices listed, or in a number of nearly equal sections."""
@@ -224,7 +229,8 @@ def tensor_split(input: Any, *where: Any, **given: Any) -> tuple[Tensor, ...]:
     for name in ("indices", "sections", "tensor_indices_or_sections"):
         if name in options:
             options["where"] = options.pop(name)
-    if options.keys() - {"where", "dim"} or "where" not in options:
+    wanted = options.get("where")
+    if options.keys() - {"where", "dim"} or not _is_cut(wanted):
         shown = ", ".join(["Tensor", *[f"{k}={type(v).__name__}" for k, v in given.items()]])
         raise TypeError(
             f"tensor_split() received an invalid combination of arguments - got ({shown}), but "
@@ -232,7 +238,7 @@ def tensor_split(input: Any, *where: Any, **given: Any) -> tuple[Tensor, ...]:
             "input, Tensor tensor_indices_or_sections, int dim = 0)\n * (Tensor input, int "
             "sections, int dim = 0)\n"
         )
-    ndim, wanted = input._data.ndim, options["where"]
+    ndim = input._data.ndim
     if not ndim:
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"

@@ -10,10 +10,11 @@ from .._arrays.strided import contiguous_strides, storage_of, storage_offset_of,
 from .._autograd.apply import apply, edge_of
 from .._autograd.lifted import counterpart
 from .._autograd.modes import modes
-from .._autograd.views import bump, check_writable
+from .._autograd.views import adopt, bump, check_writable
 from .._tensor.tensor import Tensor, make
 from .casting import real_part
 from .elementwise import check_broadcast, require_tensor
+from .overlaps import refuse_overlap, refuse_partial_overlap
 from .public import FUNCTIONS, public, write_into
 from .record import Op, renamed
 from .samples import Sample, T
@@ -31,18 +32,6 @@ def unrecorded(self: Tensor, *others: Any) -> bool:
         if isinstance(x, Tensor) and edge_of(x) is not None:
             return False
     return True
-
-
-def refuse_overlap(array: Any) -> None:
-    """Writing different values into one memory location is an error."""
-    if not array.size:
-        return
-    for stride, extent in zip(array.strides, array.shape, strict=True):
-        if stride == 0 and extent > 1:
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a "
-                "single memory location. Please clone() the tensor before performing the operation."
-            )
 
 
 def _nothing(g: Any) -> Any:
@@ -88,6 +77,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
             require_tensor("copy_", other, "other")
         other = make(np.asarray(other))
     check_writable(self, other)
+    refuse_partial_overlap(self, other)
     target, source = self._data, other._data
     if target.shape != source.shape:
         check_expandable(source.shape, target.shape)
@@ -208,8 +198,10 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         bump(input)
         return input
     if isinstance(value, Tensor):
-        return write_into(input, apply(_fill_tensor_inplace_op, (input, value)), "fill")
-    return write_into(input, apply(_fill_inplace_op, (input,), {"value": value}), "fill")
+        store(input, apply(_fill_tensor_inplace_op, (input, value)))
+    else:
+        store(input, apply(_fill_inplace_op, (input,), {"value": value}))
+    return input
 
 
 @public(out=False)
@@ -220,7 +212,15 @@ def zero_(input: Tensor) -> Tensor:
         np.copyto(input._data, 0, casting="unsafe")
         bump(input)
         return input
-    return write_into(input, apply(zero_op, (input,)), "zero")
+    store(input, apply(zero_op, (input,)))
+    return input
+
+
+def store(self: Tensor, result: Tensor) -> None:
+    """Write one value, with its history, into all of a tensor: then overlaps do not matter."""
+    np.copyto(self._data, result._data, casting="unsafe")
+    bump(self, 3)
+    adopt(self, result)
 
 
 # --- other memory ---------------------------------------------------------------------------------
@@ -267,6 +267,8 @@ def set_(
     self: Tensor, source: Any = None, storage_offset: Any = 0, size: Any = None, stride: Any = None
 ) -> Tensor:
     """Let this tensor look into the memory of another tensor or storage, or into none."""
+    check_writable(self)
+    bump(self)
     if source is None:
         self._data = np.empty_like(self._data, shape=(0,))
         return self
@@ -277,7 +279,6 @@ def set_(
                 f"{_C_TYPES[self.dtype.name]}"
             )
         array = source._data
-        self._version_box = source._version_box
     else:
         array = source._array.view(self._data.dtype)
     if size is None and isinstance(source, Tensor):
