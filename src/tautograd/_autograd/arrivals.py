@@ -92,6 +92,11 @@ def call_leaf_hooks(leaf: Tensor, grad: Any, lifted: bool) -> Any:
 
 def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
     """Add a complete gradient to a leaf's `.grad`, with its hooks."""
+    if not leaf._watched:
+        # An array that nobody else holds (it is a name here, and an argument) needs no copy.
+        owned = type(grad) is _ndarray and getrefcount(grad) <= 2 and grad.base is None
+        _add_to_grad(leaf, grad, lifted, False, owned)
+        return
     accumulator = leaf._accumulator and leaf._accumulator()
     if leaf._hooks:
         grad = call_leaf_hooks(leaf, grad, lifted)
@@ -100,9 +105,7 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
             result = hook((as_grad_tensor(grad),))
             if result is not None:
                 grad = _unwrap(result[0] if isinstance(result, tuple) else result, lifted)
-    # An array that nobody else holds needs no copy: it is here, and an argument of two calls.
-    owned = type(grad) is _ndarray and getrefcount(grad) <= 2 and grad.base is None
-    _add_to_grad(leaf, grad, lifted, owned=owned)
+    _add_to_grad(leaf, grad, lifted)
     if accumulator is not None and accumulator.hooks:
         for hook in list(accumulator.hooks.values()):
             hook((), (as_grad_tensor(grad),))
@@ -112,7 +115,7 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
 
 
 def _add_to_grad(
-    tensor: Tensor, grad: Any, lifted: bool, *, anew: bool = False, owned: bool = False
+    tensor: Tensor, grad: Any, lifted: bool, anew: bool = False, owned: bool = False
 ) -> None:
     with _accumulate_lock:
         present = tensor._grad

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from heapq import heappop, heappush, heappushpop
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from .chain_rule import fit, run_node, run_rules
 from .modes import modes
 from .node import Node
 from .saved import release
-from .sites import mark
+from .sites import internal
 
 
 def run_backward(
@@ -73,9 +74,10 @@ def walk(
     run = _new(Run)
     run.counts = counts
     run.starts = starts
-    run.keep_level = keep_level
-    run.has_inputs = captures is not None
     run.number = next_run_number()
+    if captures is not None or keep_level is not None:
+        run.has_inputs = captures is not None
+        run.keep_level = keep_level
     mode = modes.__dict__  # this thread's, looked up once
     quietly = mode["quietly"]
     before = mode["_grad"], mode["way"], mode["run"]
@@ -84,7 +86,10 @@ def walk(
         mode["way"] = create_graph, quietly
     mode["run"] = run
     anomaly = modes.anomaly
-    used_at = None if retain_graph else mark(1)
+    frame = _getframe(1)
+    while internal[frame.f_code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
+    used_at = frame.f_code, frame.f_lasti
     try:
         heap: list[Any] = []
         node: Any = None
@@ -176,13 +181,13 @@ next_run_number = itertools.count().__next__
 class Run:
     """One backward pass: which edges it will reach, and how."""
 
-    __slots__ = ("counts", "has_inputs", "keep_level", "number", "starts")
+    __slots__ = ("__dict__", "counts", "number", "starts")
 
     counts: dict[Any, int]
     starts: list[Any]
-    keep_level: int | None
-    has_inputs: bool
     number: int
+    keep_level: int | None = None
+    has_inputs = False
 
 
 def current_run() -> Any:

@@ -48,6 +48,7 @@ def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     if node is None:
         if self._hooks is None:
             self._hooks = {}
+            self._watched = True
         return add_hook(self._hooks, hook)
     if node.tensor_hooks is None:
         node.tensor_hooks = {}
@@ -63,6 +64,7 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], None]) -
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     if self._post_hooks is None:
         self._post_hooks = {}
+        self._watched = True
     return add_hook(self._post_hooks, hook)
 
 

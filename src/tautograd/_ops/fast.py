@@ -68,7 +68,7 @@ def fast_operator(
         out._node = None
         out._requires_grad = False
         out._version_box = [0]
-        out._base = None
+        out._base = out._grad = None
         out._output_nr = 0
         if not recording:
             return out

@@ -33,6 +33,10 @@ def tensor(
     if len(args) != 1 or data:
         args = _data_argument(args, data)
     value = args[0]
+    if type(value) is float and dtype is None and device is None:
+        out = make(np.array(value, get_default_dtype().numpy))
+        out._requires_grad = bool(requires_grad)
+        return out
     if device is not None:
         as_device(device)
     if isinstance(value, Tensor):
@@ -293,6 +297,7 @@ def subclass_of(cls: Any, tensor: Tensor) -> Any:
     out._requires_grad = tensor._requires_grad
     out._version_box = tensor._version_box
     out._base = tensor._base
+    out._grad = None
     out._output_nr = tensor._output_nr
     return out
 

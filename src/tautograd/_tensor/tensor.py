@@ -55,6 +55,7 @@ class Tensor:
         "__weakref__",
         "_base",
         "_data",
+        "_grad",
         "_node",
         "_output_nr",
         "_requires_grad",
@@ -67,13 +68,14 @@ class Tensor:
     _requires_grad: bool  # asked for by the user, on a leaf
     _version_box: list[Any]  # [version, mark of the last change]; shared by all views
     _base: Tensor | None  # the tensor this one is a view of
+    _grad: Any
 
     # Rare things live in `__dict__`; these are what a tensor has until then.
-    _grad: Any = None
     _view: Any = ()  # the view operations that lead here from the base
     _seen_version = 0  # the version of the memory when this view's node was made
     _became_view = False  # this base is now another view of its memory (`t_()` and its kin)
     _view_creation: str | None = None  # why an in-place change through this view is refused
+    _watched = False  # whether a gradient that arrives here has to be shown to any of these:
     _hooks: Any = None
     _post_hooks: Any = None
     _accumulator: Any = None
@@ -173,6 +175,7 @@ class Tensor:
         if found is None:
             found = AccumulateGrad(self)
             self._accumulator = weakref.ref(found)
+            self._watched = True
         return found
 
 
@@ -189,7 +192,7 @@ def make(array: Any) -> Tensor:
     tensor._node = None
     tensor._requires_grad = False
     tensor._version_box = [0]
-    tensor._base = None
+    tensor._base = tensor._grad = None
     tensor._output_nr = 0
     return tensor
 
