@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.blend import blend
 from .._autograd.apply import apply
+from .._autograd.modes import modes
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
-from .elementwise import call_elementwise, conj, refuse, require_tensor, unary
-from .public import FUNCTIONS, NN_FUNCTIONAL, attach, public, write_into
+from .elementwise import call_elementwise, conj, contiguous, refuse, require_tensor, unary
+from .public import FUNCTIONS, NN_FUNCTIONAL, public, write_into
 from .record import Op
-from .refusals import no_kernel, refusal
+from .refusals import no_kernel
 from .samples import Sample, T, over
 from .special_functions import erf_op
-from .trigonometric import tanh_op
 
 _SELU = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805, "input_scale": 1.0}
 _ELU = {"scale": 1.0, "input_scale": 1.0}
@@ -33,7 +34,7 @@ def activation(op: Op, signature: str, doc: str, where: str = "", **fixed: Any) 
 
     `signature` lists the parameters after `input`, as Python writes them; `fixed` are parameters of the
     record that callers do not choose. `where`: "torch", "method", "twin" (a form with a trailing
-    underscore), "inplace" (a keyword).
+    underscore), "inplace" and "out" (keywords).
     """
     name = op.public_name.rpartition(".")[2]
     names = [part.split("=")[0].strip() for part in signature.split(",") if part]
@@ -58,9 +59,7 @@ def activation(op: Op, signature: str, doc: str, where: str = "", **fixed: Any) 
     keyword = made(name, "inplace=False", "inplace") if "inplace" in where else plain
     NN_FUNCTIONAL[name] = keyword
     if "torch" in where:
-        FUNCTIONS[name] = plain
-    if "method" in where:
-        attach(name, plain)
+        public(method="method" in where, out="out" in where)(plain)
     if "twin" in where:
         twin = made(name + "_", "", "True")
         NN_FUNCTIONAL[name + "_"] = twin
@@ -69,21 +68,27 @@ def activation(op: Op, signature: str, doc: str, where: str = "", **fixed: Any) 
     return plain
 
 
-def slope_record(name: str, forward: Any, slope: Any, kernel: str, samples: Any, **more: Any) -> Op:
-    """A record on one tensor; `slope` is the derivative, by parameter names."""
-    names = slope.__code__.co_varnames[: slope.__code__.co_argcount]
-    arguments = ", ".join(names)
-    scope = {"slope": slope}
+def slope_record(
+    name: str, forward: Any, through: Any, kernel: str, samples: Any, **more: Any
+) -> Op:
+    """A record on one tensor; `through(g, x, …)` is the derivative times a gradient or tangent."""
+    if through is not None:
+        names = through.__code__.co_varnames[1 : through.__code__.co_argcount]
+        arguments = ", ".join(names)
+        scope = {"through": through}
+        more["vjp"] = {"x": eval(f"lambda g, {arguments}: through(g, {arguments})", scope)}
+        more["jvp"] = {"x": eval(f"lambda t, {arguments}: through(t, {arguments})", scope)}
     return Op(
         name,
         forward,
         ("x",),
-        vjp={"x": eval(f"lambda g, {arguments}: g * slope({arguments})", scope)},
-        jvp={"x": eval(f"lambda t, {arguments}: t * slope({arguments})", scope)},
         promotion="common",
-        refuses=no_kernel(kernel, NOT_FLOAT),
         samples=samples,
-        **{"public": f"nn.functional.{name}", **more},
+        **{
+            "public": f"nn.functional.{name}",
+            "refuses": no_kernel(kernel, NOT_FLOAT),
+            **more,
+        },
     )
 
 
@@ -113,32 +118,32 @@ sigmoid_op = unary(
 
 softplus_op = slope_record(
     "softplus",
-    lambda x, beta, threshold: np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta),
-    lambda x, beta, threshold: np.where(x * beta > threshold, 1, sigmoid_of(x * beta)),
+    lambda x, beta, threshold: blend(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta),
+    lambda g, x, beta, threshold: blend(x * beta > threshold, g, g * sigmoid_of(x * beta)),
     "softplus_cpu",
     both_sides({"beta": 2, "threshold": 3}, {"beta": 0.5}),
 )
 
 
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(x <= 0, np.expm1(x * input_scale) * (alpha * scale), x * scale)
+    return blend(x <= 0, np.expm1(x * input_scale) * (alpha * scale), x * scale)
 
 
-def _elu_slope(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    curved = np.exp(x * input_scale) * (alpha * scale * input_scale)
-    return np.where(x <= 0, curved, scale)
+def _elu_through(g: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    curved = g * np.exp(x * input_scale) * (alpha * scale * input_scale)
+    return blend(x <= 0, curved, g * scale)
 
 
-elu_op = slope_record("elu", _elu, _elu_slope, "elu_cpu", both_sides({"alpha": 0.7}))
+elu_op = slope_record("elu", _elu, _elu_through, "elu_cpu", both_sides({"alpha": 0.7}))
 selu_op = slope_record(
-    "selu", _elu, _elu_slope, "elu_cpu", both_sides(), node="EluBackward0", public="selu"
+    "selu", _elu, _elu_through, "elu_cpu", both_sides(), node="EluBackward0", public="selu"
 )
 celu_op = slope_record(
     "celu",
     lambda x, alpha: _elu(x, alpha, 1.0, 1.0 / alpha),
-    lambda x, alpha: _elu_slope(x, alpha, 1.0, 1.0 / alpha),
+    lambda g, x, alpha: _elu_through(g, x, alpha, 1.0, 1.0 / alpha),
     "elu_cpu",
-    both_sides({"alpha": 0.7}),
+    both_sides({"alpha": 0.75}),
     public="celu",
 )
 
@@ -162,30 +167,44 @@ def _gelu_slope(x: Any, approximate: str) -> Any:
 
 
 gelu_op = slope_record(
-    "gelu", _gelu, _gelu_slope, "GeluKernelImpl", both_sides({"approximate": "tanh"})
+    "gelu",
+    _gelu,
+    lambda g, x, approximate: g * _gelu_slope(x, approximate),
+    "GeluKernelImpl",
+    both_sides({"approximate": "tanh"}),
 )
+
+
+def _silu_slope(x: Any) -> Any:
+    s = sigmoid_of(x)
+    return s * (1 + x * (1 - s))
+
+
 silu_op = slope_record(
     "silu",
     lambda x: x * sigmoid_of(x) if x.dtype.kind == "c" else x / (1 + np.exp(-x)),
-    lambda x: sigmoid_of(x) * (1 + x * (1 - sigmoid_of(x))),
+    None,
     "silu_cpu",
     both_sides(),
+    refuses=no_kernel("silu_cpu", "bi"),
+    vjp={"x": lambda g, x: g * conj(_silu_slope(x))},
+    jvp={"x": lambda t, x: t * _silu_slope(x)},
 )
 
 
-def _mish_slope(x: Any) -> Any:
+def _mish_through(g: Any, x: Any) -> Any:
     # x tanh(s), s = log(1 + e^x), ds/dx = sigmoid(x)
     tanh = np.tanh(np.log1p(np.exp(x)))
-    return tanh + x * sigmoid_of(x) * (1 - tanh * tanh)
+    return g * (tanh + x * sigmoid_of(x) * (1 - tanh * tanh))
 
 
 mish_op = slope_record(
-    "mish", lambda x: x * np.tanh(np.log1p(np.exp(x))), _mish_slope, "mish_cpu", both_sides()
+    "mish", lambda x: x * np.tanh(np.log1p(np.exp(x))), _mish_through, "mish_cpu", both_sides()
 )
 logsigmoid_op = slope_record(
     "logsigmoid",
     lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x))),
-    lambda x: sigmoid_of(-x),
+    lambda g, x: g * sigmoid_of(-x),
     "log_sigmoid_cpu",
     both_sides(),
     node="LogSigmoidBackward0",
@@ -240,9 +259,26 @@ activation(
 activation(
     celu_op, "alpha=1.0", "x, or `alpha * (exp(x / alpha) - 1)` below 0.", "torch inplace twin"
 )
-activation(silu_op, "", "`x * sigmoid(x)`.", "inplace")
 activation(mish_op, "", "`x * tanh(softplus(x))`.", "inplace")
-activation(logsigmoid_op, "", "`log(sigmoid(x))` without underflow.")
+
+
+@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+def silu(input: Any, inplace: bool = False) -> Tensor:
+    """`x * sigmoid(x)`."""
+    require_tensor("silu", input)
+    if input._data.dtype.kind == "c" and input.requires_grad and modes.grad:
+        raise RuntimeError(
+            "silu does not support automatic differentiation for outputs with complex dtype."
+        )
+    result = call_elementwise(silu_op, (input,), {})
+    return write_into(input, result, "silu") if inplace else result
+
+
+@public(namespace=NN_FUNCTIONAL, method=False)
+def logsigmoid(input: Any) -> Tensor:
+    """`log(sigmoid(x))` without underflow."""
+    require_tensor("log_sigmoid", input)
+    return contiguous(call_elementwise(logsigmoid_op, (input,), {}))
 
 
 @public(namespace=NN_FUNCTIONAL, method=False)
@@ -282,5 +318,4 @@ def softsign(input: Any) -> Tensor:
     return input / (input.abs() + 1)  # type: ignore[no-any-return]
 
 
-for _name in ("tanh", "sigmoid"):
-    NN_FUNCTIONAL[_name] = FUNCTIONS[_name]
+NN_FUNCTIONAL["sigmoid"] = FUNCTIONS["sigmoid"]

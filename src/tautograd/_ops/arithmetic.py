@@ -18,7 +18,7 @@ from .elementwise import (
     unary,
 )
 from .promotion import common_dtype, number_as
-from .public import public
+from .public import FUNCTIONS, METHODS, attach, public
 from .record import LINEAR, MULTILINEAR, Op
 from .refusals import no_kernel, refusal
 from .samples import Sample, T, over, pairs
@@ -28,6 +28,31 @@ _BOOL = np.dtype(np.bool_)
 
 def _with_number(*more: Sample) -> Any:
     return lambda: [*pairs()(), Sample(T(2, 3), 2), Sample(T(2, 3), 1.7), Sample(T(), 3), *more]
+
+
+def plus_product(x: Any, y: Any, alpha: Any) -> Any:
+    """`x + y * alpha`, where an overflow of the product alone does not matter.
+
+    PyTorch fuses the two, so that the product is never rounded. Halves are far from overflow.
+    """
+    if x.dtype.kind not in "fc":
+        return x + y * alpha
+    try:
+        with np.errstate(over="raise"):
+            return x + y * alpha
+    except FloatingPointError:
+        near, half = x + y * alpha, x * 0.5 + y * (alpha * 0.5)
+        return np.where(np.isfinite(near), near, half + half)
+
+
+def is_complex(x: Any) -> bool:
+    """Whether an operand is complex: PyTorch then multiplies by alpha even if that is 1.
+
+    So does this module, since it shows: infinity times (1 + 0i) has NaN in it.
+    """
+    if isinstance(x, Tensor):
+        return bool(x._data.dtype.kind == "c")
+    return isinstance(x, (complex, np.complexfloating))
 
 
 add_op = Op(
@@ -42,7 +67,7 @@ add_op = Op(
 # alpha is a parameter of one operation, not a product recorded beside it.
 add_scaled_op = Op(
     "add_scaled",
-    lambda x, y, alpha: x + y * alpha,
+    lambda x, y, alpha: plus_product(x, y, alpha),
     ("x", "y"),
     vjp={"x": lambda g: g, "y": lambda g, alpha: g * conj(alpha)},
     jvp=LINEAR,
@@ -67,7 +92,7 @@ sub_op = Op(
 )
 sub_scaled_op = Op(
     "sub_scaled",
-    lambda x, y, alpha: x - y * alpha,
+    lambda x, y, alpha: plus_product(x, y, -alpha),
     ("x", "y"),
     vjp={"x": lambda g: g, "y": lambda g, alpha: -g * conj(alpha)},
     jvp=LINEAR,
@@ -148,7 +173,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`."""
     require_operand("add", input, "input", 1)
     require_operand("add", other, "other", 2)
-    if type(alpha) is int and alpha == 1:
+    if type(alpha) is int and alpha == 1 and not (is_complex(input) or is_complex(other)):
         return call_elementwise(add_op, (input, other), {})
     alpha = check_alpha(alpha, (input, other))
     return call_elementwise(add_scaled_op, (input, other), {"alpha": alpha})
@@ -160,7 +185,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     require_operand("sub", input, "input", 1)
     require_operand("sub", other, "other", 2)
     check_subtraction(input, other)
-    if type(alpha) is int and alpha == 1:
+    if type(alpha) is int and alpha == 1 and not (is_complex(input) or is_complex(other)):
         return call_elementwise(sub_op, (input, other), {})
     alpha = check_alpha(alpha, (input, other))
     return call_elementwise(sub_scaled_op, (input, other), {"alpha": alpha})
@@ -213,6 +238,20 @@ abs_op = unary(
     doc="The absolute value.",
     samples=lambda: [*over(0.2, 2)(), *over(-2, -0.2)()],
 )
+
+
+def _abs_(self: Any) -> Tensor:
+    """In-place version of `abs`."""
+    if is_complex(self):
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return _plain_abs_(self)  # type: ignore[no-any-return]
+
+
+_plain_abs_ = METHODS["abs_"]
+_abs_.__name__ = "abs_"
+for _name in ("abs_", "absolute_"):
+    attach(_name, _abs_)
+FUNCTIONS["abs_"] = _abs_
 
 
 @public(out=False)

@@ -22,6 +22,18 @@ def _lerp(x: Any, y: Any, weight: Any) -> Any:
     return np.where(near, x + weight * (y - x), y - (y - x) * (1 - weight))
 
 
+def _lerp_by_number(x: Any, y: Any, weight: Any) -> Any:
+    if abs(weight) >= 0.5:
+        return y - (y - x) * (1 - weight)
+    try:
+        with np.errstate(under="raise"):
+            return x + weight * (y - x)
+    except FloatingPointError:
+        # PyTorch fuses product and sum: one that is too small for a number still has a sign.
+        near, enlarged = x + weight * (y - x), x * 2.0**60 + weight * ((y - x) * 2.0**60)
+        return np.where((near == 0) & (enlarged != 0), np.copysign(near, enlarged), near)
+
+
 _LERP_VJP: dict[str, Any] = {
     "x": lambda g, weight: g * conj(1 - weight),
     "y": lambda g, weight: g * conj(weight),
@@ -48,7 +60,7 @@ lerp_op = Op(
 )
 lerp_scalar_op = Op(
     "lerp_scalar",
-    _lerp,
+    _lerp_by_number,
     ("x", "y"),
     vjp=_LERP_VJP,
     jvp=_LERP_JVP,
@@ -78,6 +90,8 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
             )
     if isinstance(weight, Tensor):
         return call_elementwise(lerp_op, (input, end, weight), {})
+    if isinstance(weight, np.generic):
+        weight = weight.item()
     return call_elementwise(lerp_scalar_op, (input, end), {"weight": weight})
 
 

@@ -7,10 +7,19 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import COMPLEX, FLOAT, LEGACY_NAMES
+from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS, counterpart
+from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
-from .elementwise import binary, call_elementwise, operator, require_tensor, unary
-from .public import public
+from .elementwise import (
+    binary,
+    call_elementwise,
+    operator,
+    require_operand,
+    require_tensor,
+    unary,
+)
+from .public import FUNCTIONS, attach, inplace_twin, no_method, public, write_into
 from .record import Op
 from .refusals import no_kernel, refusal
 from .samples import Sample, T, over, pairs
@@ -44,6 +53,67 @@ comparison_ops = {
     for name, ufunc, aliases, doc, kernel in _COMPARISONS
 }
 
+# --- written in place, an answer has a node: its gradient is zero ---------------------------------
+
+_NO_SLOPE: dict[str, Any] = {
+    "x": lambda g: np.zeros_like(g),
+    "y": lambda g: np.zeros_like(g),
+}
+_NO_TANGENT: dict[str, Any] = {
+    "x": lambda t: np.zeros_like(t),
+    "y": lambda t: np.zeros_like(t),
+}
+
+
+def _answer(x: Any, y: Any, answer: Any) -> Any:
+    return np.astype(answer, x.dtype)
+
+
+def _declare_twin(name: str) -> None:
+    camel = name.capitalize()
+    method = f"Tensor.{name}_"
+    common: dict[str, Any] = {"opmath": False, "public": method}
+    tensors = Op(
+        f"{name}_", _answer, ("x", "y"), vjp=_NO_SLOPE, jvp=_NO_TANGENT, node=f"{camel}Backward1",
+        samples=lambda: pairs()()[:2], **common,
+    )  # fmt: skip
+    number = Op(
+        f"{name}_scalar_", lambda x, answer: np.astype(answer, x.dtype), ("x",),
+        vjp={"x": _NO_SLOPE["x"]}, jvp={"x": _NO_TANGENT["x"]}, node=f"{camel}Backward0",
+        samples=lambda: [Sample(T(2, 3, kind="ties"), 1), Sample(T(), 0.5)], **common,
+    )  # fmt: skip
+
+    def compared(self: Any, other: Any) -> Any:
+        require_operand(name, other, "other", 2)
+        found = {"answer": call_elementwise(comparison_ops[name], (self, other), {})._data}
+        if isinstance(other, Tensor):
+            return apply(tensors, (self, other), found)
+        return apply(number, (self,), found)
+
+    for label in (name, *(_ALIASES[name])):
+        attach(label + "_", inplace_twin(label, compared))
+
+
+_ALIASES = {name: aliases for name, _, aliases, _, _ in _COMPARISONS}
+for _name in comparison_ops:
+    _declare_twin(_name)
+
+
+def _logical_twin(name: str) -> None:
+    """In place, the answer takes the tensor's memory and leaves its history as it was."""
+    function = FUNCTIONS[name]
+
+    def twin(self: Any, *other: Any) -> Tensor:
+        if not isinstance(self, Tensor):
+            raise no_method(name + "_", self)
+        check_writable(self, *other)
+        return write_into(self, function(self, *other), name, history=False)
+
+    twin.__name__ = twin.__qualname__ = name + "_"
+    twin.__doc__ = f"In-place version of `{name}`."
+    attach(name + "_", twin)
+
+
 for _name, _ufunc, _doc in (
     ("logical_and", np.logical_and, "Whether both are true (not zero)."),
     ("logical_or", np.logical_or, "Whether either is true (not zero)."),
@@ -58,6 +128,9 @@ unary(
     doc="Whether each element is false (zero).",
     samples=over(),
 )
+
+for _name in ("logical_and", "logical_or", "logical_xor", "logical_not"):
+    _logical_twin(_name)
 
 # --- questions about one number ------------------------------------------------------------------
 

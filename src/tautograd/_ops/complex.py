@@ -15,8 +15,15 @@ from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
 from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS, counterpart
 from .._tensor.tensor import Tensor
-from .elementwise import call_elementwise, check_broadcast, conj, require_tensor, unary
-from .public import public
+from .elementwise import (
+    call_elementwise,
+    check_broadcast,
+    conj,
+    contiguous,
+    require_tensor,
+    unary,
+)
+from .public import FUNCTIONS, METHODS, attach, inplace_twin, public
 from .record import LINEAR, Op
 from .refusals import no_kernel
 from .samples import Sample, T, over
@@ -171,11 +178,29 @@ def conj_(input: Any) -> Tensor:
     return apply(conj_op, (input,)) if is_complex(input._data) else input
 
 
-@public(inplace=True)
+conj_in_place_op = Op(
+    "conj_physical_",
+    np.conjugate,
+    ("x",),
+    vjp={"x": lambda g: conj(g)},
+    jvp={"x": lambda t: conj(t)},
+    node="ConjPhysicalBackward1",
+    public="Tensor.conj_physical_",
+    samples=over(),
+)
+
+
+@public()
 def conj_physical(input: Any) -> Tensor:
     """The complex conjugate in memory of its own."""
     require_tensor("conj_physical", input)
     return apply(conj_physical_op, (input,)) if is_complex(input._data) else input
+
+
+attach(
+    "conj_physical_", inplace_twin("conj_physical", lambda self: apply(conj_in_place_op, (self,)))
+)
+FUNCTIONS["conj_physical_"] = METHODS["conj_physical_"]
 
 
 for _name, _doc in (
@@ -214,7 +239,7 @@ def _imag_on_tensors(x: Any) -> Any:
 def _sgn(x: Any) -> Any:
     if is_complex(x):
         size = np.abs(x)
-        return np.where(size == 0, 0, x / size)
+        return np.where(size == 0, 0, join(np.real(x) / size, np.imag(x) / size))
     if x.dtype.kind == "b":
         return np.copy(x)
     return np.astype(x > 0, x.dtype) - np.astype(x < 0, x.dtype)
@@ -261,14 +286,26 @@ angle_op = unary(
     vjp=lambda g, x: _angle_vjp(g, x),
     jvp=lambda t, x: np.real(_angle_vjp(conj(t), x)),
     inplace=False,
+    function=False,
+    method=False,
     doc="The angle in the complex plane, between -π and π.",
     samples=over(0.3, 2),
 )
 
+
+@public()
+def angle(input: Any) -> Tensor:
+    """The angle in the complex plane, between -π and π."""
+    require_tensor("angle", input)
+    found = call_elementwise(angle_op, (input,), {})
+    return contiguous(found) if is_complex(input._data) else found
+
+
 # --- making complex numbers ----------------------------------------------------------------------
 
 
-def _join(re: Any, im: Any) -> Any:
+def join(re: Any, im: Any) -> Any:
+    """Complex numbers from their parts (arrays)."""
     shape = np.broadcast_shapes(re.shape, im.shape)
     out = np.empty_like(re, shape=shape, dtype=np.result_type(re.dtype, np.complex64))
     np.copyto(np.real(out), re)
@@ -283,7 +320,7 @@ _FLOAT_PAIRS: Any = lambda: [
 ]
 complex_op = Op(
     "complex",
-    _join,
+    join,
     ("re", "im"),
     vjp={"re": lambda g: np.real(g), "im": lambda g: np.imag(g)},
     jvp={"re": lambda t: t * (1 + 0j), "im": lambda t: t * 1j},
@@ -291,7 +328,7 @@ complex_op = Op(
 )
 polar_op = Op(
     "polar",
-    lambda size, angle: _join(size * np.cos(angle), size * np.sin(angle)),
+    lambda size, angle: join(size * np.cos(angle), size * np.sin(angle)),
     ("size", "angle"),
     # z = r e^(ia):  dz/dr = e^(ia), dz/da = i z
     vjp={

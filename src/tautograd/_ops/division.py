@@ -9,7 +9,7 @@ import numpy as np
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
 from .arithmetic import mul
-from .elementwise import call_elementwise, conj, operator, require_operand
+from .elementwise import call_elementwise, conj, no_derivative, operator, require_operand
 from .promotion import common_dtype, number_as
 from .public import public
 from .record import Op
@@ -70,20 +70,12 @@ floor_divide_op = Op(
     "floor_divide",
     np.floor_divide,
     ("x", "y"),
-    vjp={},
+    **no_derivative("floor_divide", "x", "y"),
     promotion="common",
     node="NotImplemented",
     refuses=no_kernel("div_floor_cpu", "bc"),
-    samples=lambda: [_constant(s) for s in _with_number()],
+    samples=_with_number,
 )
-
-
-def _constant(sample: Sample) -> Sample:
-    args = [
-        T(*a.shape, low=a.low, high=a.high, grad=False) if isinstance(a, T) else a
-        for a in sample.args
-    ]
-    return Sample(*args)
 
 
 def _fmod(x: Any, y: Any) -> Any:
@@ -141,12 +133,12 @@ remainder_of_number_op = Op(
     "remainder_of_number",
     lambda y, x: _remainder(x, y),
     ("y",),
-    vjp={},
+    **no_derivative("remainder", "y"),
     promotion="common",
     node="NotImplemented",
     refuses=no_kernel("remainder_cpu", "bc"),
     public="remainder",
-    samples=lambda: [Sample(5, T(2, 3, low=0.4, high=3, grad=False))],
+    samples=lambda: [Sample(5, T(2, 3, low=0.4, high=3))],
 )
 
 
@@ -207,7 +199,7 @@ def fmod(input: Any, other: Any) -> Tensor:
     return _remains("fmod", fmod_op, fmod_scalar_op, input, other)
 
 
-@public(inplace=True)
+@public(inplace=True, number_first=True)
 def remainder(input: Any, other: Any) -> Tensor:
     """`input % other`: what division leaves when the quotient is rounded down."""
     if not isinstance(input, Tensor) and isinstance(other, Tensor):

@@ -64,15 +64,14 @@ def call_elementwise(
     if op.refuses is not None:
         refuse(op, inputs[0]._data.dtype if compute is None else compute)
     if compute is not None:
-        number_dtype = _FLOAT32 if exact and compute.char in _HALF_CHARS else compute
+        half = compute.char in _HALF_CHARS
+        first = _FLOAT32 if exact and half else compute
+        last = _FLOAT32 if half and op.opmath else first
         inputs = tuple(
-            [
-                x if isinstance(x, Tensor) or x is None else number_as(x, number_dtype)
-                for x in inputs
-            ]
+            [x if isinstance(x, Tensor) or x is None else number_as(x, first, last) for x in inputs]
         )
         if numbers is not None:
-            cast = {name: number_as(x, number_dtype) for name, x in numbers.items()}
+            cast = {name: number_as(x, first, last) for name, x in numbers.items()}
             parameters = {**parameters, **cast}
         for x in inputs:
             if isinstance(x, Tensor) and x._data.dtype != compute:
@@ -88,6 +87,29 @@ def call_elementwise(
         check_broadcast(*(x._data.shape for x in inputs if isinstance(x, Tensor)))
         raise error
     return result
+
+
+def contiguous(result: Tensor) -> Tensor:
+    """A fresh result in C order, for functions that PyTorch does not lay out as their input."""
+    data = result._data
+    if isinstance(data, np.ndarray) and not data.flags.c_contiguous:
+        result._data = np.copy(data, order="C")
+        node = result._node
+        if node is not None and node.saved and node.saved[-1] is data:
+            node.saved[-1] = result._data
+    return result
+
+
+def no_derivative(name: str, *inputs: str) -> dict[str, Any]:
+    """Rules that say, as PyTorch does when it goes backward, that there is no derivative."""
+
+    def refuse_to(g: Any) -> Any:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    def refuse_forward(t: Any) -> Any:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return {"vjp": dict.fromkeys(inputs, refuse_to), "jvp": dict.fromkeys(inputs, refuse_forward)}
 
 
 def _one_dtype(inputs: tuple[Any, ...]) -> bool:

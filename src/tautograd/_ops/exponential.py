@@ -7,15 +7,25 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.lifted import COUNTERPARTS
+from .complex import join
 from .elementwise import binary, conj, unary
+from .public import FUNCTIONS
 from .refusals import no_kernel
 from .samples import over, pairs
 
 LN2, LN10 = math.log(2), math.log(10)
+_NOWHERE = np.complex64(complex(math.nan, math.nan))
 
 
 def _exp2(x: Any) -> Any:
-    return np.exp(x * LN2) if x.dtype.kind == "c" else np.exp2(x)
+    if x.dtype.kind != "c":
+        return np.exp2(x)
+    return np.exp(join(np.real(x) * LN2, np.imag(x) * LN2))  # infinity times (LN2 + 0i) has a NaN
+
+
+def _log1p(x: Any) -> Any:
+    return np.where(np.isnan(x), _NOWHERE, np.log1p(x)) if x.dtype.kind == "c" else np.log1p(x)
 
 
 exp_op = unary(
@@ -53,7 +63,7 @@ log10_op = unary(
 )
 log1p_op = unary(
     "log1p",
-    np.log1p,
+    _log1p,
     node="Log1PBackward0",
     vjp=lambda g, x: g / (conj(x) + 1),
     jvp=lambda t, x: t / (x + 1),
@@ -91,7 +101,35 @@ def _logaddexp(x: Any, y: Any) -> Any:
     # log(e^x + e^y) = m + log(1 + e^(n - m)), m the one with the larger real part
     swap = np.real(x) < np.real(y)
     m, n = np.where(swap, y, x), np.where(swap, x, y)
-    return m + np.log1p(np.exp(n - m))
+    near = m + _log1p(np.exp(n - m))
+    endless = np.isinf(np.real(m)) & (np.real(m) == np.real(n))
+    far = np.where(np.real(m) < 0, n, np.log(np.exp(m) + np.exp(n)))
+    found = np.where(endless, far, near)
+    return np.where(np.isnan(x) | np.isnan(y), _NOWHERE, found)
+
+
+def _logaddexp2(x: Any, y: Any) -> Any:
+    """The larger + log2(1 + 2^-|x - y|), the product with 1/ln 2 fused as PyTorch's is."""
+    m = np.maximum(x, y)
+    difference = np.abs(x - y)
+    part = np.log1p(np.exp2(-difference))
+    return np.where(np.isinf(m) & (x == y), m, _fused(part, 1 / LN2, m))
+
+
+def _fused(a: Any, b: float, c: Any) -> Any:
+    """`a * b + c` with one rounding at the end (float32), or nearly so (float64)."""
+    if c.dtype == np.float32:
+        wide = np.astype(a, np.float64) * float(np.float32(b)) + c
+        return np.astype(wide, np.float32)
+    # Dekker: with both factors split in halves, the rounding error of the product is exact.
+    a_high, b_high = (a * _SPLIT) - (a * _SPLIT - a), (b * _SPLIT) - (b * _SPLIT - b)
+    a_low, b_low = a - a_high, b - b_high
+    product = a * b
+    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return (product + c) + error
+
+
+_SPLIT = 2.0**27 + 1
 
 
 logaddexp_op = binary(
@@ -112,7 +150,7 @@ logaddexp_op = binary(
 )
 logaddexp2_op = binary(
     "logaddexp2",
-    np.logaddexp2,
+    _logaddexp2,
     vjp={
         "x": lambda g, x, y: g / (1 + exp2_op(y - x)),
         "y": lambda g, x, y: g / (1 + exp2_op(x - y)),
@@ -126,3 +164,8 @@ logaddexp2_op = binary(
     doc="`log2(2**x + 2**y)` without overflow.",
     samples=pairs(),
 )
+
+COUNTERPARTS[np.log1p] = FUNCTIONS["log1p"]
+COUNTERPARTS[np.exp2] = FUNCTIONS["exp2"]
+COUNTERPARTS[np.logaddexp] = FUNCTIONS["logaddexp"]
+COUNTERPARTS[np.logaddexp2] = FUNCTIONS["logaddexp2"]

@@ -9,8 +9,9 @@ import numpy as np
 
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
-from .elementwise import binary, call_elementwise, require_operand, require_tensor
+from .elementwise import binary, call_elementwise, conj, require_operand, require_tensor
 from .exponential import exp2_op
+from .powers import power_of_complex
 from .public import public
 from .record import Op
 from .refusals import no_kernel
@@ -59,7 +60,7 @@ def copysign(input: Any, other: Any) -> Tensor:
 
 nextafter_op = binary(
     "nextafter",
-    np.nextafter,
+    lambda x, y: np.where(x == y, y, np.nextafter(x, y)),  # of two zeros: the second
     vjp={
         "x": lambda g, x, y: np.where(x == y, 0, g),
         "y": lambda g: np.zeros_like(g),
@@ -73,13 +74,23 @@ nextafter_op = binary(
     doc="The next number after `input` on the way to `other`.",
     samples=pairs((-2, -0.2), (0.2, 2)),
 )
+
+
+def two_to_the(y: Any) -> Any:
+    return power_of_complex(np.asarray(2, y.dtype), y) if y.dtype.kind == "c" else np.exp2(y)
+
+
 ldexp_op = Op(
     "ldexp",
-    lambda x, y: x * exp2_op(y),
+    lambda x, y: x * two_to_the(y),
     ("x", "y"),
-    vjp={"x": lambda g, y: g * exp2_op(y), "y": lambda g, out: g * out * math.log(2)},
+    vjp={
+        "x": lambda g, y: g * conj(exp2_op(y)),
+        "y": lambda g, out: g * conj(out * math.log(2)),
+    },
     jvp={"x": lambda t, y: t * exp2_op(y), "y": lambda t, out: t * out * math.log(2)},
     promotion="float",
+    opmath=False,  # PyTorch rounds the power, too
     samples=pairs(),
 )
 

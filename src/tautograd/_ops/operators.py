@@ -10,9 +10,11 @@ from .arithmetic import add_op, mul_op, sub_op
 from .division import div_op
 from .fast import FLOATS, NUMBERS, fast_operator, fast_power
 
+# Complex sums are products with alpha as well, see `arithmetic`.
+_REAL = NUMBERS - FLOATS | frozenset("fd")
 _cls: Any = Tensor
-_cls.__add__ = _cls.__radd__ = fast_operator(add_op, Tensor.__add__, NUMBERS)
+_cls.__add__ = _cls.__radd__ = fast_operator(add_op, Tensor.__add__, _REAL)
 _cls.__mul__ = _cls.__rmul__ = fast_operator(mul_op, Tensor.__mul__, NUMBERS)
-_cls.__sub__ = fast_operator(sub_op, Tensor.__sub__, NUMBERS)
+_cls.__sub__ = fast_operator(sub_op, Tensor.__sub__, _REAL)
 _cls.__truediv__ = fast_operator(div_op, Tensor.__truediv__, FLOATS)
 _cls.__pow__ = fast_power(Tensor.__pow__)

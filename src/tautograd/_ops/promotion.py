@@ -47,15 +47,19 @@ def compute_dtype(operands: Any, promotion: str | None) -> Any:
     return found.numpy
 
 
-def number_as(value: Any, numpy_dtype: Any) -> Any:
-    """A Python number as a NumPy scalar of this dtype, wrapping round as PyTorch does."""
+def number_as(value: Any, numpy_dtype: Any, then: Any = None) -> Any:
+    """A Python number as a NumPy scalar of this dtype, wrapping round as PyTorch does.
+
+    `then`: the dtype that it is computed in, once it is rounded to the first.
+    """
     if numpy_dtype.kind in "iu" and isinstance(value, int):
         bits = 8 * numpy_dtype.itemsize
         wrapped = value & ((1 << bits) - 1)
         if numpy_dtype.kind == "i" and wrapped >> (bits - 1):
             wrapped -= 1 << bits
         return numpy_dtype.type(wrapped)
-    return np.asarray(value).astype(numpy_dtype)[()]
+    rounded = np.asarray(value).astype(numpy_dtype)
+    return rounded[()] if then is None else rounded.astype(then)[()]
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtype:

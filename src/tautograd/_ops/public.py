@@ -176,7 +176,9 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
             given = args[0] if args and isinstance(args[0], (tuple, list)) else args
             refuse_partial_overlap(target, *given, *kwargs.values())
     results = fn(*args, **kwargs)
-    if several != isinstance(results, tuple) or (several and len(out) != len(results)):
+    if several and isinstance(results, tuple) and len(out) != len(results):
+        raise TypeError(f"expected tuple of {len(results)} elements but got {len(out)}")
+    if several != isinstance(results, tuple):
         raise TypeError(
             f"{fn.__name__}() received an invalid combination of arguments - got "
             f"(out={type(out).__name__})"

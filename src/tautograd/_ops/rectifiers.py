@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.blend import blend, masked
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
 from .activations import NOT_FLOAT, activation, both_sides, slope_record
-from .elementwise import call_elementwise, refuse, require_tensor, unary
+from .elementwise import call_elementwise, contiguous, refuse, require_tensor, unary
 from .public import FUNCTIONS, NN_FUNCTIONAL, public, write_into
 from .record import Op
 from .refusals import no_kernel, refusal
 from .samples import Sample, T, over
-from .selection import masked
 
 relu_op = unary(
     "relu",
-    lambda x: np.maximum(x, 0),
+    lambda x: np.maximum(0, x),  # in this order -0 stays -0
     vjp=lambda g, out: masked(g, ~(out <= 0)),
     jvp=lambda t, out: masked(t, ~(out <= 0)),
     promotion="common",
@@ -32,42 +32,43 @@ relu_op = unary(
 hardsigmoid_op = slope_record(
     "hardsigmoid",
     lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    lambda x: np.where((x > -3) & (x < 3), 1 / 6, 0),
+    lambda g, x: masked(g / 6, (x > -3) & (x < 3)),
     "hardsigmoid_cpu",
     both_sides(low=-5, high=5),
 )
 hardswish_op = slope_record(
     "hardswish",
     lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    lambda x: np.where(x <= -3, 0, np.where(x < 3, x / 3 + 0.5, 1)),
+    lambda g, x: masked(blend(x < 3, g * (x / 3 + 0.5), g), x > -3),
     "hardswish_cpu",
     both_sides(low=-5, high=5),
 )
 leaky_relu_op = slope_record(
     "leaky_relu",
-    lambda x, negative_slope: np.where(x > 0, x, x * negative_slope),
-    lambda x, negative_slope: np.where(x > 0, 1, negative_slope),
+    lambda x, negative_slope: blend(x > 0, x, x * negative_slope),
+    lambda g, x, negative_slope: blend(x > 0, g, g * negative_slope),
     "leaky_relu_cpu",
     both_sides({"negative_slope": 0.3}),
 )
 hardshrink_op = slope_record(
     "hardshrink",
-    lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, x),
-    lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, 1),
+    lambda x, lambd: masked(x, ~((x >= -lambd) & (x <= lambd))),
+    lambda g, x, lambd: masked(g, ~((x >= -lambd) & (x <= lambd))),
     "hardshrink_cpu",
     both_sides({"lambd": 1.3}),
     public="hardshrink",
 )
 softshrink_op = slope_record(
     "softshrink",
-    lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)),
-    lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, 1),
+    # x - x is 0, and NaN for NaN
+    lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x - x)),
+    lambda g, x, lambd: masked(g, ~((x >= -lambd) & (x <= lambd))),
     "softshrink_check",
     both_sides({"lambd": 1.3}),
 )
 hardtanh_op = Op(
     "hardtanh",
-    lambda x, min_val, max_val: np.minimum(np.maximum(x, min_val), max_val),
+    lambda x, min_val, max_val: np.minimum(max_val, np.maximum(min_val, x)),
     ("x",),
     vjp={"x": lambda g, x, min_val, max_val: masked(g, ~((x <= min_val) | (x >= max_val)))},
     jvp={"x": lambda t, x, min_val, max_val: masked(t, ~((x <= min_val) | (x >= max_val)))},
@@ -128,9 +129,9 @@ activation(hardswish_op, "", "x times `hardsigmoid(x)`.", "inplace")
 activation(
     leaky_relu_op, "negative_slope=0.01", "x, or a small multiple of it below 0.", "inplace twin"
 )
-activation(hardshrink_op, "lambd=0.5", "x, or 0 within `lambd` of 0.", "torch method")
+activation(hardshrink_op, "lambd=0.5", "x, or 0 within `lambd` of 0.", "torch method out")
 activation(
-    threshold_op, "threshold, value", "x, or `value` up to the threshold.", "torch inplace twin"
+    threshold_op, "threshold, value", "x, or `value` up to the threshold.", "torch inplace out twin"
 )
 
 
@@ -258,7 +259,7 @@ def _rrelu(input: Any, lower: float, upper: float, training: bool, generator: An
         )
     noise = _noise(input, lower, upper, training, generator)
     wide = np.float64 if input._data.dtype == np.float64 else np.float32
-    return call_elementwise(rrelu_op, (input,), {"noise": np.astype(noise, wide)})
+    return contiguous(call_elementwise(rrelu_op, (input,), {"noise": np.astype(noise, wide)}))
 
 
 _THIRD, _EIGHTH = 1.0 / 3, 1.0 / 8

@@ -11,42 +11,40 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from .._arrays.blend import blend, masked
 from .._arrays.dtypes import COMPLEX, LEGACY_NAMES
 from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS, counterpart
+from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .elementwise import (
     binary,
     call_elementwise,
     check_broadcast,
+    no_derivative,
     refuse,
     require_operand,
     require_tensor,
 )
 from .promotion import common_dtype, compute_dtype, number_as
-from .public import public
+from .public import FUNCTIONS, METHODS, attach, inplace_twin, public, write_out
 from .record import Op
 from .refusals import no_kernel, refusal
 from .samples import Sample, T, pairs
-
-
-def masked(g: Any, keep: Any) -> Any:
-    """The gradient where `keep` holds, and 0 elsewhere."""
-    return np.where(keep, g, 0)
 
 
 # --- where ---------------------------------------------------------------------------------------
 
 where_op = Op(
     "where",
-    lambda condition, x, y: np.where(condition, x, y),
+    lambda condition, x, y: blend(condition, x, y),
     ("condition", "x", "y"),
     vjp={
-        "x": lambda g, condition: np.where(condition, g, 0),
+        "x": lambda g, condition: masked(g, condition),
         "y": lambda g, condition: np.where(condition, 0, g),
     },
     jvp={
-        "x": lambda t, condition: np.where(condition, t, 0),
+        "x": lambda t, condition: masked(t, condition),
         "y": lambda t, condition: np.where(condition, 0, t),
     },
     opmath=False,
@@ -62,9 +60,13 @@ where_op = Op(
 
 
 @public(method=False)
-def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """`input` where the condition holds, `other` elsewhere; alone, where the condition holds."""
     require_tensor("where", condition, "condition")
+    if out is not None:
+        require_tensor("where", input, "input", 2)
+        require_tensor("where", other, "other", 3)
+        return write_out(where, (condition, input, other), {}, out)
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     require_operand("where", input, "input", 2)
@@ -133,9 +135,13 @@ maximum_op = _declare_choice("maximum", np.maximum, larger=True)
 minimum_op = _declare_choice("minimum", np.minimum, larger=False)
 
 
-def _declare_numeric_choice(name: str, forward: Any, larger: bool) -> Op:
+def _declare_numeric_choice(name: str, ufunc: Any, larger: bool) -> Op:
     def first_wins(x: Any, y: Any) -> Any:
         return (x >= y if larger else x <= y) | np.isnan(y)
+
+    def forward(x: Any, y: Any) -> Any:
+        # Of two zeros PyTorch gives the first (in bfloat16 the second), the ufunc now this, now that.
+        return blend(first_wins(x, y), x, y) if x.dtype.kind == "f" else ufunc(x, y)
 
     return binary(
         name,
@@ -149,6 +155,7 @@ def _declare_numeric_choice(name: str, forward: Any, larger: bool) -> Op:
             "y": lambda t, x, y: masked(t, ~first_wins(x, y)),
         },
         inplace=False,
+        opmath=False,
         refuses=refusal(f"{name} not implemented for complex tensors.", "c"),
         doc=f"The {'larger' if larger else 'smaller'} of two elements; NaN only if both are NaN.",
         samples=pairs(),
@@ -164,9 +171,10 @@ _NOT_COMPLEX = refusal("clamp is not supported for complex types", "c", NotImple
 
 
 def _clamp(x: Any, lo: Any, hi: Any) -> Any:
+    # The input comes second: at a tie (of zeros) it is what stays.
     if lo is not None:
-        x = np.maximum(x, lo)
-    return x if hi is None else np.minimum(x, hi)
+        x = np.maximum(lo, x)
+    return x if hi is None else np.minimum(hi, x)
 
 
 def _inside(x: Any, lo: Any, hi: Any) -> Any:
@@ -241,7 +249,7 @@ clamp_tensor_op = Op(
     promotion="common",
     node="ClampBackward0",
     public="clamp",
-    refuses=_NOT_COMPLEX | no_kernel("clamp_cpu", "b"),
+    refuses=_NOT_COMPLEX,
     samples=lambda: [
         Sample(T(2, 3, low=-3, high=3), T(3, low=-2, high=0), T(2, 3, low=0, high=2, seed=1)),
         Sample(T(2, 3, low=-3, high=3), T(2, 3, seed=1), T(2, 3, seed=2)),
@@ -312,6 +320,8 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
                 " * (Tensor input, Number min = None, Number max = None)"
             )
         return _clamp_numbers(clamp_op, input, min, max)
+    if len(tensors) == 2 and common_dtype((input, min, max)).name == "bool":
+        raise NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'")
     return call_elementwise(clamp_tensor_op, (input, min, max), {})
 
 
@@ -373,19 +383,25 @@ nan_to_num_op = Op(
 )
 
 
-@public(inplace=True)
+@public()
 def nan_to_num(
     input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
     """NaN and infinities replaced by numbers: 0 and the largest ones, unless told otherwise."""
     require_tensor("nan_to_num", input)
-    kind = input.dtype
-    if kind.category < 2:
-        return call_elementwise(nan_to_num_op, (input,), dict.fromkeys(("nan", "posinf", "neginf")))
-    if kind.category == COMPLEX and input.requires_grad:
+    if input.dtype.category == COMPLEX and input.requires_grad and modes.grad:
         raise RuntimeError(
             "nan_to_num does not support automatic differentiation for outputs with complex dtype."
         )
+    return _nan_to_num(input, nan, posinf, neginf)
+
+
+def _nan_to_num(
+    input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    kind = input.dtype
+    if kind.category < 2:
+        return call_elementwise(nan_to_num_op, (input,), dict.fromkeys(("nan", "posinf", "neginf")))
     limits = ml_dtypes.finfo(kind.to_real().numpy)
     values = {
         "nan": 0.0 if nan is None else nan,
@@ -400,15 +416,15 @@ heaviside_op = Op(
     "heaviside",
     lambda x, values: np.where(x == 0, values, np.astype(x > 0, values.dtype)),
     ("x", "values"),
-    vjp={},
+    **no_derivative("heaviside", "x", "values"),
     promotion="common",
     opmath=False,
     node="NotImplemented",
     refuses=refusal("heaviside is not yet implemented for complex tensors.", "c"),
     samples=lambda: [
-        Sample(T(2, 3, grad=False), T(2, 3, grad=False)),
-        Sample(T(4, 3, kind="ties", grad=False), T(3, grad=False)),
-        Sample(T(grad=False), T(grad=False)),
+        Sample(T(2, 3), T(2, 3)),
+        Sample(T(4, 3, kind="ties"), T(3)),
+        Sample(T(), T()),
     ],
 )
 
@@ -424,4 +440,6 @@ def heaviside(input: Any, values: Any) -> Tensor:
     return call_elementwise(heaviside_op, (input, values), {})
 
 
+attach("nan_to_num_", inplace_twin("nan_to_num", _nan_to_num))
+FUNCTIONS["nan_to_num_"] = METHODS["nan_to_num_"]
 COUNTERPARTS[np.nan_to_num] = nan_to_num

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._autograd.apply import apply
+from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .elementwise import refuse, require_tensor
@@ -18,7 +19,7 @@ from .samples import Sample, T
 
 def _shifted(x: Any, dim: int) -> Any:
     """x minus its largest element, so that no exponential overflows."""
-    return x - np.max(x, axis=dim, keepdims=True) if x.size else x
+    return x - np.max(x, axis=dim, keepdims=True) if 0 not in x.shape else x
 
 
 def _softmax(x: Any, dim: int) -> Any:
@@ -78,7 +79,14 @@ def _apply_along(op: Op, name: str, input: Any, dim: Any, dtype: Any) -> Tensor:
     dim = wrap_dim(dim, input._data.ndim, name)
     if dtype is not None and dtype is not input.dtype:
         input = input.to(dtype)
-    refuse(op, input._data.dtype)
+    if input._data.size:
+        refuse(op, input._data.dtype)
+    elif op.refuses is not None and input._data.dtype in op.refuses:
+        if input.requires_grad and modes.grad:
+            raise RuntimeError(
+                f"_{name} does not support automatic differentiation for outputs with complex dtype."
+            )
+        return input.detach().clone()  # type: ignore[no-any-return]
     return apply(op, (input,), {"dim": dim})  # type: ignore[no-any-return]
 
 

@@ -315,7 +315,7 @@ def _declare_xlogy(
 
 xlogy_records, _xlogy_call = _declare_xlogy("xlogy", "Xlogy", _xlogy, 0, "xlogy_cpu", "xlogy")
 _xlogy_call.__doc__ = "`input * log(other)`, which is 0 where input is 0."
-xlogy = public(inplace=True)(_xlogy_call)
+xlogy = public(inplace=True, number_first=True)(_xlogy_call)
 xlog1py_records, _xlog1py_call = _declare_xlogy(
     "special_xlog1py",
     "SpecialXlog1Py",
@@ -390,7 +390,19 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
 
 # --- names in torch.special ----------------------------------------------------------------------
 
-for _name in ["erf", "erfc", "erfinv", "digamma", "polygamma", "xlogy", "sinc", "logit", "exp2", "expm1", "log1p"]:
+for _name in [
+    "erf",
+    "erfc",
+    "erfinv",
+    "digamma",
+    "polygamma",
+    "xlogy",
+    "sinc",
+    "logit",
+    "exp2",
+    "expm1",
+    "log1p",
+]:
     if _name in FUNCTIONS:
         SPECIAL[_name] = FUNCTIONS[_name]
 for _name, _other in {

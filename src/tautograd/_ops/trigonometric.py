@@ -8,6 +8,7 @@ import numpy as np
 
 from .elementwise import binary, conj, unary
 from .exponential import rsqrt_op
+from .public import FUNCTIONS, NN_FUNCTIONAL
 from .refusals import no_kernel, refusal
 from .samples import over, pairs
 
@@ -113,3 +114,5 @@ hypot_op = binary(
     doc="`sqrt(input² + other²)` without overflow.",
     samples=pairs((0.3, 2), (-2, 2)),
 )
+
+NN_FUNCTIONAL["tanh"] = FUNCTIONS["tanh"]
