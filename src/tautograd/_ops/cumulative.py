@@ -10,10 +10,16 @@ from .._arrays.dtypes import from_numpy_dtype
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
-from .out_rules import EXPECTED_SCALAR_TYPE, accumulates, cpp_name, same_as_input
+from .out_rules import (
+    EXPECTED_SCALAR_TYPE,
+    accumulates,
+    cpp_name,
+    same_as_input,
+    values_and_indices,
+)
 from .public import public
 from .record import LINEAR, Op
-from .reducing import axis_of, contiguous, integer_result, reduce_with
+from .reducing import axis_of, contiguous, integer_result, places_along, reduce_with
 from .refusals import no_kernel
 from .return_types import RETURN_TYPES
 from .samples import Sample, T
@@ -223,7 +229,7 @@ def _declare_extreme(name: str, ufunc: Any, what: str) -> None:
         # An element that equals the running extreme, or is NaN, takes over as its place.
         takes_over = (x == values) | np.isnan(x) if x.dtype.kind == "f" else x == values
         shape = tuple([-1 if d == dim else 1 for d in range(x.ndim)])
-        places = np.reshape(np.arange(x.shape[dim], like=x), shape)
+        places = np.reshape(places_along(x, x.shape[dim]), shape)
         indices = np.maximum.accumulate(np.where(takes_over, places, 0), axis=dim)
         return contiguous(values), contiguous(indices)
 
@@ -259,7 +265,7 @@ def _declare_extreme(name: str, ufunc: Any, what: str) -> None:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The running {what} along `dim`, and where it is: the last, where several tie."
-    public(name)(call)
+    public(name, out=values_and_indices(EXPECTED_SCALAR_TYPE, EXPECTED_SCALAR_TYPE))(call)
 
 
 _declare_extreme("cummax", np.maximum, "maximum")

@@ -15,7 +15,13 @@ from .._autograd.lifted import counterpart
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .elementwise import require_tensor
-from .out_rules import EXPECTED_MATCH, index_result, same_as_input
+from .out_rules import (
+    EXPECTED_MATCH,
+    EXPECTED_OUT,
+    index_result,
+    same_as_input,
+    values_and_indices,
+)
 from .public import FUNCTIONS, public
 from .record import Op
 from .reducing import (
@@ -182,7 +188,7 @@ def _declare_max(name: str, reduction: Any, locate: Any, elementwise: str) -> No
     call.__doc__ = (
         f"The {which} value; with `dim`, values and indices; with a tensor, element by element."
     )
-    public(name)(call)
+    public(name, out=values_and_indices(EXPECTED_OUT, EXPECTED_OUT))(call)
 
 
 _declare_max("max", np.max, np.argmax, "maximum")
@@ -190,11 +196,17 @@ _declare_max("min", np.min, np.argmin, "minimum")
 
 
 def _declare_argmax(name: str, locate: Any) -> None:
+    def forward(x: Any, dim: int | None, keepdim: bool) -> Any:
+        if not x.ndim:
+            return np.zeros_like(x, dtype=np.int64)
+        if dim is not None:
+            return contiguous(locate(x, axis=dim, keepdims=keepdim))
+        found = locate(np.reshape(x, (-1,)), axis=0)
+        return np.reshape(found, (1,) * x.ndim) if keepdim else found
+
     op = Op(
         name,
-        lambda x, dim, keepdim: contiguous(
-            locate(x, axis=dim, keepdims=keepdim) if x.ndim else np.zeros_like(x, dtype=np.int64)
-        ),
+        forward,
         ("x",),
         refuses=refusal(f"{name}(): does not support complex input", "c")
         | refusal(f"{name}(): does not support bool input", "b"),

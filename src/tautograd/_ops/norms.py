@@ -11,6 +11,7 @@ from .._arrays.dtypes import LEGACY_NAMES, as_dtype, from_numpy_dtype
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import check_broadcast, conj, require_tensor
+from .out_rules import norm_result
 from .promotion import compute_dtype
 from .public import LINALG, public
 from .record import Op
@@ -111,7 +112,7 @@ vector_norm_op = Op(
 )
 
 
-@public("vector_norm", namespace=LINALG, method=False)
+@public("vector_norm", namespace=LINALG, method=False, out=norm_result)
 def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -165,7 +166,7 @@ def _check_identity(shape: tuple[int, ...], ord: float, dims: Any) -> None:
         )
 
 
-@public()
+@public(out=norm_result)
 def norm(
     input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:

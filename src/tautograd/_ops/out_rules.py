@@ -88,13 +88,65 @@ def same_as_input(sentence: str) -> OutRule:
 
     def rule(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
         input = args[0] if args else kwargs["input"]
-        if isinstance(out, Tensor) and out.dtype is not input.dtype:
-            names = {"input": LEGACY_NAMES[input.dtype], "out": LEGACY_NAMES[out.dtype]}
-            cpp = {"cpp_input": cpp_name(input.dtype), "cpp_out": cpp_name(out.dtype)}
-            raise RuntimeError(sentence.format(name=name, **names, **cpp))
+        _match(name, sentence, input.dtype, out)
         return args
 
     return rule
+
+
+def _match(name: str, sentence: str, wanted: Any, out: Any) -> None:
+    if isinstance(out, Tensor) and out.dtype is not wanted:
+        names = {"input": LEGACY_NAMES[wanted], "out": LEGACY_NAMES[out.dtype]}
+        cpp = {"cpp_input": cpp_name(wanted), "cpp_out": cpp_name(out.dtype)}
+        raise RuntimeError(sentence.format(name=name, **names, **cpp))
+
+
+def values_and_indices(values: str, indices: str) -> OutRule:
+    """Two outs: one of the input's dtype, one of int64."""
+
+    def rule(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+        if isinstance(out, (tuple, list)) and len(out) == 2:
+            input = args[0] if args else kwargs["input"]
+            _match(name, values, input.dtype, out[0])
+            _match(name, indices, int64, out[1])
+        return args
+
+    return rule
+
+
+def norm_result(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+    """Norms go into the real dtype that they are computed in."""
+    if isinstance(out, Tensor):
+        input = args[0] if args else kwargs["input"] if "input" in kwargs else kwargs["x"]
+        wanted = as_dtype(kwargs["dtype"]) if kwargs.get("dtype") else input.dtype
+        _demand(wanted.to_real(), out)
+    return args
+
+
+def nansum_result(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+    """`nansum` adds up in the dtype of `out`, which is a floating-point one."""
+    if not isinstance(out, Tensor):
+        return args
+    given = kwargs.get("dtype")
+    if given is not None and as_dtype(given) is not out.dtype:
+        raise RuntimeError(
+            f"{name}: provided dtype must match dtype of result. Got {LEGACY_NAMES[out.dtype]} and "
+            f"{LEGACY_NAMES[as_dtype(given)]}."
+        )
+    if not out.dtype.is_floating_point:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{LEGACY_NAMES[out.dtype]}'")
+    kwargs["dtype"] = out.dtype
+    return args
+
+
+def floating_result(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+    """`out` is no integer and no bool."""
+    if isinstance(out, Tensor) and not (out.dtype.is_floating_point or out.dtype.is_complex):
+        raise RuntimeError(
+            f"{name}(): Expected floating point type for result tensor, but got: "
+            f"{LEGACY_NAMES[out.dtype]}"
+        )
+    return args
 
 
 EXPECTED_OUT = "Expected out tensor to have dtype {cpp_input}, but got {cpp_out} instead"

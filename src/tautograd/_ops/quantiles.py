@@ -13,10 +13,10 @@ from .._tensor.tensor import Tensor
 from .dims import no_signature
 from .elementwise import require_tensor
 from .extremes import _average, _share, _ties_or_nan
-from .out_rules import EXPECTED_QUANTILE, same_as_input
+from .out_rules import EXPECTED_QUANTILE, same_as_input, values_and_indices
 from .public import FUNCTIONS, public
 from .record import Op
-from .reducing import axis_of, contiguous, place_at, reduce_with, take_at
+from .reducing import axis_of, contiguous, place_at, places_along, reduce_with, take_at
 from .reductions import over_all
 from .refusals import no_kernel
 from .return_types import RETURN_TYPES
@@ -62,6 +62,16 @@ _ALONG = [
 ]
 
 
+_MEDIAN_VALUES = (
+    "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type "
+    "torch.{out}Tensor does not equal torch.{input}Tensor (while checking arguments for median_cpu)"
+)
+_MEDIAN_INDICES = (
+    "Expected tensor for argument #1 'indices' to have scalar type Long; but got torch.{out}Tensor "
+    "instead (while checking arguments for median_cpu)"
+)
+
+
 def _declare_median(name: str, skip_nan: bool) -> None:
     refused = no_kernel("median_cpu", "bc")
     full = Op(
@@ -104,7 +114,7 @@ def _declare_median(name: str, skip_nan: bool) -> None:
     call.__doc__ = "The lower median of everything, or along `dim` with its index; NaN " + (
         "is left out." if skip_nan else "makes it NaN."
     )
-    public(name)(call)
+    public(name, out=values_and_indices(_MEDIAN_VALUES, _MEDIAN_INDICES))(call)
 
 
 _declare_median("median", False)
@@ -120,7 +130,7 @@ def _mode(x: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
         return np.copy(x), np.zeros_like(x, dtype=np.int64)
     order = order_of(x, dim)
     line = np.moveaxis(np.take_along_axis(x, order, axis=dim), dim, -1)
-    places = np.arange(line.shape[-1], like=x)
+    places = places_along(x, line.shape[-1])
     starts = np.where(line[..., 1:] != line[..., :-1], places[1:], 0)
     starts = np.concatenate((np.zeros_like(starts, shape=(*line.shape[:-1], 1)), starts), axis=-1)
     lengths = places - np.maximum.accumulate(starts, axis=-1)
@@ -151,7 +161,12 @@ mode_op = Op(
 )
 
 
-@public()
+@public(
+    out=values_and_indices(
+        "expected scalar type '{input}' but got '{out}' for values output",
+        "expected scalar type '{input}' but got '{out}' for indices output",
+    )
+)
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent value along `dim` (the smallest of several), and its last place."""
     if not isinstance(input, Tensor):

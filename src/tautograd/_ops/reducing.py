@@ -19,8 +19,9 @@ from .elementwise import refuse, require_tensor
 from .record import Op
 
 INT64 = np.dtype(np.int64)
-# From how many terms on a sum over rows is done in blocks: below, rounding cannot add up to much.
-_BLOCKS_FROM = 256
+# From how many terms on a sum over rows is folded, and into how many parts at a time.
+_FOLD_FROM = 128
+_PARTS = 16
 
 
 def axes_of(dim: Any, ndim: int, name: str | None = None) -> tuple[int, ...] | None:
@@ -65,40 +66,49 @@ def contiguous(x: Any) -> Any:
 
 
 def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    """`np.sum`, in blocks where NumPy would add up row after row and let rounding grow with n.
+    """The sum, folded first where NumPy would add up row after row and let rounding grow with n.
 
-    NumPy adds pairwise along the axis that is innermost in memory only. Over another axis the sum
-    of about √n block sums has an error that grows with √n, at hardly any cost.
+    NumPy adds pairwise along the axis that is innermost in memory only.
     """
-    if x.dtype.kind in "fc" and x.ndim > 1:
-        axis = _longest(x, dim)
-        if axis is not None:
-            n = x.shape[axis]
-            width = int(n**0.5)
-            whole = n - n % width
-            blocks = (*x.shape[:axis], whole // width, width, *x.shape[axis + 1 :])
-            along: tuple[slice, ...] = (slice(None),) * axis
-            partial = np.sum(np.reshape(x[(*along, slice(0, whole))], blocks), axis=axis + 1)
+    if type(x) is np.ndarray and x.ndim > 1 and x.dtype.kind in "fc":
+        if dim is not None:
+            x = _folded(x, dim)
+        elif not (x.flags.c_contiguous or x.flags.f_contiguous):  # else it is one run in memory
+            x = _folded(x, tuple(range(x.ndim)))
+    return contiguous(np.add.reduce(x, axis=dim, keepdims=keepdim, dtype=dtype))
+
+
+def _folded(x: Any, dims: tuple[int, ...]) -> Any:
+    """The same sums over fewer terms: long axes, but for the innermost, cut into parts and added.
+
+    The parts of an axis are added as whole arrays, so this is no slower than the plain sum.
+    """
+    shape = x.shape
+    for axis in dims:
+        n = shape[axis]
+        if n < _FOLD_FROM or _is_innermost(x, axis):
+            continue
+        along: tuple[slice, ...] = (slice(None),) * axis
+        while n >= _FOLD_FROM:
+            rows = n // _PARTS
+            whole = rows * _PARTS
+            parts = (*x.shape[:axis], _PARTS, rows, *x.shape[axis + 1 :])
+            total = np.add.reduce(np.reshape(x[(*along, slice(0, whole))], parts), axis=axis)
             if whole < n:
-                rest = np.sum(x[(*along, slice(whole, n))], axis=axis, keepdims=True)
-                partial = np.concatenate((partial, rest), axis=axis)
-            x = partial
-    return contiguous(np.sum(x, axis=dim, keepdims=keepdim, dtype=dtype))
+                rest = np.add.reduce(x[(*along, slice(whole, n))], axis=axis, keepdims=True)
+                total[(*along, slice(0, 1))] += rest
+            x, n = total, rows
+    return x
 
 
-def _longest(x: Any, dim: tuple[int, ...] | None) -> int | None:
-    """The reduced axis that NumPy would add up naively over many terms, if there is one."""
-    if type(x) is not np.ndarray:
-        return None
-    if dim is None:
-        if x.flags.c_contiguous or x.flags.f_contiguous:
-            return None  # one run in memory
-        dim = tuple(range(x.ndim))
-    axis = dim[0] if len(dim) == 1 else max(dim, key=lambda d: x.shape[d])
-    if x.shape[axis] < _BLOCKS_FROM:
-        return None
-    inner = min((abs(s), -d) for d, s in enumerate(x.strides) if x.shape[d] > 1)
-    return None if inner[1] == -axis else axis
+def _is_innermost(x: Any, axis: int) -> bool:
+    step = abs(x.strides[axis])
+    return all(abs(s) >= step for s, n in zip(x.strides, x.shape, strict=True) if n > 1)
+
+
+def places_along(x: Any, n: int) -> Any:
+    """0, 1, …, n - 1, in an array of the kind that x is."""
+    return np.cumsum(np.ones_like(x, shape=(n,), dtype=np.int64)) - 1
 
 
 def take_at(x: Any, indices: Any, dim: int, keepdim: bool) -> Any:

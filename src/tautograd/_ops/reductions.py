@@ -11,7 +11,13 @@ from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
-from .out_rules import accumulates, given_dtype, truth_result
+from .out_rules import (
+    accumulates,
+    floating_result,
+    given_dtype,
+    nansum_result,
+    truth_result,
+)
 from .public import FUNCTIONS, SPECIAL, public
 from .record import LINEAR, Op
 from .reducing import (
@@ -117,7 +123,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     )
 
 
-@public()
+@public(out=nansum_result)
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum with NaN counted as zero."""
     if not isinstance(input, Tensor):
@@ -240,7 +246,7 @@ logsumexp_op = Op(
 )
 
 
-@public()
+@public(out=floating_result)
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """`log(sum(exp(input)))` over `dim`, without overflow."""
     if not isinstance(input, Tensor):

@@ -42,7 +42,7 @@ def _search(sequence: Any, values: Any, sorter: Any, right: bool, int32: bool) -
 
 def _take(sequence: Any, at: Any) -> Any:
     if sequence.ndim == 1:
-        return np.take(sequence, at)
+        return np.reshape(np.take_along_axis(sequence, np.reshape(at, (-1,)), axis=0), at.shape)
     return np.take_along_axis(sequence, at, axis=-1)
 
 

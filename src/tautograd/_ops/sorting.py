@@ -11,7 +11,7 @@ from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import require_int
 from .elementwise import require_tensor
-from .out_rules import EXPECTED_OUT, same_as_input
+from .out_rules import EXPECTED_OUT, same_as_input, values_and_indices
 from .public import public
 from .record import Op
 from .reducing import axis_of, contiguous, place_at, reduce_with, take_at
@@ -91,7 +91,7 @@ sort_stable_op = _selection(
 )
 
 
-@public()
+@public(out=values_and_indices(EXPECTED_OUT, EXPECTED_OUT))
 def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     """Sorted values along `dim`, and where each came from."""
     if not isinstance(input, Tensor):
@@ -173,7 +173,7 @@ topk_op = Op(
 )
 
 
-@public()
+@public(out=values_and_indices(EXPECTED_OUT, EXPECTED_OUT))
 def topk(input: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) values along `dim`, in order, and where they are."""
     if not isinstance(input, Tensor):
@@ -215,7 +215,11 @@ kthvalue_op = Op(
 )
 
 
-@public()
+@public(
+    out=values_and_indices(
+        "output values must be of same type as input", "output indices must be of scalar type Long"
+    )
+)
 def kthvalue(input: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest value along `dim`, and where it is."""
     if not isinstance(input, Tensor):
