@@ -10,7 +10,7 @@ import numpy as np
 from .._autograd.lifted import COUNTERPARTS
 from .complex import join
 from .elementwise import binary, conj, unary
-from .public import FUNCTIONS
+from .public import FUNCTIONS, SPECIAL
 from .refusals import no_kernel
 from .samples import over, pairs
 
@@ -169,3 +169,5 @@ COUNTERPARTS[np.log1p] = FUNCTIONS["log1p"]
 COUNTERPARTS[np.exp2] = FUNCTIONS["exp2"]
 COUNTERPARTS[np.logaddexp] = FUNCTIONS["logaddexp"]
 COUNTERPARTS[np.logaddexp2] = FUNCTIONS["logaddexp2"]
+for _name in ("exp2", "expm1", "log1p"):
+    SPECIAL[_name] = FUNCTIONS[_name]

@@ -1,4 +1,4 @@
-"""Special functions: error functions, gamma functions and entropies; Bessel functions are in `bessel`.
+"""Special functions: error functions, entropies, sinc and logit (see `gamma_functions`, `bessel`).
 
 The forwards are SciPy's ufuncs, fetched at their first use (SciPy is slow to import).
 """
@@ -12,10 +12,8 @@ import numpy as np
 
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
-from .dims import require_int
-from .elementwise import binary, call_elementwise, require_operand, require_tensor, unary
-from .exponential import exp2_op
-from .public import FUNCTIONS, SPECIAL, attach, inplace_twin, public
+from .elementwise import call_elementwise, require_operand, require_tensor, unary
+from .public import FUNCTIONS, SPECIAL, public
 from .record import Op
 from .refusals import no_kernel
 from .samples import Sample, T, over, pairs
@@ -34,8 +32,7 @@ def scipy_function(name: str) -> Any:
     return call
 
 
-_erf, _zeta, _xlogy = scipy_function("erf"), scipy_function("zeta"), scipy_function("xlogy")
-_psi, _gammaln, _erfcx = scipy_function("psi"), scipy_function("gammaln"), scipy_function("erfcx")
+_erf, _xlogy, _erfcx = scipy_function("erf"), scipy_function("xlogy"), scipy_function("erfcx")
 
 # --- error functions -----------------------------------------------------------------------------
 
@@ -57,7 +54,7 @@ erfc_op = unary(
 )
 erfinv_op = unary(
     "erfinv",
-    lambda x: scipy_function("erfinv")(x),
+    lambda x: np.copysign(scipy_function("erfinv")(x), x),  # keeps -0
     d=lambda out: np.exp(out * out) * (_ROOT_PI / 2),
     refuses=no_kernel("erfinv_vml_cpu", "c"),
     doc="The inverse of `erf`.",
@@ -76,9 +73,22 @@ erfcx_op = unary(
 
 # --- the normal distribution ---------------------------------------------------------------------
 
+
+def _ndtr(x: Any) -> Any:
+    """PyTorch's formula and its roundings, also where 1 + erf has few digits left."""
+    kind = x.dtype
+    wide = np.astype(x, np.float32) if kind.itemsize == 2 else x
+    for step in (lambda v: v * math.sqrt(0.5), _erf, lambda v: v + 1, lambda v: v * 0.5):
+        wide = step(wide)
+        if kind.itemsize == 2:  # each is an operation of its own in PyTorch
+            wide = np.astype(np.astype(wide, kind), np.float32)
+    return np.astype(wide, kind)
+
+
 ndtr_op = unary(
     "special_ndtr",
-    lambda x: 0.5 * scipy_function("erfc")(x * -math.sqrt(0.5)),
+    _ndtr,
+    opmath=False,
     d=lambda x: np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi),
     node="MulBackward1",
     public="special.ndtr",
@@ -106,158 +116,8 @@ log_ndtr_op = unary(
     namespace=SPECIAL,
     refuses=no_kernel("log_ndtr_cpu", "hc"),
     doc="The logarithm of `ndtr`.",
-    samples=over(-4, 3),
+    samples=over(-2, 3),
 )
-
-# --- gamma functions -----------------------------------------------------------------------------
-
-lgamma_op = unary(
-    "lgamma",
-    lambda x: _gammaln(x),
-    d=lambda x: digamma_op(x),
-    refuses=no_kernel("lgamma_vml_cpu", "c"),
-    doc="The logarithm of the absolute value of the gamma function.",
-    samples=over(0.2, 4),
-)
-digamma_op = unary(
-    "digamma",
-    lambda x: _psi(x),
-    d=lambda x: polygamma_op(x, n=1),
-    refuses=no_kernel("digamma", "c"),
-    doc="The derivative of `lgamma`.",
-    samples=over(0.3, 4),
-)
-
-
-def _polygamma(x: Any, n: int) -> Any:
-    if n == 0:
-        return _psi(x)
-    return (-1) ** (n + 1) * math.gamma(n + 1) * _zeta(np.full_like(x, n + 1), x)
-
-
-polygamma_op = Op(
-    "polygamma",
-    _polygamma,
-    ("x",),
-    vjp={"x": lambda g, x, n: g * polygamma_op(x, n=n + 1)},
-    jvp={"x": lambda t, x, n: t * polygamma_op(x, n=n + 1)},
-    promotion="float",
-    refuses=no_kernel("polygamma", "c"),
-    samples=lambda: [
-        Sample(n, T(*shape, low=0.5, high=4))
-        for n in (0, 1, 2, 3)
-        for shape in ((2, 3), (), (0, 2))
-    ],
-)
-
-
-@public(method=False)
-def polygamma(n: int, input: Any) -> Tensor:
-    """The n-th derivative of `digamma`."""
-    n = require_int(n, "polygamma", "n")
-    require_tensor("polygamma", input, position=2)
-    if n < 0:
-        raise RuntimeError("polygamma(n, x) does not support negative n.")
-    return call_elementwise(polygamma_op, (input,), {"n": n})
-
-
-def _polygamma_method(self: Any, n: int) -> Tensor:
-    """The n-th derivative of `digamma`."""
-    return polygamma(n, self)  # type: ignore[no-any-return]
-
-
-attach("polygamma", _polygamma_method)
-attach("polygamma_", inplace_twin("polygamma", _polygamma_method))
-
-
-def _over_steps(function: Any, x: Any, p: int) -> Any:
-    """f(x) + f(x - 1/2) + … + f(x - (p - 1)/2)."""
-    total = function(x)
-    for j in range(1, p):
-        total = total + function(x - j / 2)
-    return total
-
-
-mvlgamma_op = Op(
-    "mvlgamma",
-    lambda x, p: _over_steps(_gammaln, x, p) + p * (p - 1) / 4 * math.log(math.pi),
-    ("x",),
-    vjp={"x": lambda g, x, p: g * _over_steps(digamma_op, x, p)},
-    jvp={"x": lambda t, x, p: t * _over_steps(digamma_op, x, p)},
-    promotion="float",
-    refuses=no_kernel("arange_cpu", "c"),
-    samples=lambda: (
-        [Sample(T(2, 3, low=2, high=5), p) for p in (1, 2, 3)] + [Sample(T(low=2, high=5), 2)]
-    ),
-)
-
-
-@public(inplace=True)
-def mvlgamma(input: Any, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p."""
-    require_tensor("mvlgamma", input)
-    p = require_int(p, "mvlgamma", "p")
-    if p < 1:
-        raise RuntimeError("p has to be greater than or equal to 1")
-    return call_elementwise(mvlgamma_op, (input,), {"p": p})
-
-
-def _gamma_density(a: Any, x: Any) -> Any:
-    # d/dx of the lower incomplete gamma function: x^(a-1) e^-x / Γ(a)
-    return np.exp((a - 1) * np.log(x) - x - lgamma_op(a))
-
-
-igamma_op = binary(
-    "igamma",
-    lambda x, y: scipy_function("gammainc")(x, y),
-    vjp={"y": lambda g, x, y: g * _gamma_density(x, y)},
-    jvp={"y": lambda t, x, y: t * _gamma_density(x, y)},
-    refuses=no_kernel("igamma_cpu", "bic"),
-    doc="The lower incomplete gamma function of order `input`, divided by its limit.",
-    samples=lambda: [_second_only(s) for s in pairs((0.5, 3), (0.5, 3))()],
-)
-igammac_op = binary(
-    "igammac",
-    lambda x, y: scipy_function("gammaincc")(x, y),
-    vjp={"y": lambda g, x, y: -g * _gamma_density(x, y)},
-    jvp={"y": lambda t, x, y: -t * _gamma_density(x, y)},
-    refuses=no_kernel("igammac_cpu", "bic"),
-    doc="One minus `igamma`.",
-    samples=lambda: [_second_only(s) for s in pairs((0.5, 3), (0.5, 3))()],
-)
-
-
-def _second_only(sample: Sample) -> Sample:
-    """PyTorch has no derivative with respect to the first argument, and nor have we."""
-    sample.args[0].grad = False
-    return sample
-
-
-def _zeta_slope(x: Any, y: Any) -> Any:
-    # d/dq sum (q + k)^-x = -x sum (q + k)^-(x + 1)
-    return -x * zeta_op(x + 1, y)
-
-
-zeta_op = Op(
-    "special_zeta",
-    lambda x, y: _zeta(x, y),
-    ("x", "y"),
-    vjp={"y": lambda g, x, y: g * _zeta_slope(x, y)},
-    jvp={"y": lambda t, x, y: t * _zeta_slope(x, y)},
-    promotion="float",
-    public="special.zeta",
-    refuses=no_kernel("zeta_cpu", "hc"),
-    samples=lambda: [_second_only(s) for s in pairs((1.5, 4), (0.5, 3))()],
-)
-
-
-@public(namespace=SPECIAL, method=False)
-def zeta(input: Any, other: Any) -> Tensor:
-    """The Hurwitz zeta function: the sum of `(other + k) ** -input` over k = 0, 1, …"""
-    require_operand("special_zeta", input, "input", 1)
-    require_operand("special_zeta", other, "other", 2)
-    return call_elementwise(zeta_op, (input, other), {})
-
 
 # --- x log y and entropy -------------------------------------------------------------------------
 
@@ -283,8 +143,8 @@ def _declare_xlogy(
     }
     records = [
         Op(
-            name, lambda x, y: forward(x, y), ("x", "y"), vjp=vjp, jvp=jvp, node=f"{prefix}Backward0",
-            samples=pairs((0.3, 2), (0.3, 2)), **common,
+            name, lambda x, y: forward(x, y), ("x", "y"), vjp=vjp, jvp=jvp,
+            node=f"{prefix}Backward0", samples=pairs((0.3, 2), (0.3, 2)), **common,
         ),
         Op(
             f"{name}_of_number", lambda y, x: forward(x, y), ("y",),
@@ -390,27 +250,6 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
 
 # --- names in torch.special ----------------------------------------------------------------------
 
-for _name in [
-    "erf",
-    "erfc",
-    "erfinv",
-    "digamma",
-    "polygamma",
-    "xlogy",
-    "sinc",
-    "logit",
-    "exp2",
-    "expm1",
-    "log1p",
-]:
-    if _name in FUNCTIONS:
-        SPECIAL[_name] = FUNCTIONS[_name]
-for _name, _other in {
-    "psi": "digamma",
-    "gammaln": "lgamma",
-    "multigammaln": "mvlgamma",
-    "gammainc": "igamma",
-    "gammaincc": "igammac",
-}.items():
-    SPECIAL[_name] = FUNCTIONS[_other]
+for _name in ("erf", "erfc", "erfinv", "xlogy", "sinc", "logit"):
+    SPECIAL[_name] = FUNCTIONS[_name]
 COUNTERPARTS[np.sinc] = FUNCTIONS["sinc"]

@@ -1,0 +1,195 @@
+"""The gamma function's family: its logarithm and derivatives, incomplete gamma, Hurwitz zeta."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Tensor
+from .dims import require_int
+from .elementwise import (
+    binary,
+    call_elementwise,
+    contiguous,
+    refuse,
+    require_operand,
+    require_tensor,
+    unary,
+)
+from .public import FUNCTIONS, SPECIAL, attach, inplace_twin, public
+from .record import Op
+from .refusals import no_kernel, refusal
+from .samples import Sample, T, over, pairs
+from .special_functions import scipy_function
+
+_zeta, _psi = scipy_function("zeta"), scipy_function("psi")
+
+
+def _gammaln(x: Any) -> Any:
+    # SciPy overflows where x itself is all but 0; there it is -log|x|.
+    tiny = np.abs(x) < 1e-300
+    return np.where(tiny, -np.log(np.abs(x)), scipy_function("gammaln")(x))
+
+
+lgamma_op = unary(
+    "lgamma",
+    lambda x: _gammaln(x),
+    d=lambda x: digamma_op(x),
+    refuses=no_kernel("lgamma_vml_cpu", "c"),
+    doc="The logarithm of the absolute value of the gamma function.",
+    samples=over(0.2, 4),
+)
+digamma_op = unary(
+    "digamma",
+    lambda x: _psi(x),
+    d=lambda x: polygamma_op(x, n=1),
+    refuses=no_kernel("digamma", "c"),
+    doc="The derivative of `lgamma`.",
+    samples=over(0.3, 4),
+)
+
+
+def _polygamma(x: Any, n: int) -> Any:
+    if n == 0:
+        return _psi(x)
+    return (-1) ** (n + 1) * math.gamma(n + 1) * _zeta(np.full_like(x, n + 1), x)
+
+
+polygamma_op = Op(
+    "polygamma",
+    _polygamma,
+    ("x",),
+    vjp={"x": lambda g, x, n: g * polygamma_op(x, n=n + 1)},
+    jvp={"x": lambda t, x, n: t * polygamma_op(x, n=n + 1)},
+    promotion="float",
+    refuses=no_kernel("polygamma", "c"),
+    samples=lambda: [
+        Sample(n, T(*shape, low=0.5, high=4))
+        for n in (0, 1, 2, 3)
+        for shape in ((2, 3), (), (0, 2))
+    ],
+)
+
+
+@public(method=False)
+def polygamma(n: int, input: Any) -> Tensor:
+    """The n-th derivative of `digamma`."""
+    n = require_int(n, "polygamma", "n")
+    require_tensor("polygamma", input, position=2)
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return call_elementwise(polygamma_op, (input,), {"n": n})
+
+
+def _polygamma_method(self: Any, n: int) -> Tensor:
+    """The n-th derivative of `digamma`."""
+    return polygamma(n, self)  # type: ignore[no-any-return]
+
+
+attach("polygamma", _polygamma_method)
+attach("polygamma_", inplace_twin("polygamma", _polygamma_method))
+
+
+def _over_steps(function: Any, x: Any, p: int) -> Any:
+    """f(x) + f(x - 1/2) + … + f(x - (p - 1)/2)."""
+    total = function(x)
+    for j in range(1, p):
+        total = total + function(x - j / 2)
+    return total
+
+
+mvlgamma_op = Op(
+    "mvlgamma",
+    lambda x, p: _over_steps(_gammaln, x, p) + p * (p - 1) / 4 * math.log(math.pi),
+    ("x",),
+    vjp={"x": lambda g, x, p: g * _over_steps(digamma_op, x, p)},
+    jvp={"x": lambda t, x, p: t * _over_steps(digamma_op, x, p)},
+    promotion="float",
+    refuses=no_kernel("arange_cpu", "c")
+    | refusal("The input tensor may not be a boolean tensor.", "b"),
+    samples=lambda: (
+        [Sample(T(2, 3, low=2, high=5), p) for p in (1, 2, 3)] + [Sample(T(low=2, high=5), 2)]
+    ),
+)
+
+
+@public(inplace=True)
+def mvlgamma(input: Any, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p."""
+    require_tensor("mvlgamma", input)
+    p = require_int(p, "mvlgamma", "p")
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    refuse(mvlgamma_op, input._data.dtype)
+    return contiguous(call_elementwise(mvlgamma_op, (input,), {"p": p}))
+
+
+def _gamma_density(a: Any, x: Any) -> Any:
+    # d/dx of the lower incomplete gamma function: x^(a-1) e^-x / Γ(a)
+    return np.exp((a - 1) * np.log(x) - x - lgamma_op(a))
+
+
+igamma_op = binary(
+    "igamma",
+    lambda x, y: scipy_function("gammainc")(x, y),
+    vjp={"y": lambda g, x, y: g * _gamma_density(x, y)},
+    jvp={"y": lambda t, x, y: t * _gamma_density(x, y)},
+    refuses=no_kernel("igamma_cpu", "bic"),
+    doc="The lower incomplete gamma function of order `input`, divided by its limit.",
+    samples=lambda: [_second_only(s) for s in pairs((0.5, 3), (0.5, 3))()],
+)
+igammac_op = binary(
+    "igammac",
+    lambda x, y: scipy_function("gammaincc")(x, y),
+    vjp={"y": lambda g, x, y: -g * _gamma_density(x, y)},
+    jvp={"y": lambda t, x, y: -t * _gamma_density(x, y)},
+    refuses=no_kernel("igammac_cpu", "bic"),
+    doc="One minus `igamma`.",
+    samples=lambda: [_second_only(s) for s in pairs((0.5, 3), (0.5, 3))()],
+)
+
+
+def _second_only(sample: Sample) -> Sample:
+    """PyTorch has no derivative with respect to the first argument, and nor have we."""
+    sample.args[0].grad = False
+    return sample
+
+
+def _zeta_slope(x: Any, y: Any) -> Any:
+    # d/dq sum (q + k)^-x = -x sum (q + k)^-(x + 1)
+    return -x * zeta_op(x + 1, y)
+
+
+zeta_op = Op(
+    "special_zeta",
+    lambda x, y: _zeta(x, y),
+    ("x", "y"),
+    vjp={"y": lambda g, x, y: g * _zeta_slope(x, y)},
+    jvp={"y": lambda t, x, y: t * _zeta_slope(x, y)},
+    promotion="float",
+    public="special.zeta",
+    refuses=no_kernel("zeta_cpu", "hc"),
+    samples=lambda: [_second_only(s) for s in pairs((1.5, 4), (0.5, 3))()],
+)
+
+
+@public(namespace=SPECIAL, method=False)
+def zeta(input: Any, other: Any) -> Tensor:
+    """The Hurwitz zeta function: the sum of `(other + k) ** -input` over k = 0, 1, …"""
+    require_operand("special_zeta", input, "input", 1)
+    require_operand("special_zeta", other, "other", 2)
+    return call_elementwise(zeta_op, (input, other), {})
+
+
+for _name, _other in {
+    "psi": "digamma",
+    "gammaln": "lgamma",
+    "multigammaln": "mvlgamma",
+    "gammainc": "igamma",
+    "gammaincc": "igammac",
+    "digamma": "digamma",
+    "polygamma": "polygamma",
+}.items():
+    SPECIAL[_name] = FUNCTIONS[_other]
