@@ -13,7 +13,7 @@ from .._autograd.grad_mode import no_grad
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .elementwise import conj, refuse, require_tensor
-from .norms import norm, norm_slope, norm_slope_along, vector_norm, vector_norm_of
+from .norms import norm, norm_slope, norm_slope_along, vector_norm, vector_norm_of, vector_norm_op
 from .promotion import common_dtype
 from .public import FUNCTIONS, NN_FUNCTIONAL, public
 from .record import Op
@@ -280,7 +280,7 @@ def _renorm(x: Any, p: float, dim: int, maxnorm: float, factor_dtype: Any) -> An
 
 def _renorm_vjp(g: Any, x: Any, p: float, dim: int, maxnorm: float) -> Any:
     dims = _other_dims(x, dim)
-    size = vector_norm_of(x, p, dims, True)
+    size = vector_norm_op(x, ord=p, dim=dims, keepdim=True)
     inverse = 1 / (size + _TINY)
     along = np.sum(np.real(conj(x) * g), axis=dims, keepdims=True)
     cut = maxnorm * inverse * (g - inverse * norm_slope(along, x, size, p, dims))
@@ -289,7 +289,7 @@ def _renorm_vjp(g: Any, x: Any, p: float, dim: int, maxnorm: float) -> Any:
 
 def _renorm_jvp(t: Any, x: Any, p: float, dim: int, maxnorm: float) -> Any:
     dims = _other_dims(x, dim)
-    size = vector_norm_of(x, p, dims, True)
+    size = vector_norm_op(x, ord=p, dim=dims, keepdim=True)
     inverse = 1 / (size + _TINY)
     along = norm_slope_along(t, x, size, p, dims, True)
     return np.where(size > maxnorm, maxnorm * inverse * (t - inverse * x * along), t)

@@ -124,7 +124,7 @@ def norm_result(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
 
 
 def nansum_result(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
-    """`nansum` adds up in the dtype of `out`, which is a floating-point one."""
+    """`nansum` adds up in the dtype of `out`, a floating-point one if the input's is."""
     if not isinstance(out, Tensor):
         return args
     given = kwargs.get("dtype")
@@ -133,7 +133,8 @@ def nansum_result(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any
             f"{name}: provided dtype must match dtype of result. Got {LEGACY_NAMES[out.dtype]} and "
             f"{LEGACY_NAMES[as_dtype(given)]}."
         )
-    if not out.dtype.is_floating_point:
+    input = args[0] if args else kwargs["input"]
+    if input.dtype.is_floating_point and not out.dtype.is_floating_point:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{LEGACY_NAMES[out.dtype]}'")
     kwargs["dtype"] = out.dtype
     return args
