@@ -12,6 +12,7 @@ from ._arrays import formats as _formats
 from ._arrays.devices import device
 from ._arrays.dtypes import can_cast, dtype, get_default_dtype, promote_types, set_default_dtype
 from ._arrays.formats import layout, memory_format
+from ._arrays.limits import finfo, iinfo
 from ._autograd import api as _api
 from ._autograd.grad_mode import (
     enable_grad,
@@ -24,10 +25,14 @@ from ._autograd.grad_mode import (
 from ._ops import operators as _operators
 from ._ops.promotion import result_type
 from ._ops.public import FUNCTIONS as _FUNCTIONS
+from ._tensor import copying as _copying
 from ._tensor import filled as _filled
 from ._tensor import interop as _interop
+from ._tensor import place as _place
 from ._tensor import random as _random_functions
 from ._tensor import ranges as _ranges
+from ._tensor import settings as _settings
+from ._tensor.creation import LEGACY_TYPES as _LEGACY_TYPES
 from ._tensor.creation import tensor
 from ._tensor.printing import get_printoptions, set_printoptions
 from ._tensor.random import Generator, default_generator
@@ -38,6 +43,7 @@ newaxis = None
 
 globals().update(_dtypes.DTYPE_NAMES)
 globals().update(_formats.FORMAT_NAMES)
+globals().update(_LEGACY_TYPES)
 globals().update(_FUNCTIONS)
 
 # Parts that a program may never need are loaded when they are first named.

@@ -11,11 +11,16 @@ from typing import Any
 
 import numpy as np
 
-_KNOWN = ("cpu", "cuda", "meta", "mps", "xpu")
+_KNOWN = (
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
+    "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+)  # fmt: skip
 
 
-class device:
+class device:  # noqa: N801 - PyTorch's name
     """`device("cpu")`: a kind of hardware and an optional index."""
+
+    __module__ = "torch"
 
     __slots__ = ("index", "type")
 
@@ -29,9 +34,15 @@ class device:
         if isinstance(given, int) and not isinstance(given, bool):
             raise RuntimeError("Cannot access accelerator device when none is available.")
         if not isinstance(given, str):
+            shown = "" if given is None else given.__class__.__name__
             raise TypeError(
-                f"device(): argument 'device' must be str or int, not {given.__class__.__name__}"
+                f"device() received an invalid combination of arguments - got ({shown}), but "
+                "expected one of:\n * (torch.device device)\n * (str type, int index = -1)\n"
             )
+        if not given:
+            raise RuntimeError("Device string must not be empty")
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
         match = re.fullmatch(r"([a-z]+)(?::(\d+))?", given)
         if match is None:
             raise RuntimeError(f"Invalid device string: '{given}'")
@@ -67,7 +78,11 @@ class device:
         return hash((self.type, self.index))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return device, (str(self),)
+        return device_named, (str(self),)
+
+
+def device_named(name: str) -> device:
+    return device(name)
 
 
 CPU = device("cpu")
@@ -78,6 +93,10 @@ def as_device(value: Any) -> device:
     if value is None:
         return CPU
     found = value if isinstance(value, device) else device(value)
+    if found.type == "cuda":
+        raise AssertionError(
+            "Torch not compiled with CUDA enabled: this build of tautograd computes on the CPU"
+        )
     if found.type != "cpu":
         raise RuntimeError(
             f"device '{found}' is not available: this build of tautograd computes on the CPU"

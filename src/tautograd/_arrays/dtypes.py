@@ -16,8 +16,10 @@ import numpy as np
 BOOL, INTEGER, FLOAT, COMPLEX = range(4)
 
 
-class dtype:
+class dtype:  # noqa: N801 - PyTorch's name
     """A data type such as `float32`; one object per type, compared by identity."""
+
+    __module__ = "torch"
 
     __slots__ = (
         "alias",
@@ -58,7 +60,9 @@ class dtype:
         return {complex64: float32, complex128: float64}.get(self, self)
 
     def to_complex(self) -> dtype:
-        return {float32: complex64, float64: complex128, float16: complex64}.get(self, self)
+        if self.category < FLOAT:
+            raise RuntimeError(f"Unknown Complex ScalarType for {LEGACY_NAMES[self]}")
+        return complex128 if self in (float64, complex128) else complex64
 
 
 float32 = dtype("float32", np.float32, FLOAT, "float")
@@ -109,7 +113,7 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
     if found.newbyteorder("=") in _FROM_NUMPY:
         return _FROM_NUMPY[found.newbyteorder("=")]
     raise TypeError(
-        f"can't convert np.ndarray of type numpy.{found.name}. The only supported types are: "
+        f"can't convert np.ndarray of type numpy.{found.type.__name__}. The only supported types are: "
         "float64, float32, float16, bfloat16, complex64, complex128, int64, int32, int16, int8, "
         "uint8, and bool."
     )
@@ -131,10 +135,8 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype) -> None:
     """Set the dtype that Python floats become (a floating-point dtype)."""
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError(
-            "only floating-point types are supported as the default type"
-            + ("" if isinstance(d, dtype) else f", got {type(d).__name__} for argument 'd'")
-        )
+        invalid = "" if isinstance(d, dtype) else "invalid dtype object: "
+        raise TypeError(f"{invalid}only floating-point types are supported as the default type")
     _defaults.float = d
 
 

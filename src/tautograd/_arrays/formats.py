@@ -29,15 +29,17 @@ class _Named:
         return format_named, (self.name,)
 
 
-class layout(_Named):
+class layout(_Named):  # noqa: N801 - PyTorch's name
     """How a tensor stores its elements; there is `strided`."""
 
+    __module__ = "torch"
     __slots__ = ()
 
 
-class memory_format(_Named):
+class memory_format(_Named):  # noqa: N801 - PyTorch's name
     """The order in which dimensions lie in memory."""
 
+    __module__ = "torch"
     __slots__ = ()
 
 
@@ -67,6 +69,15 @@ def order_of(shape: Sequence[int], wanted: memory_format) -> tuple[int, ...]:
     if len(shape) != rank:
         raise RuntimeError(f"required rank {rank} tensor to use {wanted.name} format")
     return order
+
+
+def strides_in_order(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements of a dense array whose dimensions lie in this order, slowest first."""
+    strides, step = [0] * len(shape), 1
+    for dim in reversed(order):
+        strides[dim] = step
+        step *= max(shape[dim], 1)
+    return tuple(strides)
 
 
 def empty_preserving(array: Any, dtype: Any = None, wanted: memory_format = preserve_format) -> Any:

@@ -77,7 +77,7 @@ def checked_size(name: str, size: Any, single: bool = True) -> tuple[int, ...]:
     found = as_size(name, size, single=single)
     for extent in found:
         if extent < 0:
-            if name in ("zeros", "ones", "full"):
+            if name in ("zeros", "ones"):
                 raise RuntimeError(f"{name}: Dimension size must be non-negative.")
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {extent}: {list(found)}"
@@ -162,6 +162,13 @@ def _highest(kind: dtype) -> float:
 def overflow(kind: dtype) -> RuntimeError:
     name = _C_NAMES.get(kind.name, LEGACY_NAMES[kind])
     return RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def refuse_pinned() -> None:
+    raise RuntimeError(
+        "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator "
+        "is available on this system."
+    )
 
 
 def finish(array: Any, requires_grad: bool) -> Tensor:

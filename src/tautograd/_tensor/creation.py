@@ -10,8 +10,15 @@ import numpy as np
 from .._arrays.devices import as_device
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype, get_default_dtype
 from .._ops.public import FUNCTIONS
-from .arguments import checked_size, finish, require_differentiable, type_name, wanted_dtype
-from .from_data import array_from, check_strides
+from .arguments import (
+    checked_size,
+    finish,
+    refuse_pinned,
+    require_differentiable,
+    type_name,
+    wanted_dtype,
+)
+from .from_data import array_from, check_byte_order, check_strides
 from .tensor import Tensor, make
 
 
@@ -39,21 +46,26 @@ def tensor(
         return out
     if device is not None:
         as_device(device)
+    if pin_memory:
+        refuse_pinned()
     if isinstance(value, Tensor):
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use "
-            "sourceTensor.detach().clone() "
-            "or sourceTensor.detach().clone().requires_grad_(True), rather than "
-            "torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_of_copy("torch.tensor(sourceTensor)")
     elif isinstance(value, (list, tuple)) and value and type(value[0]) is np.ndarray:
         _warn_arrays(value)
     return finish(array_from(value, wanted_dtype("tensor", dtype)), requires_grad)
 
 
 FUNCTIONS["tensor"] = tensor
+
+
+def warn_of_copy(called: str) -> None:
+    """PyTorch's advice to those who make a tensor from a tensor."""
+    warnings.warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
+        f"or sourceTensor.detach().clone().requires_grad_(True), rather than {called}.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _data_argument(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
@@ -73,8 +85,7 @@ def _warn_arrays(value: Any) -> None:
         warnings.warn(
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
             "converting the list to a single numpy.ndarray with numpy.array() before converting to "
-            "a "
-            "tensor.",
+            "a tensor.",
             UserWarning,
             stacklevel=3,
         )
@@ -94,12 +105,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 def _shared(array: Any) -> Any:
     """The array itself, if a tensor can be made on its memory."""
     from_numpy_dtype(array.dtype)
-    if not array.dtype.isnative:
-        raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion "
-            "between "
-            "byte orders is currently not supported."
-        )
+    check_byte_order(array)
     check_strides(array)
     if any(stride % array.dtype.itemsize for stride in array.strides):
         raise ValueError(
@@ -266,18 +272,22 @@ def legacy_tensor(
     cls: Any, *args: Any, device: Any = None, kind: Any = None, **options: Any
 ) -> Tensor:
     """`Tensor(2, 3)` is an uninitialised tensor of that shape, `Tensor([1, 2])` one from data."""
-    kind = kind or get_default_dtype()
+    wanted, kind = kind, kind or get_default_dtype()
     data = args[0] if args else options.get("data")
     if len(args) > 1 or (isinstance(data, int) and not isinstance(data, bool)):
-        if not all(hasattr(a, "__index__") for a in args):
+        if not hasattr(data, "__index__"):
             got = ", ".join(type_name(a) for a in args)
             raise TypeError(f"new() received an invalid combination of arguments - got ({got})")
         out = make(np.empty(checked_size("new", args), kind.numpy))
-    elif data is None:
+    elif not args and data is None:
         out = make(np.empty((0,), kind.numpy))
     elif isinstance(data, tuple) and hasattr(data, "numel"):
         out = make(np.empty(data, kind.numpy))
     elif isinstance(data, Tensor):
+        if wanted is not None and data.dtype is not wanted:
+            raise TypeError(
+                f"expected a tensor of dtype {wanted.name} (got one of dtype {data.dtype.name})"
+            )
         out = make(data._data)
         out._version_box = data._version_box
     elif isinstance(data, (str, bytes)):

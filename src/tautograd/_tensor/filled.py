@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.dtypes import bool_, dtype, get_default_dtype, int64
+from .._arrays.dtypes import LEGACY_NAMES, bool_, dtype, get_default_dtype, int64
 from .._arrays.formats import (
     contiguous_format,
     empty_in_order,
@@ -24,6 +24,7 @@ from .arguments import (
     finish,
     number,
     place,
+    refuse_pinned,
     size_argument,
     type_name,
     wanted_dtype,
@@ -91,10 +92,19 @@ def _variadic(name: str, value: Any, doc: str) -> Any:
     ) -> Tensor:
         options.pop("names", None)
         size = size_argument(name, size, options)
+        if memory_format is not None and value is not None:
+            options["memory_format"] = memory_format
         if options:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
         kind = wanted_dtype(name, dtype) or get_default_dtype()
         shape = checked_size(name, size)
+        if pin_memory:
+            refuse_pinned()
+        if out is not None and dtype is not None and out.dtype is not kind:
+            raise RuntimeError(
+                f"dtype {LEGACY_NAMES[kind]} does not match dtype of out parameter "
+                f"({LEGACY_NAMES[out.dtype]})"
+            )
         return _new(name, shape, value, kind, device, requires_grad, out, memory_format)
 
     create.__name__ = create.__qualname__ = name
@@ -167,11 +177,42 @@ def strided_array(
             f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
             f"({len(strides)})"
         )
+    if any(s < 0 for s in strides):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and strides="
+            f"{list(strides)}"
+        )
     extent = (
         1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
     )
     flat = place(device).empty(extent, kind.numpy)
     return np.lib.stride_tricks.as_strided(flat, shape, [s * kind.itemsize for s in strides])
+
+
+@function
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """An uninitialised dense tensor whose dimensions lie in memory in this order, slowest first."""
+    shape = checked_size("empty_permuted", size, False)
+    order = as_size("empty_permuted", physical_layout, "physical_layout", False)
+    if len(order) != len(shape):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    if sorted(order) != list(range(len(shape))):
+        raise RuntimeError(f"Dimension out of range or repeated in {list(order)}")
+    kind = wanted_dtype("empty_permuted", dtype) or get_default_dtype()
+    array = empty_in_order(place(device).empty(0), shape, order, kind.numpy)
+    return finish(array, requires_grad)
 
 
 @function
@@ -369,8 +410,10 @@ def _new_tensor(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    from .creation import array_from
+    from .creation import array_from, warn_of_copy
 
+    if isinstance(data, Tensor):
+        warn_of_copy("tensor.new_tensor(sourceTensor)")
     return finish(array_from(data, wanted_dtype("new_tensor", dtype) or self.dtype), requires_grad)
 
 

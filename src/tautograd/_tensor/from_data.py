@@ -21,6 +21,7 @@ from .._arrays.dtypes import (
     int64,
     promote_types,
 )
+from .._arrays.formats import empty_preserving
 from .arguments import type_name
 from .tensor import Tensor
 
@@ -51,8 +52,19 @@ def array_from(data: Any, wanted: dtype | None) -> Any:
 
 def _from_array(array: Any, wanted: dtype | None) -> Any:
     check_strides(array)
-    found = from_numpy_dtype(array.dtype)
-    return np.array(array, dtype=(wanted or found).numpy, order="C")
+    check_byte_order(array)
+    found = wanted or from_numpy_dtype(array.dtype)
+    out = empty_preserving(array, found.numpy)
+    np.copyto(out, array, casting="unsafe")
+    return out
+
+
+def check_byte_order(array: Any) -> None:
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
+        )
 
 
 def check_strides(array: Any) -> None:

@@ -1,123 +1,83 @@
-"""Out of a tensor: Python numbers, lists, text, NumPy arrays."""
+"""Between tensors and other libraries' arrays: NumPy's protocols and DLPack, without copies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from .._arrays.dtypes import get_default_dtype
-from .._ops.public import attach
-from . import printing
+from .._ops.public import FUNCTIONS, attach
+from . import conversions as _conversions
+from .creation import as_tensor, from_numpy
 from .tensor import Tensor
 
-printing.default_dtype = get_default_dtype
-printing.plain_tensor_types.add(Tensor)
 
-
-def method(fn: Any) -> Any:
-    """Give Tensor a method."""
-    attach(fn.__name__, fn)
-    return fn
-
-
-@method
-def numel(self: Tensor) -> int:
-    """The number of elements."""
-    return int(self._data.size)
-
-
-@method
-def nelement(self: Tensor) -> int:
-    """The number of elements."""
-    return int(self._data.size)
-
-
-@method
-def item(self: Tensor) -> Any:
-    """The one element as a Python number."""
-    if self._data.size != 1:
-        raise RuntimeError(
-            f"a Tensor with {self._data.size} elements cannot be converted to Scalar"
-        )
-    return _python(self._data).item()
-
-
-def _python(array: Any) -> Any:
-    """An array whose elements Python has a type for."""
-    return array.astype(np.float64) if array.dtype.kind == "V" else array
-
-
-@method
-def tolist(self: Tensor) -> Any:
-    """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
-    return _python(self._data).tolist()
-
-
-@method
 def numpy(self: Tensor, *, force: bool = False) -> Any:
     """This tensor's memory as a NumPy array; with `force` a tensor with history is detached."""
     if not force and self.requires_grad:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
+    if self._data.dtype.kind == "V":  # NumPy itself has no bfloat16
+        raise TypeError("Got unsupported ScalarType BFloat16")
     return self._data
 
 
-@method
-def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    array = numpy(self)
-    if dtype is None:
-        return np.array(array, copy=True) if copy else array
-    return array.astype(dtype, copy=bool(copy))
+def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    """What `np.asarray(tensor)` asks for."""
+    found = numpy(self)
+    if dtype is None or found.dtype == dtype:
+        return np.array(found, copy=True) if copy else found
+    if copy is False:
+        raise ValueError(
+            "Unable to avoid copy while creating an array as requested: the dtype differs."
+        )
+    return found.astype(dtype)
 
 
-@method
-def __repr__(self: Tensor, *, tensor_contents: str | None = None) -> str:
-    return printing.tensor_repr(self, tensor_contents)
+def array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What a NumPy function makes of its result on a tensor: a tensor again (masks as uint8)."""
+    found = np.asarray(array)
+    return from_numpy(found.astype(np.uint8) if found.dtype == np.bool_ else found)
 
 
-@method
-def __bool__(self: Tensor) -> bool:
-    if self._data.size != 1:
-        if self._data.size == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(self._data.item())
+def to_dlpack(tensor: Any) -> Any:
+    """A DLPack capsule on this tensor's memory."""
+    from .dlpack import export_capsule
+
+    return export_capsule(as_tensor(tensor))
 
 
-@method
-def __iter__(self: Tensor) -> Iterator[Tensor]:
-    if not self._data.ndim:
-        raise TypeError("iteration over a 0-d tensor")
-    return iter(self.unbind(0))
+def dlpack(
+    self: Tensor,
+    *,
+    stream: Any = -1,
+    max_version: tuple[int, int] | None = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    """The DLPack protocol: a capsule on this tensor's memory."""
+    from .dlpack import export_capsule
+
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream not in (-1, None):
+        raise AssertionError("stream should be None on cpu.")
+    return export_capsule(self, max_version=max_version, copy=copy)
 
 
-@method
-def __float__(self: Tensor) -> float:
-    return float(item(self))
+def dlpack_device(self: Tensor) -> tuple[int, int]:
+    """DLPack's name of the CPU."""
+    return (1, 0)
 
 
-@method
-def __int__(self: Tensor) -> int:
-    return int(item(self))
+for _name, _method in {
+    "numpy": numpy,
+    "__array__": array,
+    "__array_wrap__": array_wrap,
+    "__dlpack__": dlpack,
+    "__dlpack_device__": dlpack_device,
+}.items():
+    attach(_name, _method)
 
-
-@method
-def __complex__(self: Tensor) -> complex:
-    return complex(item(self))
-
-
-@method
-def __index__(self: Tensor) -> int:
-    if self._data.dtype.kind not in "iu" or self._data.size != 1:
-        raise TypeError("only integer tensors of a single element can be converted to an index")
-    return int(self._data.item())
-
-
-@method
-def __format__(self: Tensor, spec: str) -> str:
-    if not self._data.ndim and type(self) is Tensor:
-        return format(item(self), spec)
-    return object.__format__(self, spec)
+FUNCTIONS["to_dlpack"] = to_dlpack

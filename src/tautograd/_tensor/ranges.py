@@ -7,15 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.dtypes import LEGACY_NAMES, dtype, get_default_dtype, int64
-from .arguments import finish, number, place, wanted_dtype
+from .._arrays.dtypes import LEGACY_NAMES, dtype, float32, get_default_dtype, int64
+from .arguments import as_element, finish, number, place, wanted_dtype
 from .filled import function, into
 from .tensor import Tensor
 
 
 def _invalid(name: str, args: tuple[Any, ...]) -> TypeError:
     got = ", ".join(type(a).__name__ for a in args)
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({got})")
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({got}), but expected "
+        f"{_EXPECTED[name]}"
+    )
+
+
+_EXPECTED = {
+    "arange": "one of:\n * (Number end)\n * (Number start, Number end, Number step = 1)",
+    "range": "(Number start, Number end, Number step = 1)",
+    "linspace": "one of:\n * (Number start, Number end, int steps)",
+    "logspace": "one of:\n * (Number start, Number end, int steps, float base = 10.0)",
+}
 
 
 def _not_implemented(name: str, kind: dtype) -> NotImplementedError:
@@ -96,14 +107,42 @@ def _text(value: Any) -> str:
     return f"{value:g}"
 
 
+# How many numbers PyTorch's kernel makes at a time, by the size of one in bytes.
+_LANES = {2: 16, 4: 8, 8: 4}
+
+
 def _progression(start: Any, step: Any, count: int, kind: dtype) -> Any:
-    """start + i * step, computed in the accumulation type of the dtype."""
+    """start + i * step, rounded where PyTorch's kernel rounds.
+
+    It works in blocks: the first number of each is rounded to the dtype, the others are reached from it.
+    What does not fill two blocks is computed number by number.
+    """
     target = kind.numpy
     if target.kind in "iu":
         steps = np.arange(count, dtype=np.int64)
         return (steps * int(step) + int(start)).astype(target)
-    wide = np.dtype(np.float64)
-    return (np.arange(count, dtype=wide) * float(step) + float(start)).astype(target)
+    first, stride = _wide(start, kind), _wide(step, kind)
+    lanes = _LANES[kind.itemsize]
+    blocked = count // (2 * lanes) * (2 * lanes)
+    heads = _rounded(first + stride * np.arange(0, blocked, lanes), kind).astype(first.dtype)
+    body = _rounded(heads[:, None] + stride * np.arange(lanes), kind).reshape(-1)
+    tail = _rounded(first + stride * np.arange(blocked, count), kind)
+    return np.concatenate([body, tail])
+
+
+def _wide(value: Any, kind: dtype) -> Any:
+    """A number in the precision that the kernel computes in: one rounding less than the dtype."""
+    if kind.is_half:
+        return np.float32(value)
+    if kind.itemsize == 4:
+        return np.float64(value)
+    return np.longdouble(np.float64(value))
+
+
+def _rounded(values: Any, kind: dtype) -> Any:
+    if kind.is_half:  # multiplied and added in float32, which NumPy leaves for integers
+        values = values.astype(np.float32)
+    return values.astype(kind.numpy)
 
 
 def _resize_with_warning(out: Tensor, count: int) -> None:
@@ -119,3 +158,169 @@ def _resize_with_warning(out: Tensor, count: int) -> None:
             UserWarning,
             stacklevel=4,
         )
+
+
+@function
+def range(
+    *args: Any,
+    start: Any = None,
+    end: Any = None,
+    step: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers from `start` to `end`, which is included, in steps of `step`."""
+    import warnings
+
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces values "
+        "in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    start, end, step = _bounds("range", args, start, end, step)
+    kind = wanted_dtype("range", dtype) or get_default_dtype()
+    if kind.is_complex or kind.name == "bool":
+        raise _not_implemented("range_cpu", kind)
+    _count(start, end, step, kind)  # for its errors
+    count = math.floor((float(end) - float(start)) / float(step)) + 1
+    values = _scalar_progression(start, step, count, kind)
+    return _given(values, out, device, requires_grad, "range")
+
+
+def _scalar_progression(start: Any, step: Any, count: int, kind: dtype) -> Any:
+    if kind.numpy.kind in "iu":
+        return (np.arange(count) * int(step) + int(start)).astype(kind.numpy)
+    return (float(start) + float(step) * np.arange(count)).astype(kind.numpy)
+
+
+def _given(values: Any, out: Any, device: Any, requires_grad: bool, name: str) -> Tensor:
+    if out is not None:
+        into(out, values.shape, name)[...] = values
+        return out  # type: ignore[no-any-return]
+    return finish(place(device).asarray(values), requires_grad)
+
+
+# --- a number of steps between two ends -----------------------------------------------------------
+
+
+@function
+def linspace(
+    start: Any,
+    end: Any,
+    steps: Any = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers from `start` to `end`, evenly spaced, both ends included."""
+    count = _steps("linspace", start, end, steps)
+    start, end = number("linspace", start, "start", 1), number("linspace", end, "end", 2)
+    kind = _kind("linspace", dtype, out, start, end)
+    if kind.name == "bool" and count > 1:
+        raise _not_implemented("linspace_cpu", kind)
+    return _given(_between(start, end, count, kind), out, device, requires_grad, "linspace")
+
+
+@function
+def logspace(
+    start: Any,
+    end: Any,
+    steps: Any = None,
+    base: Any = 10.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` powers of `base`, from `base**start` to `base**end`, their exponents evenly spaced."""
+    count = _steps("logspace", start, end, steps)
+    start, end = number("logspace", start, "start", 1), number("logspace", end, "end", 2)
+    kind = _kind("logspace", dtype, out, start, end)
+    if kind.name == "bool" and count > 1:
+        raise _not_implemented("logspace_cpu", kind)
+    if kind.numpy.kind in "iu":
+        exponents = _between(start, end, count, kind, integral=False)
+        values = np.power(np.float32(base), exponents).astype(kind.numpy)
+    else:
+        wide = float32 if kind.is_half else kind
+        exponents = _between(start, end, count, wide)
+        values = np.power(wide.numpy.type(base), exponents).astype(kind.numpy)
+    return _given(values, out, device, requires_grad, "logspace")
+
+
+def _steps(name: str, start: Any, end: Any, steps: Any) -> int:
+    if isinstance(steps, (bool, float)) or not hasattr(steps, "__index__"):
+        raise _invalid(name, tuple(v for v in (start, end, steps) if v is not None))
+    count = steps.__index__()
+    if count < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    return int(count)
+
+
+def _kind(name: str, dtype: Any, out: Any, *ends: Any) -> dtype:
+    found = wanted_dtype(name, dtype)
+    if found is None:
+        if out is not None:
+            return out.dtype  # type: ignore[no-any-return]
+        found = get_default_dtype()
+        return found.to_complex() if any(isinstance(v, complex) for v in ends) else found
+    if not found.is_complex and any(isinstance(v, complex) for v in ends):
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype {get_default_dtype().to_complex()!r} can't be safely cast "
+            f"to passed dtype {found!r}"
+        )
+    return found
+
+
+def _between(start: Any, end: Any, count: int, kind: dtype, integral: bool = True) -> Any:
+    """Evenly spaced numbers: the first half counted from the start, the second from the end."""
+    target = kind.numpy
+    if count < 2:
+        return np.full(count, start).astype(target)
+    ahead = np.arange(count // 2)
+    behind = np.arange(count - count // 2 - 1, -1, -1)
+    if target.kind in "iu":
+        first, last = int(as_element(start, kind)), int(as_element(end, kind))
+        if not integral:  # exponents of powers: in single precision
+            step: Any = np.float32(last - first) / np.float32(count - 1)
+            low, high = first + step * ahead.astype("f4"), last - step * behind.astype("f4")
+            return np.concatenate([low, high]).astype(np.float32)
+        step = (float(last) - float(first)) / (count - 1)
+        return np.concatenate([first + step * ahead, last - step * behind]).astype(target)
+    if kind.is_half:
+        return _between_halves(start, end, count, kind, ahead, behind)
+    first, last = target.type(start), target.type(end)
+    step = (last - first) / target.type(count - 1)
+    if target.kind == "c":
+        part = kind.to_real()
+        parts = [_between(f(start), f(end), count, part) for f in (np.real, np.imag)]
+        return (parts[0] + 1j * parts[1]).astype(target)
+    # A multiplication and an addition with one rounding.
+    wide = np.longdouble if target.itemsize == 8 else np.float64
+    first, last, step = wide(first), wide(last), wide(step)
+    return np.concatenate([first + step * ahead, last - step * behind]).astype(target)
+
+
+def _between_halves(start: Any, end: Any, count: int, kind: dtype, ahead: Any, behind: Any) -> Any:
+    """Half precision rounds after every operation, the counter included."""
+
+    def rounded(values: Any) -> Any:
+        return np.asarray(values, np.float32).astype(kind.numpy).astype(np.float32)
+
+    first, last = rounded(start), rounded(end)
+    step = rounded(rounded(last - first) / rounded(count - 1))
+    low = rounded(first + rounded(step * rounded(ahead)))
+    high = rounded(last - rounded(step * rounded(behind)))
+    return np.concatenate([low, high]).astype(kind.numpy)

@@ -6,6 +6,7 @@ in `_ops` and attached as a method by `_ops.public`; autograd's methods come fro
 
 from __future__ import annotations
 
+import operator
 import weakref
 from typing import Any
 
@@ -22,6 +23,9 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
 
+    def __new__(cls, extents: Any = ()) -> Size:
+        return _new_tuple(cls, [_extent(i, n) for i, n in enumerate(extents)])
+
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 
@@ -32,24 +36,42 @@ class Size(tuple[int, ...]):
         return count
 
     def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
-        return Size(tuple.__add__(self, tuple(other)))
+        return _new_tuple(Size, tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: tuple[int, ...]) -> Size:
+        return _new_tuple(Size, tuple.__add__(tuple(other), self))
 
     def __mul__(self, times: Any) -> Size:
-        return Size(tuple.__mul__(self, times))
+        return _new_tuple(Size, tuple.__mul__(self, times))
 
     __rmul__ = __mul__
 
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
+        return _new_tuple(Size, found) if isinstance(index, slice) else found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Size, (tuple(self),)
 
 
+_new_tuple: Any = tuple.__new__
+
+
+def _extent(place: int, value: Any) -> int:
+    if type(value) is int:
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}')"
+        ) from None
+
+
 class Tensor:
     """A multi-dimensional array that records what is done to it."""
 
+    __module__ = "torch"
     __slots__ = (
         "__dict__",
         "__weakref__",
@@ -91,10 +113,10 @@ class Tensor:
     layout = strided
     __array_priority__ = 1000
 
-    def __new__(cls, data: Any = None, *rest: Any, **options: Any) -> Any:
+    def __new__(cls, *args: Any, **options: Any) -> Any:
         from .creation import legacy_tensor
 
-        return legacy_tensor(cls, data, *rest, **options)
+        return legacy_tensor(cls, *args, **options)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -103,7 +125,8 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        return Size(self._data.shape)
+        found: Size = _new_tuple(Size, self._data.shape)
+        return found
 
     @property
     def ndim(self) -> int:

@@ -1,8 +1,8 @@
 """Helpers around training: checkpointing, hook handles."""
 
-from . import checkpoint, hooks
+from . import checkpoint, dlpack, hooks
 
-__all__ = ["checkpoint", "hooks"]
+__all__ = ["checkpoint", "dlpack", "hooks"]
 
 
 def __getattr__(name: str) -> object:

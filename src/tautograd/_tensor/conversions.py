@@ -1,0 +1,149 @@
+"""A tensor where Python expects its own: numbers, lists, text, truth, length, iteration, membership."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import get_default_dtype
+from .._ops.public import FUNCTIONS, attach
+from . import printing
+from .tensor import Tensor
+
+printing.default_dtype = get_default_dtype
+printing.plain_tensor_types.add(Tensor)
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
+    return int(input._data.size)
+
+
+def item(self: Tensor) -> Any:
+    """The one element as a Python number."""
+    if self._data.size != 1:
+        raise RuntimeError(
+            f"a Tensor with {self._data.size} elements cannot be converted to Scalar"
+        )
+    return _python(self._data).item()
+
+
+def _python(array: Any) -> Any:
+    """An array whose elements Python has a type for."""
+    return array.astype(np.float64) if array.dtype.kind == "V" else array
+
+
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
+    return _python(self._data).tolist()
+
+
+def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    return printing.tensor_repr(self, tensor_contents)
+
+
+def _format(self: Tensor, spec: str) -> str:
+    if not self._data.ndim and type(self) is Tensor:
+        return format(item(self), spec)
+    return object.__format__(self, spec)
+
+
+# --- one number ------------------------------------------------------------------------------------
+
+
+def _only(self: Tensor) -> Any:
+    if self._data.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return item(self)
+
+
+def _real(value: Any, kind: str) -> Any:
+    """A number without its imaginary part, which must be zero."""
+    if not isinstance(value, complex):
+        return value
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real
+
+
+def _float(self: Tensor) -> float:
+    return float(_real(_only(self), "double"))
+
+
+def _int(self: Tensor) -> int:
+    return int(_real(_only(self), "int64_t"))
+
+
+def _complex(self: Tensor) -> complex:
+    return complex(_only(self))
+
+
+def _index(self: Tensor) -> int:
+    if self._data.dtype.kind not in "iub" or self._data.size != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self._data.item())
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element is not zero."""
+    size = input._data.size
+    if size != 1:
+        how_many = "no values" if size == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {how_many} is ambiguous")
+    return bool(input._data.item())
+
+
+# --- a sequence ------------------------------------------------------------------------------------
+
+
+def _iter(self: Tensor) -> Iterator[Tensor]:
+    if not self._data.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def _reversed(self: Tensor) -> Tensor:
+    return self if not self._data.ndim else self.flip(0)
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    if isinstance(element, (Tensor, int, float, complex, np.number, np.bool_)):
+        found: Any = self == element
+        return bool(found._data.any())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )
+
+
+def _delitem(self: Tensor, key: Any) -> None:
+    raise TypeError("Tensor does not support deleting items")
+
+
+for _name, _method in {
+    "numel": numel,
+    "nelement": numel,
+    "item": item,
+    "tolist": tolist,
+    "is_nonzero": is_nonzero,
+    "__repr__": _repr,
+    "__format__": _format,
+    "__float__": _float,
+    "__int__": _int,
+    "__complex__": _complex,
+    "__index__": _index,
+    "__bool__": is_nonzero,
+    "__iter__": _iter,
+    "__reversed__": _reversed,
+    "__contains__": _contains,
+    "__delitem__": _delitem,
+}.items():
+    attach(_name, _method)
+
+FUNCTIONS["numel"] = numel
+FUNCTIONS["is_nonzero"] = is_nonzero

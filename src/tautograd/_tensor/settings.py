@@ -1,0 +1,208 @@
+"""Process-wide settings and questions about kinds: PyTorch's, with what they mean on one engine.
+
+Threads are NumPy's business and every computation here is deterministic, so those settings are kept
+and given back, and change nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .._arrays.devices import CPU, as_device, device
+from .._arrays.dtypes import LEGACY_NAMES, dtype, set_default_dtype
+from .._ops.public import FUNCTIONS
+from .tensor import Tensor
+
+
+def _function(fn: Any) -> Any:
+    FUNCTIONS[fn.__name__] = fn
+    return fn
+
+
+# --- kinds of objects ------------------------------------------------------------------------------
+
+
+@_function
+def is_tensor(obj: Any, /) -> bool:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@_function
+def is_storage(obj: Any, /) -> bool:
+    """Whether an object is the untyped memory of a tensor."""
+    return type(obj).__name__ in ("UntypedStorage", "TypedStorage")
+
+
+@_function
+def typename(obj: Any, /) -> str:
+    """An object's type in words: `torch.FloatTensor`, `int`, …"""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    cls = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(cls, "__module__", "") or ""
+    if module.split(".")[0] == "tautograd":
+        module = "torch"
+    return cls.__qualname__ if module in ("", "builtins") else f"{module}.{cls.__qualname__}"
+
+
+@_function
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in inference mode."""
+    return bool(input.is_inference())
+
+
+# --- defaults --------------------------------------------------------------------------------------
+
+
+@_function
+def set_default_tensor_type(t: Any, /) -> None:
+    """The old way to set the default dtype: `torch.DoubleTensor` or its name."""
+    if isinstance(t, str):
+        by_name = {f"torch.{name}Tensor": kind for kind, name in LEGACY_NAMES.items()}
+        if t not in by_name:
+            raise TypeError(f"invalid type: '{t}'")
+        t = by_name[t]
+    kind = t if isinstance(t, dtype) else getattr(t, "dtype", None)
+    if not isinstance(kind, dtype):
+        raise TypeError("invalid type object")
+    if not kind.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    set_default_dtype(kind)
+    if not _Settings.warned_of_tensor_type:
+        import warnings
+
+        _Settings.warned_of_tensor_type = True
+        warnings.warn(
+            "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+            "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+@_function
+def get_default_device() -> device:
+    """Where new tensors are made."""
+    return CPU
+
+
+@_function
+def set_default_device(device: Any) -> None:
+    """Where new tensors are made from now on; there is the CPU."""
+    as_device(device)
+
+
+class _Settings:
+    threads = os.cpu_count() or 1
+    interop_threads = os.cpu_count() or 1
+    deterministic = False
+    warn_only = False
+    matmul_precision = "highest"
+    warn_always = False
+    warned_of_tensor_type = False
+
+
+@_function
+def get_num_threads() -> int:
+    """How many threads were asked for."""
+    return _Settings.threads
+
+
+@_function
+def set_num_threads(num: Any, /) -> None:
+    """Ask for a number of threads (kept; NumPy's own libraries decide)."""
+    _Settings.threads = _positive("set_num_threads", num)
+
+
+@_function
+def get_num_interop_threads() -> int:
+    """How many threads were asked for between operations."""
+    return _Settings.interop_threads
+
+
+@_function
+def set_num_interop_threads(num: Any, /) -> None:
+    """Ask for a number of threads between operations (kept; operations run one by one)."""
+    _Settings.interop_threads = _positive("set_num_interop_threads", num)
+
+
+def _positive(name: str, num: Any) -> int:
+    if isinstance(num, bool) or not isinstance(num, int):
+        raise RuntimeError(f"{name} expects an int, but got {type(num).__name__}")
+    if num <= 0:
+        raise RuntimeError(f"{name} expects a positive integer")
+    return num
+
+
+@_function
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for algorithms that give the same result every time: there are no others."""
+    _Settings.deterministic, _Settings.warn_only = bool(mode), bool(warn_only)
+
+
+@_function
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether deterministic algorithms were asked for."""
+    return _Settings.deterministic
+
+
+@_function
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether they were asked for with `warn_only`."""
+    return _Settings.warn_only
+
+
+@_function
+def set_deterministic_debug_mode(debug_mode: Any) -> None:
+    """0 or "default", 1 or "warn", 2 or "error"."""
+    names = {"default": 0, "warn": 1, "error": 2}
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    level = names.get(debug_mode, -1) if isinstance(debug_mode, str) else debug_mode
+    if level not in (0, 1, 2):
+        raise RuntimeError(
+            "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+            f"{debug_mode}"
+            if isinstance(debug_mode, str)
+            else f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
+        )
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+
+
+@_function
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2: as `set_deterministic_debug_mode` takes it."""
+    return (1 if _Settings.warn_only else 2) if _Settings.deterministic else 0
+
+
+@_function
+def get_float32_matmul_precision() -> str:
+    """The precision asked for in matrix products."""
+    return _Settings.matmul_precision
+
+
+@_function
+def set_float32_matmul_precision(precision: str) -> None:
+    """Ask for a precision of matrix products; they are computed in the highest."""
+    if precision in ("highest", "high", "medium"):
+        _Settings.matmul_precision = precision
+
+
+@_function
+def set_flush_denormal(mode: bool) -> bool:
+    """Flushing of denormal numbers cannot be set: False says so."""
+    return False
+
+
+@_function
+def is_warn_always_enabled() -> bool:
+    """Whether warnings that come once were asked for each time."""
+    return _Settings.warn_always
+
+
+@_function
+def set_warn_always(b: bool, /) -> None:
+    """Ask for warnings that come once each time."""
+    _Settings.warn_always = bool(b)
