@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES, as_dtype, int64
+from .._arrays.strided import storage_offset_of, strides_of
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor, make
@@ -105,6 +106,27 @@ def diagflat(input: Any, offset: int = 0) -> Tensor:
     from .views import view_to
 
     return diag(view_to(contiguous(input), (input._data.size,)), offset)
+
+
+@public(function=False, out=False)
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the main diagonal; with `wrap`, that of a tall matrix starts anew below each square."""
+    from .strided_views import as_strided
+    from .writing import fill_
+
+    shape = self._data.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    strides, count = strides_of(self._data), min(shape)
+    start = storage_offset_of(self._data)
+    fill_(as_strided(self, (count,), (sum(strides),), start), fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        step = shape[1] + 1
+        left = -(-self._data.size // step) - count
+        fill_(as_strided(self, (left,), (sum(strides),), start + strides[0] * step), fill_value)
+    return self
 
 
 # --- triangles ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Values written in place: `copy_`, `fill_`, `zero_`; and memory exchanged: `resize_`, `set_`."""
+"""Values written in place: `copy_`, `fill_`, `zero_`, `apply_`, `map_`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.strided import contiguous_strides, storage_of, storage_offset_of, strided
 from .._autograd.apply import apply, edge_of
 from .._autograd.lifted import counterpart
 from .._autograd.modes import modes
 from .._autograd.views import adopt, bump, check_writable
 from .._tensor.tensor import Tensor, make
-from .casting import real_part
+from .broadcasting import expand_to
+from .casting import real_part, type_
 from .elementwise import check_broadcast, require_tensor
 from .overlaps import refuse_overlap, refuse_partial_overlap
 from .public import FUNCTIONS, public, write_into
 from .record import Op, renamed
 from .samples import Sample, T
-from .shapes import ints
-from .strided_views import check_storage
 
 
 def unrecorded(self: Tensor, *others: Any) -> bool:
@@ -223,79 +221,36 @@ def store(self: Tensor, result: Tensor) -> None:
     adopt(self, result)
 
 
-# --- other memory ---------------------------------------------------------------------------------
+# --- by a function of Python's --------------------------------------------------------------------
 
 
-def _refuse_history(self: Tensor, what: str) -> None:
+def _call_on_elements(self: Tensor, name: str, function: Any, *arrays: Any) -> Tensor:
     if self.requires_grad:
-        raise RuntimeError(what)
-
-
-@public(function=False, out=False)
-def resize_(self: Tensor, *size: Any, memory_format: Any = None, **given: Any) -> Tensor:
-    """Give this tensor another size; elements stay in memory order, new ones are not set."""
-    shape = ints("resize_", "size", size, given)
-    _refuse_history(self, "cannot resize variables that require grad")
-    if any(extent < 0 for extent in shape):
-        raise RuntimeError("numel: integer multiplication overflow")
-    data = self._data
-    if shape == data.shape and memory_format is None:
-        return self
-    strides = contiguous_strides(shape)
-    count = max(int(np.prod(shape, dtype=np.int64)), 0)
-    start, itemsize = storage_offset_of(data), data.dtype.itemsize
-    if (start + count) * itemsize > storage_of(data).nbytes:
-        grown = np.empty_like(data, shape=(start + count,))
-        old = storage_of(data)
-        held = old.nbytes // itemsize
-        np.copyto(grown[:held], strided(old, (held,), (itemsize,)).view(data.dtype)[:held])
-        data = grown[start:]
-    self._data = strided(data, shape, [stride * itemsize for stride in strides])
-    bump(self)
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+        )
+    if not callable(function):
+        raise TypeError(f"'{type(function).__name__}' object is not callable")
+    target = self._data
+    values = [
+        function(*[element.item() for element in elements])
+        for elements in zip(*(array.flat for array in (target, *arrays)), strict=True)
+    ]
+    np.copyto(target, np.reshape(np.asarray(values, target.dtype), target.shape))
     return self
 
 
 @public(function=False, out=False)
-def resize_as_(self: Tensor, the_template: Any, *, memory_format: Any = None) -> Tensor:
-    """Give this tensor the size of another."""
-    require_tensor("resize_as_", the_template, "the_template")
-    return resize_(self, the_template._data.shape, memory_format=memory_format)
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Replace every element by what a Python function makes of it; slow, and not recorded."""
+    return _call_on_elements(self, "apply_", callable)
 
 
 @public(function=False, out=False)
-def set_(
-    self: Tensor, source: Any = None, storage_offset: Any = 0, size: Any = None, stride: Any = None
-) -> Tensor:
-    """Let this tensor look into the memory of another tensor or storage, or into none."""
-    check_writable(self)
-    bump(self)
-    if source is None:
-        self._data = np.empty_like(self._data, shape=(0,))
-        return self
-    if isinstance(source, Tensor):
-        if source._data.dtype != self._data.dtype:
-            raise RuntimeError(
-                f"Could not set tensor of type {_C_TYPES[source.dtype.name]} to a tensor of type "
-                f"{_C_TYPES[self.dtype.name]}"
-            )
-        array = source._data
-    else:
-        array = source._array.view(self._data.dtype)
-    if size is None and isinstance(source, Tensor):
-        self._data = array
-        return self
-    shape = (array.size,) if size is None else ints("set_", "size", (size,), {})
-    steps = contiguous_strides(shape) if stride is None else ints("set_", "stride", (stride,), {})
-    check_storage(array, shape, steps, storage_offset)
-    itemsize = array.dtype.itemsize
-    offset = (storage_offset - storage_offset_of(array)) * itemsize
-    self._data = strided(array, shape, [step * itemsize for step in steps], offset)
-    return self
-
-
-_C_TYPES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int",
-    "int64": "long int", "bool": "bool", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
+def map_(self: Tensor, tensor: Any, callable: Any) -> Tensor:
+    """Replace every element by what a Python function makes of it and of another tensor's."""
+    require_tensor("map_", tensor, "other")
+    if tensor._data.dtype != self._data.dtype:
+        raise TypeError(f"map_: expected {type_(self)} for 'other' (got {type_(tensor)})")
+    other = expand_to(tensor, self._data.shape)
+    return _call_on_elements(self, "map_", callable, other._data)
