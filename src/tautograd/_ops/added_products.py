@@ -8,7 +8,7 @@ import numpy as np
 
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
-from .elementwise import call_elementwise, conj
+from .elementwise import conj
 from .matrices import adjoint, turn
 from .product_checks import (
     SPELLED,
@@ -22,7 +22,7 @@ from .product_checks import (
     spoken,
 )
 from .products import by_column, mat2_gradient
-from .promotion import number_as
+from .promotion import compute_dtype, number_as
 from .public import public
 from .record import Op
 from .samples import Sample, T
@@ -173,7 +173,6 @@ addr_op = Op(
         "vec1": lambda t, vec2, alpha: times(np.expand_dims(t, -1) * vec2, alpha),
         "vec2": lambda t, vec1, alpha: times(np.expand_dims(vec1, -1) * t, alpha),
     },
-    promotion="common",
     samples=lambda: [
         Sample(T(2, 3), T(2), T(3)),
         Sample(T(3), T(2), T(3), beta=2, alpha=3),
@@ -240,7 +239,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
                 f"{label} and mat2 must have the same dtype, but got {spoken(tensor)} and "
                 f"{spoken(batch2)}"
             )
-    check_not_bool(batch1, "addmm_impl_cpu_")
+    check_not_bool("addmm_impl_cpu_", batch1, batch2)
     check_factors("addbmm", input, beta, alpha)
     result: Tensor = apply(addbmm_op, (input, batch1, batch2), {"beta": beta, "alpha": alpha})
     return result
@@ -279,7 +278,10 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
         for label, factor in (("beta", beta), ("alpha", alpha)):
             if isinstance(factor, float):
                 raise RuntimeError(
-                    f"For integral input tensors, argument {label} must not be a floating point number."
+                    f"For integral input tensors, argument {label} must not be a floating point "
+                    "number."
                 )
     check_factors("addr", input, beta, alpha)
-    return call_elementwise(addr_op, (input, vec1, vec2), {"beta": beta, "alpha": alpha})
+    compute = compute_dtype((input, vec1, vec2), "common")
+    result: Tensor = apply(addr_op, (input, vec1, vec2), {"beta": beta, "alpha": alpha}, compute)
+    return result

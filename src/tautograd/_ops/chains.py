@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from .._tensor.tensor import Tensor
@@ -56,7 +57,7 @@ def multi_dot(tensors: Any) -> Tensor:
         chain[0] = unsqueeze(chain[0], 0)
     if chain[-1]._data.ndim == 1:
         chain[-1] = unsqueeze(chain[-1], -1)
-    for i, (x, y) in enumerate(zip(chain, chain[1:], strict=False)):
+    for i, (x, y) in enumerate(pairwise(chain)):
         if x._data.shape[1] != y._data.shape[0]:
             raise RuntimeError(
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {list(x._data.shape)} and "
@@ -75,7 +76,7 @@ def multi_dot(tensors: Any) -> Tensor:
 
 
 @public(method=False)
-def chain_matmul(*matrices: Any) -> Tensor:
+def chain_matmul(*matrices: Any) -> Any:
     """`linalg.multi_dot` by its old name, for matrices given one by one."""
     tensor_list("chain_matmul", matrices)
     for x in matrices:

@@ -20,7 +20,7 @@ from .record import MULTILINEAR, Op
 from .samples import Sample, T
 from .views import reshape_to, unsafe_view_op
 
-# --- over chosen dimensions -------------------------------------------------------------------------
+# --- over chosen dimensions ----------------------------------------------------------------------
 
 
 @public(method=False)
@@ -103,7 +103,7 @@ def inner(input: Any, other: Any) -> Tensor:
 
 
 @public(method=False, namespace=LINALG)
-def vecdot(x: Any, y: Any, *, dim: int = -1) -> Tensor:
+def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """The inner product along a dimension, the first operand conjugated."""
     require("linalg_vecdot", x=x, y=y)
     if x._data.dtype.kind not in "fcV":
@@ -122,7 +122,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Tensor:
     return result
 
 
-# --- over none ----------------------------------------------------------------------------------------
+# --- over none -----------------------------------------------------------------------------------
 
 
 @public()
@@ -146,7 +146,7 @@ def _cross(x: Any, y: Any, dim: int) -> Any:
     return np.roll(x, -1, dim) * np.roll(y, -2, dim) - np.roll(x, -2, dim) * np.roll(y, -1, dim)
 
 
-cross_op = Op(
+cross_op: Op = Op(
     "linalg_cross",
     _cross,
     ("x", "y"),
@@ -177,7 +177,8 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
     if not a.ndim or a.shape[axis] != 3 or b.shape[axis] != 3:
         found = (a.shape[axis], b.shape[axis]) if a.ndim else (1, 1)
         raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {found[0]} and {found[1]}"
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {found[0]} and "
+            f"{found[1]}"
         )
     check_broadcast(a.shape, b.shape)
     if a.dtype != b.dtype:
@@ -187,7 +188,7 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
 
 
 @public()
-def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
+def cross(input: Any, other: Any, dim: int | None = None) -> Any:
     """The vector product along `dim`, or along the first dimension of size three."""
     require("cross", input=input, other=other)
     if dim is None:
@@ -199,5 +200,5 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
 
 
 @counterpart(np.tensordot)
-def _np_tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
+def _np_tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Any:
     return tensordot(a, b, axes)

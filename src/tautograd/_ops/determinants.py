@@ -59,7 +59,7 @@ def _cofactors(x: Any) -> Any:
 def _cofactors_of_diagonal(s: Any, e: Any) -> Any:
     """The derivative of cof at diag(s) along E: made of products of all but two values."""
     pairs = _two_left_out(s)
-    along = np.matmul(pairs, np.expand_dims(diagonal_of(e), -1))[..., 0]
+    along = np.sum(pairs * np.expand_dims(diagonal_of(e), -2), axis=-1)
     return diagonal_matrix(along) - turn(e) * pairs
 
 

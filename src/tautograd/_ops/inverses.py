@@ -172,7 +172,7 @@ def _call_solve(function: str, A: Any, B: Any, left: bool, check: str | None) ->
     require_tensor(function, B, "B", 2)
     check_float(name, A)
     check_same(name, A, B)
-    a, b = A._data.shape, B._data.shape
+    a, b = tuple(A._data.shape), tuple(B._data.shape)
     vector = len(b) == 1 or (len(a) - 1 == len(b) and a[:-1] == b)
     check_square(name, A)
     if not b:

@@ -118,8 +118,8 @@ def pinv(
     require_tensor("linalg_pinv", input, "input")
     if input._data.ndim < 2 or input._data.dtype.char not in "fdFD":
         raise RuntimeError(
-            f"linalg.pinv({spoken(input)}{{{list(input._data.shape)}}}): expected a tensor with 2 or "
-            "more dimensions of float, double, cfloat or cdouble types"
+            f"linalg.pinv({spoken(input)}{{{list(input._data.shape)}}}): expected a tensor with 2 "
+            "or more dimensions of float, double, cfloat or cdouble types"
         )
     if hermitian and input._data.shape[-1] != input._data.shape[-2]:
         from .matrix_checks import check_square

@@ -10,17 +10,23 @@ from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .added_products import addmm
 from .elementwise import conj, require_tensor
+from .fast_products import fast_linear
 from .matmul import matmul
 from .permutations import t
-from .product_checks import require
-from .public import public
+from .product_checks import check_not_bool, require
+from .public import NN_FUNCTIONAL, public
 from .record import MULTILINEAR, Op
 from .samples import Sample, T
 from .views import reshape_to, view_to
 
 
-@public(method=False)
-def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
+def _affine(input: Any, weight: Any, bias: Any) -> Any:
+    fast = fast_linear(input, weight, bias)
+    return addmm(bias, input, t(weight)) if fast is None else fast
+
+
+@public(namespace=NN_FUNCTIONAL, method=False)
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """`input @ weight.T + bias`, over the last dimension of the input."""
     require("linear", input=input, weight=weight)
     x, w = input._data, weight._data
@@ -33,14 +39,15 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     if not isinstance(bias, Tensor):
         require_tensor("linear", bias, "bias", 3)
     if x.ndim == 2:
-        return addmm(bias, input, t(weight))
+        return _affine(input, weight, bias)
     flags = getattr(x, "flags", None)
     if flags is None or flags.c_contiguous:
         rows = x.size // x.shape[-1] if x.shape[-1] else 1
         if not x.shape[-1]:
             for extent in x.shape[:-1]:
                 rows *= extent
-        flat = addmm(bias, reshape_to(input, (rows, x.shape[-1])), t(weight))
+        tall = reshape_to(input, (rows, x.shape[-1]))
+        flat = _affine(tall, weight, bias)
         return reshape_to(flat, (*x.shape[:-1], flat._data.shape[1]))
     product: Any = matmul(input, t(weight))
     result: Tensor = product + bias
@@ -87,13 +94,15 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     for label, found, wanted in (("input1", a[-1], w[1]), ("input2", b[-1], w[2])):
         if found != wanted:
             raise RuntimeError(
-                f"bilinear(): {label} size does not match weight size: got {found} but expected {wanted}"
+                f"bilinear(): {label} size does not match weight size: got {found} but expected "
+                f"{wanted}"
             )
     if bias is not None and bias._data.shape[0] != w[0]:
         raise RuntimeError(
-            f"bilinear(): bias size does not match weight size: got {bias._data.shape[0]} but expected "
-            f"{w[0]}"
+            f"bilinear(): bias size does not match weight size: got {bias._data.shape[0]} but "
+            f"expected {w[0]}"
         )
+    check_not_bool("bmm", input1, input2, weight)
     rows = 1
     for extent in a[:-1]:
         rows *= extent
@@ -101,3 +110,6 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     out: Any = view_to(apply(trilinear_op, (x, weight, y)), (*a[:-1], w[0]))
     result: Tensor = out if bias is None else out + bias
     return result
+
+
+NN_FUNCTIONAL["bilinear"] = bilinear

@@ -1,4 +1,4 @@
-"""`matmul`: the product of vectors, matrices and batches of them, made of `dot`, `mv`, `mm` and `bmm`."""
+"""`matmul`: the product of vectors, matrices and batches, made of `dot`, `mv`, `mm` and `bmm`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .broadcasting import expand_to
 from .elementwise import check_broadcast
+from .fast_products import fast_matmul
 from .matrices import turn
 from .permutations import t, transpose
 from .product_checks import require
@@ -21,9 +22,12 @@ from .views import reshape_to, squeeze, unsafe_view_op, unsqueeze
 
 
 @public()
-def matmul(input: Any, other: Any) -> Tensor:
+def matmul(input: Any, other: Any) -> Any:
     """The matrix product: of vectors, matrices, or batches of matrices broadcast together."""
     require("matmul", input=input, other=other)
+    fast = fast_matmul(input, other)
+    if fast is not None:
+        return fast
     m, n = input._data.ndim, other._data.ndim
     if m == 2 and n == 2:
         return mm(input, other)
@@ -63,7 +67,7 @@ def _folds(input: Tensor, other: Tensor) -> bool:
     )
 
 
-def _folded(input: Tensor, other: Tensor) -> Tensor:
+def _folded(input: Tensor, other: Tensor) -> Any:
     flipped = other._data.ndim > input._data.ndim
     from .rearranging import contiguous
 
@@ -81,7 +85,7 @@ def _folded(input: Tensor, other: Tensor) -> Tensor:
     return contiguous(transpose(result, -2, -1)) if flipped else result
 
 
-def _batched(input: Tensor, other: Tensor) -> Tensor:
+def _batched(input: Tensor, other: Tensor) -> Any:
     a, b = input._data.shape, other._data.shape
     if len(a) == len(b) == 3 and a[0] != b[0] and modes.grad:
         # A batch of one that wants a gradient is a plain matrix.
@@ -108,11 +112,14 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
     return _unsafe_view(product, shape)
 
 
-# --- operators and NumPy's names --------------------------------------------------------------------
+# --- operators and NumPy's names -----------------------------------------------------------------
 
 
 def _matmul_operator(self: Any, other: Any) -> Any:
-    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    if not isinstance(other, Tensor):
+        return NotImplemented
+    fast = fast_matmul(self, other)
+    return matmul(self, other) if fast is None else fast
 
 
 def _reflected(self: Any, other: Any) -> Any:

@@ -25,8 +25,9 @@ def spoken(tensor: Tensor) -> str:
     return LEGACY_NAMES[tensor.dtype]
 
 
-def check_not_bool(tensor: Tensor, kernel: str) -> None:
-    if tensor._data.dtype.kind == "b":
+def check_not_bool(kernel: str, *tensors: Tensor) -> None:
+    """There are no products of truth values, but empty ones do not ask for any."""
+    if tensors[0]._data.dtype.kind == "b" and all(0 not in x._data.shape for x in tensors):
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
@@ -38,7 +39,7 @@ def check_mm(mat1: Tensor, mat2: Tensor) -> None:
             f"{b.shape[0]}x{b.shape[1]})"
         )
     if a.dtype.kind == "b":
-        check_not_bool(mat1, "addmm_impl_cpu_")
+        check_not_bool("addmm_impl_cpu_", mat1, mat2)
 
 
 def check_bmm(name: str, batch1: Tensor, batch2: Tensor) -> None:
@@ -51,7 +52,7 @@ def check_bmm(name: str, batch1: Tensor, batch2: Tensor) -> None:
             f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but "
             f"got: [{b[0]}, {b[1]}]."
         )
-    check_not_bool(batch1, name)
+    check_not_bool(name, batch1, batch2)
 
 
 def check_mv(input: Any, mat: Tensor, vec: Tensor, first: Tensor) -> None:
@@ -69,10 +70,10 @@ def check_mv(input: Any, mat: Tensor, vec: Tensor, first: Tensor) -> None:
         )
     if not first._data.dtype == mat._data.dtype == vec._data.dtype:
         raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {spoken(first)}, {spoken(mat)}, "
-            f"and {spoken(vec)}"
+            f"addmv input tensors must have the same dtype, but got {spoken(first)}, "
+            f"{spoken(mat)}, and {spoken(vec)}"
         )
-    check_not_bool(mat, "addmv_impl_cpu")
+    check_not_bool("addmv_impl_cpu", mat, vec)
 
 
 def check_vectors(first: Tensor, second: Tensor) -> None:
@@ -84,12 +85,12 @@ def check_vectors(first: Tensor, second: Tensor) -> None:
             "dot : expected both vectors to have same dtype, but found "
             f"{spoken(first)} and {spoken(second)}"
         )
-    if a.shape != b.shape:
+    if a.size != b.size:
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor [{a.size}] and src [{b.size}] to have the "
             f"same number of elements, but got {a.size} and {b.size} elements respectively"
         )
-    check_not_bool(first, "dot")
+    check_not_bool("dot", first, second)
 
 
 def check_expandable(input: Tensor, shape: tuple[int, ...]) -> None:

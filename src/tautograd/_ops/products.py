@@ -1,8 +1,8 @@
 """Products of matrices and vectors, each one call of BLAS.
 
 Rules hand BLAS transposed views, never copies. A gradient takes the layout of its operand: where
-`mat2` lay in memory by columns (`weight.t()`), so does its gradient, and transposing it back gives a
-contiguous gradient of `weight` at no cost (`columns` in the parameters says so).
+`mat2` lay in memory by columns (`weight.t()`), so does its gradient, and transposing it back gives
+a contiguous gradient of `weight` at no cost (`columns` in the parameters says so).
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ vdot_op = Op(
 )
 
 
-_ROWS = {"columns": False}
-_COLUMNS = {"columns": True}
+ROWS = {"columns": False}
+COLUMNS = {"columns": True}
 
 
 def by_column(array: Any) -> bool:
@@ -125,7 +125,7 @@ def mm(input: Any, mat2: Any) -> Tensor:
             f"{SPELLED[spoken(input)]} != {SPELLED[spoken(mat2)]}"
         )
     check_mm(input, mat2)
-    result: Tensor = apply(mm_op, (input, mat2), _COLUMNS if by_column(b) else _ROWS)
+    result: Tensor = apply(mm_op, (input, mat2), COLUMNS if by_column(b) else ROWS)
     return result
 
 
