@@ -29,14 +29,14 @@ class _Named:
         return format_named, (self.name,)
 
 
-class layout(_Named):  # noqa: N801 - PyTorch's name
+class layout(_Named):  # noqa: N801  (PyTorch's name)  # noqa: N801 - PyTorch's name
     """How a tensor stores its elements; there is `strided`."""
 
     __module__ = "torch"
     __slots__ = ()
 
 
-class memory_format(_Named):  # noqa: N801 - PyTorch's name
+class memory_format(_Named):  # noqa: N801  (PyTorch's name)  # noqa: N801 - PyTorch's name
     """The order in which dimensions lie in memory."""
 
     __module__ = "torch"
@@ -98,7 +98,7 @@ def empty_in_order(like: Any, shape: Sequence[int], order: Sequence[int], dtype:
 
 
 def iteration_order(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> list[int]:
-    """The dimensions from the fastest to the slowest in which PyTorch walks over operands together.
+    """The dimensions, fastest first, in which PyTorch walks over operands together.
 
     `operands` are their strides, 0 where one is broadcast. An insertion sort, since the comparison is
     no total order: a dimension that every operand broadcasts compares with nothing.
@@ -128,6 +128,6 @@ def iteration_order(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> 
 
 
 def dense(array: Any) -> Any:
-    """The array itself if its elements lie in C order without gaps (or cannot be asked), else a copy."""
+    """The array itself if it lies in C order without gaps (or cannot be asked), else a copy."""
     flags = getattr(array, "flags", None)
     return array if flags is None or flags.c_contiguous else np.copy(array, order="C")

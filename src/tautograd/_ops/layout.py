@@ -7,7 +7,6 @@ from typing import Any
 from .._arrays.devices import device, device_of
 from .._arrays.formats import contiguous_format
 from .._arrays.strided import address, storage_of, storage_offset_of, strides_of
-from .._random.shapes import memory_order
 from .._tensor.tensor import Size, Tensor
 from .dims import wrap_dim
 from .elementwise import require_tensor
@@ -79,49 +78,6 @@ def data_ptr(self: Tensor) -> int:
 
 
 attach("const_data_ptr", data_ptr)
-
-
-@public(function=False, out=False)
-def dim_order(self: Tensor) -> tuple[int, ...]:
-    """The dimensions from the slowest to the fastest in memory."""
-    return tuple(memory_order(self._data.shape, self._data.strides)[::-1])
-
-
-@public(function=False, out=False)
-def get_device(self: Tensor) -> int:
-    """The number of the GPU a tensor is on; -1 on the CPU."""
-    return -1
-
-
-@public(function=False, out=False)
-def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Whether the memory is locked for copies to a GPU."""
-    return False
-
-
-@public(function=False, out=False)
-def is_shared(self: Tensor) -> bool:
-    """Whether other processes see this memory."""
-    return False
-
-
-@public(method=False, out=False)
-def is_tensor(obj: Any) -> bool:
-    """Whether an object is a tensor."""
-    return isinstance(obj, Tensor)
-
-
-@public(method=False, out=False)
-def is_storage(obj: Any) -> bool:
-    """Whether an object is the storage of a tensor."""
-    return isinstance(obj, UntypedStorage)
-
-
-@public(out=False)
-def is_nonzero(input: Any) -> bool:
-    """Whether the one element of a tensor is not zero."""
-    require_tensor("is_nonzero", input)
-    return bool(input)
 
 
 @public(function=False, out=False)

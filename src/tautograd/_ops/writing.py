@@ -1,4 +1,4 @@
-"""Values written in place: `copy_`, `fill_`, `zero_`, `apply_`, `map_`."""
+"""Values written in place: `copy_`, `fill_`, `zero_`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from .._autograd.lifted import counterpart
 from .._autograd.modes import modes
 from .._autograd.views import adopt, bump, check_writable
 from .._tensor.tensor import Tensor, make
-from .broadcasting import expand_to
-from .casting import real_part, type_
+from .casting import real_part
 from .elementwise import check_broadcast, require_tensor
 from .overlaps import refuse_overlap, refuse_partial_overlap
 from .public import FUNCTIONS, public, write_into
@@ -219,38 +218,3 @@ def store(self: Tensor, result: Tensor) -> None:
     np.copyto(self._data, result._data, casting="unsafe")
     bump(self, 3)
     adopt(self, result)
-
-
-# --- by a function of Python's --------------------------------------------------------------------
-
-
-def _call_on_elements(self: Tensor, name: str, function: Any, *arrays: Any) -> Tensor:
-    if self.requires_grad:
-        raise RuntimeError(
-            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
-        )
-    if not callable(function):
-        raise TypeError(f"'{type(function).__name__}' object is not callable")
-    target = self._data
-    values = [
-        function(*[element.item() for element in elements])
-        for elements in zip(*(array.flat for array in (target, *arrays)), strict=True)
-    ]
-    np.copyto(target, np.reshape(np.asarray(values, target.dtype), target.shape))
-    return self
-
-
-@public(function=False, out=False)
-def apply_(self: Tensor, callable: Any) -> Tensor:
-    """Replace every element by what a Python function makes of it; slow, and not recorded."""
-    return _call_on_elements(self, "apply_", callable)
-
-
-@public(function=False, out=False)
-def map_(self: Tensor, tensor: Any, callable: Any) -> Tensor:
-    """Replace every element by what a Python function makes of it and of another tensor's."""
-    require_tensor("map_", tensor, "other")
-    if tensor._data.dtype != self._data.dtype:
-        raise TypeError(f"map_: expected {type_(self)} for 'other' (got {type_(tensor)})")
-    other = expand_to(tensor, self._data.shape)
-    return _call_on_elements(self, "map_", callable, other._data)

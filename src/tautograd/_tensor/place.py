@@ -82,8 +82,6 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 def _by_element(self: Tensor, name: str, call: Any, *others: Tensor) -> Tensor:
     import numpy as np
 
-    from .._autograd.views import bump
-
     for tensor in (self, *others):
         if tensor.requires_grad:
             raise RuntimeError(
@@ -93,8 +91,7 @@ def _by_element(self: Tensor, name: str, call: Any, *others: Tensor) -> Tensor:
     data = self._data
     columns = [np.broadcast_to(t._data, data.shape).ravel().tolist() for t in (self, *others)]
     results = [call(*values) for values in zip(*columns, strict=True)]
-    data[...] = np.array(results, data.dtype).reshape(data.shape)
-    bump(self, 2)
+    data[...] = np.array(results, data.dtype).reshape(data.shape)  # which PyTorch does not count
     return self
 
 
