@@ -196,6 +196,24 @@ def materialize(value: Any, level: int, size: int) -> Any:
     return np.broadcast_to(value, (size, *value.shape))
 
 
+# Batches lie in order, the innermost (highest) level outside. So a level that is closed already, in a
+# graph that is run backward inside of newer ones, is put and found beneath those.
+
+
+def put_level(array: Any, axis: int, level: int) -> Any:
+    """An array as one example of itself along `axis` (not negative)."""
+    if isinstance(array, BatchedArray) and array.level > level:
+        return BatchedArray(put_level(array.data, axis + 1, level), array.level)
+    return BatchedArray(np.moveaxis(array, axis, 0), level)
+
+
+def take_level(array: Any, axis: int, level: int, size: int) -> Any:
+    """All examples of an array, along `axis`, in memory of their own."""
+    if isinstance(array, BatchedArray) and array.level > level:
+        return BatchedArray(take_level(array.data, axis + 1, level, size), array.level)
+    return np.moveaxis(np.copy(materialize(array, level, size)), 0, axis)
+
+
 def sum_level(array: Any, level: int) -> Any:
     """Sum over the batch of one level, which may lie under others."""
     if array.level == level:
@@ -430,9 +448,14 @@ def _joined(function: Any, level: int, args: Any, kwargs: Any) -> Any:
     arrays, *rest = args
     kwargs = dict(kwargs)
     axis = rest.pop(0) if rest else kwargs.pop("axis", 0)
+    out = kwargs.pop("out", None)
     size = batch_size(arrays, level)
     full = [materialize(a, level, size) for a in arrays]
-    return BatchedArray(function(full, axis=_shift(axis), **kwargs), level)
+    result = function(full, axis=_shift(axis), **kwargs)
+    if is_batched(out, level):
+        np.copyto(out.data, result)
+        return out
+    return BatchedArray(result, level)  # an `out` that is no batch could not hold one
 
 
 def _take_along(function: Any, level: int, args: Any, kwargs: Any) -> Any:

@@ -23,7 +23,7 @@ def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list
     found = []
     for i, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         if isinstance(gradient, Tensor):
-            if gradient._data.shape != output._data.shape:
+            if tuple(gradient._data.shape) != tuple(output._data.shape):
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and "
                     f"output[{i}] has a shape of {output.shape}."
@@ -225,26 +225,20 @@ def _batched(
     unused: bool,
     materialize: bool,
 ) -> tuple[Any, ...]:
-    """One backward per row of the gradients, stacked."""
-    from .._ops.public import FUNCTIONS
+    """One backward for a whole batch of gradients, each carried through by itself."""
+    from .vmap import batch, open_level, unbatch
 
-    count = next(g.shape[0] for g in gradients if g is not None)
-    rows = [
-        grad(
+    with open_level(next(g.shape[0] for g in gradients if g is not None)) as level:
+        found = grad(
             outputs,
             inputs,
-            tuple(None if g is None else g[i] for g in gradients),
-            retain_graph=True if i < count - 1 else retain,
+            tuple([None if g is None else batch(g, 0, level) for g in gradients]),
+            retain_graph=retain,
             create_graph=create,
             allow_unused=unused,
             materialize_grads=materialize,
         )
-        for i in range(count)
-    ]
-    return tuple(
-        None if column[0] is None else FUNCTIONS["stack"](column)
-        for column in zip(*rows, strict=True)
-    )
+        return tuple([None if g is None else unbatch(g, 0, level) for g in found])
 
 
 # --- Tensor methods ----------------------------------------------------------------------------

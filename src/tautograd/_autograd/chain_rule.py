@@ -143,10 +143,11 @@ def _data_of(grad: Any) -> Any:
 
 
 def _sum_batches(grad: Any, levels: set[int], lifted: bool) -> Any:
-    """A tensor that is the same for every example gets the sum of the examples' gradients."""
-    for level in levels:
-        if level == modes.run.keep_level:
-            continue
+    """A tensor that is the same for every example gets the sum of the examples' gradients.
+
+    Not so in a vmap that is still open: there each example takes a gradient by itself.
+    """
+    for level in levels - {one.number for one in modes.vmap_levels}:
         if lifted:
             from .vmap import sum_batch_op
 

@@ -37,13 +37,11 @@ def run_backward(
     create_graph: bool,
     inputs: Sequence[Tensor] | None = None,
     accumulate: bool = True,
-    keep_level: int | None = None,
 ) -> list[Any] | None:
     """Differentiate `roots`; add to leaves' `.grad`, or return gradients of `inputs`.
 
     With `inputs`, only what lies between them and the roots runs. `accumulate=False` captures the
-    gradients (raw arrays or tensors, None where unused) and touches no `.grad`. `keep_level` is the
-    level of a batch of gradients, each of which is to be carried through by itself.
+    gradients (raw arrays or tensors, None where unused) and touches no `.grad`.
     """
     lifted = create_graph or modes.forward_level > 0
     pending: dict[Any, Any] = {}
@@ -54,7 +52,7 @@ def run_backward(
             deliver(pending, edge, root._output_nr, gradient if lifted else gradient._data)
             starts.append(edge)
     captures = None if inputs is None else Captures(inputs)
-    walk(starts, pending, retain_graph, create_graph, lifted, captures, accumulate, keep_level)
+    walk(starts, pending, retain_graph, create_graph, lifted, captures, accumulate)
     return None if captures is None else captures.gradients
 
 
@@ -66,7 +64,6 @@ def walk(
     lifted: bool = False,
     captures: Captures | None = None,
     accumulate: bool = True,
-    keep_level: int | None = None,
 ) -> None:
     """Run every node from the starts down, each with the gradient that is pending for it."""
     needed = None if captures is None else captures.needed(starts)
@@ -75,9 +72,8 @@ def walk(
     run.counts = counts
     run.starts = starts
     run.number = next_run_number()
-    if captures is not None or keep_level is not None:
-        run.has_inputs = captures is not None
-        run.keep_level = keep_level
+    if captures is not None:
+        run.has_inputs = True
     mode = modes.__dict__  # this thread's, looked up once
     quietly = mode["quietly"]
     before = mode["_grad"], mode["way"], mode["run"]
@@ -186,7 +182,6 @@ class Run:
     counts: dict[Any, int]
     starts: list[Any]
     number: int
-    keep_level: int | None = None
     has_inputs = False
 
 

@@ -14,7 +14,7 @@ from .._ops.record import LINEAR, Op
 from .._tensor.tensor import Tensor
 from .apply import apply
 from .modes import modes, update_special
-from .special import follow_base, set_tangent
+from .special import follow_base, hide_tangents, set_tangent, show_tangents
 
 alias_op = Op(
     "alias",
@@ -124,12 +124,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if level < 0:
         return UnpackedDualTensor(tensor, None)
     follow_base(tensor)
-    held = tensor._tangents
-    tangent = (held or {}).get(level)
-    if tangent is not None:
-        tensor._tangents = {k: t for k, t in held.items() if k != level} or None
+    tangent = (tensor._tangents or {}).get(level)
+    hidden = hide_tangents((tensor,), level)
     try:
         primal = apply(alias_op, (tensor,))
     finally:
-        tensor._tangents = held
+        show_tangents(hidden)
     return UnpackedDualTensor(primal, tangent)

@@ -24,6 +24,7 @@ from .function_node import (
 from .modes import modes
 from .node import next_sequence
 from .sites import mark
+from .special import hide_tangents, set_tangent, show_tangents
 from .views import adopt, bump, check_writable
 
 
@@ -119,7 +120,7 @@ class Function(metaclass=FunctionMeta):
                 return run_own_vmap(cls, level, args)
         node = _prepare(cls, args)
         ctx = node.shown()
-        tangents = _hide_tangents(args)
+        tangents = hide_tangents(args) if modes.forward_level else []
         before = modes.grad
         modes.grad = False
         try:
@@ -130,8 +131,7 @@ class Function(metaclass=FunctionMeta):
                 outputs = cls.forward(ctx, *args)
         finally:
             modes.grad = before
-            for x, held in tangents:
-                x._tangents = held
+            show_tangents(tangents)
         several = isinstance(outputs, (tuple, list))
         results = _finish(node, args, tuple(outputs) if several else (outputs,))
         if tangents:
@@ -273,19 +273,7 @@ def _keep_saved(node: FunctionNode, args: Any, outputs: Any, results: Any) -> No
     node.to_save = ()
 
 
-def _hide_tangents(args: tuple[Any, ...]) -> list[Any]:
-    if not modes.forward_level:
-        return []
-    tensors = dict.fromkeys(x for x in args if isinstance(x, Tensor))
-    held = [(a, a._tangents) for a in tensors if a._tangents]
-    for x, _ in held:
-        x._tangents = None
-    return held
-
-
 def _run_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, results: Any) -> None:
-    from .special import set_tangent
-
     of = {id(x): held for x, held in tangents}
     for level in sorted({level for _, held in tangents for level in held}):
         along = [of.get(id(a), {}).get(level) if isinstance(a, Tensor) else None for a in args]

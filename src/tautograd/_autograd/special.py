@@ -47,17 +47,30 @@ def _with_tangents(
     tangents = [
         x._tangents.get(level) if isinstance(x, Tensor) and x._tangents else None for x in inputs
     ]
-    hidden = [(x, x._tangents) for x in dict.fromkeys(_tensors(inputs)) if x._tangents]
-    for x, held in hidden:
-        x._tangents = {k: t for k, t in held.items() if k < level}
+    hidden = hide_tangents(inputs, level)
     try:
         out = _with_tangents(op, inputs, parameters, compute)
         if op.vjp is not None and any(t is not None for t in tangents):
             _attach(level, out, jvp_of(op, inputs, tangents, out, parameters, compute))
     finally:
-        for x, held in hidden:
-            x._tangents = held
+        show_tangents(hidden)
     return out
+
+
+def hide_tangents(inputs: Any, level: int = 0) -> list[tuple[Tensor, Any]]:
+    """Take away tangents of this level and inner ones (also of bases, from which views get theirs)."""
+    tensors = dict.fromkeys(_tensors(inputs))
+    bases = dict.fromkeys(x._base for x in tensors if x._base is not None)
+    hidden = [(x, x._tangents) for x in {**tensors, **bases} if x._tangents]
+    for x, held in hidden:
+        x._tangents = {k: t for k, t in held.items() if k < level} or None
+    return hidden
+
+
+def show_tangents(hidden: list[tuple[Tensor, Any]]) -> None:
+    """Give back what was hidden."""
+    for x, held in hidden:
+        x._tangents = held
 
 
 def _tensors(inputs: Any) -> list[Tensor]:

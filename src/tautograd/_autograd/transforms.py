@@ -77,7 +77,6 @@ def _gradients(
     inputs: list[Tensor],
     cotangents: list[Tensor],
     create: bool,
-    **options: Any,
 ) -> list[Any]:
     """Gradients as tensors, zeros where an input was not used."""
     wanted = [x for x in inputs if x.requires_grad]
@@ -91,7 +90,6 @@ def _gradients(
             create_graph=create,
             inputs=wanted,
             accumulate=False,
-            **options,
         )
         assert results is not None
         found = {id(x): g for x, g in zip(wanted, results, strict=True)}
@@ -129,7 +127,7 @@ def grad_and_value(
                 )
             if output.ndim != 0:
                 raise RuntimeError(
-                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                     f"{output.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
             inputs = leaves(chosen)
@@ -310,8 +308,6 @@ def _basis(tensors: list[Tensor], start: int, stop: int) -> list[Any]:
 
 def _chunks(total: int, chunk_size: int | None) -> list[tuple[int, int]]:
     step = total if chunk_size is None else chunk_size
-    if chunk_size is not None and chunk_size <= 0:
-        raise ValueError("jacobian: `chunk_size` should be greater than 0.")
     return [(s, min(s + step, total)) for s in range(0, total, max(step, 1))]
 
 
@@ -324,6 +320,8 @@ def jacrev(
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func`, by reverse mode with all rows at once."""
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
     def wrapper(*args: Any) -> Any:
@@ -354,7 +352,7 @@ def rows_by_reverse(
     for start, stop in _chunks(total, chunk_size):
         with open_level(stop - start) as level:
             cotangents = [make(BatchedArray(b, level.number)) for b in _basis(outputs, start, stop)]
-            found = _gradients(outputs, inputs, cotangents, create, keep_level=level.number)
+            found = _gradients(outputs, inputs, cotangents, create)
             pieces.append([unbatch(g, 0, level) for g in found])
     if not pieces:
         return [make(np.zeros((0, *x._data.shape), x._data.dtype)) for x in inputs]

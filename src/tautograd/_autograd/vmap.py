@@ -7,12 +7,13 @@ their gradients then run on all examples without knowing it.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .._arrays.batched import BatchedArray, materialize, sum_level
+from .._arrays.batched import BatchedArray, put_level, sum_level, take_level
 from .._ops.record import LINEAR, Op
 from .._tensor.tensor import Tensor
 from .apply import apply
@@ -21,7 +22,7 @@ from .trees import leaves, map_tree, rebuild
 
 to_batched_op = Op(
     "to_batched",
-    lambda x, axis, level: BatchedArray(np.moveaxis(x, axis, 0), level),
+    lambda x, axis, level: put_level(x, axis, level),
     ("x",),
     vjp={
         "x": lambda g, axis, level, x_shape: from_batched_op(
@@ -34,7 +35,7 @@ to_batched_op = Op(
 )
 from_batched_op = Op(
     "from_batched",
-    lambda x, axis, level, size: np.moveaxis(np.copy(materialize(x, level, size)), 0, axis),
+    lambda x, axis, level, size: take_level(x, axis, level, size),
     ("x",),
     vjp={"x": lambda g, axis, level: to_batched_op(g, axis=axis, level=level)},
     jvp=LINEAR,
@@ -51,6 +52,10 @@ sum_batch_op = Op(
     jvp=LINEAR,
     internal=True,
 )
+
+
+# Never used again, so that a graph recorded in one vmap cannot be taken for a part of another.
+_next_number = itertools.count(1).__next__
 
 
 class Level:
@@ -72,7 +77,7 @@ class open_level:
         self.randomness = randomness
 
     def __enter__(self) -> Level:
-        level = Level(len(modes.vmap_levels) + 1, self.size, self.randomness)
+        level = Level(_next_number(), self.size, self.randomness)
         modes.vmap_levels = (*modes.vmap_levels, level)
         return level
 

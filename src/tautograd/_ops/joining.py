@@ -146,10 +146,10 @@ def stack(tensors: Any, dim: Any = 0) -> Tensor:
     tensors = tensor_list("stack", tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    first = tensors[0]._data.shape
+    first = tuple(tensors[0]._data.shape)
     dim = wrap_dim(dim, len(first) + 1, "stack")
     for i, x in enumerate(tensors):
-        if x._data.shape != first:
+        if tuple(x._data.shape) != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(x._data.shape)} at entry {i}"

@@ -1,0 +1,310 @@
+"""`torch.func`: functions from functions, and compositions of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.both import same
+
+
+def _x(torch):
+    return torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+
+
+# --- grad ------------------------------------------------------------------------------------------------
+
+
+@same
+def test_grad(torch):
+    x = torch.tensor(2.0)
+    f = torch.func.grad(lambda x: x**3)
+    return f(x), torch.func.grad(f)(x), torch.func.grad(torch.func.grad(f))(x)
+
+
+@same
+def test_grad_of_chosen_arguments(torch):
+    x, y = _x(torch), torch.tensor(2.0, dtype=torch.float64)
+
+    def f(x, y, power=2):
+        return ((x * y) ** power).sum()
+
+    grad = torch.func.grad
+    return (
+        grad(f, 1)(x, y),
+        grad(f, (0, 1))(x, y),
+        grad(f, argnums=-1)(x, y),
+        grad(f)(x, y, power=3),
+    )
+
+
+@same
+def test_grad_of_nested_arguments(torch):
+    parameters = {"w": _x(torch), "b": (torch.tensor(1.0, dtype=torch.float64),)}
+    return torch.func.grad(lambda p, x: ((p["w"] * x + p["b"][0]) ** 2).sum())(
+        parameters, _x(torch)
+    )
+
+
+@same
+def test_grad_with_aux(torch):
+    def f(x):
+        return (x**2).sum(), {"double": x * 2}
+
+    x = _x(torch)
+    return torch.func.grad(f, has_aux=True)(x), torch.func.grad_and_value(f, has_aux=True)(x)
+
+
+@same
+def test_grad_and_value(torch):
+    x = _x(torch)
+    found = torch.func.grad_and_value(lambda x: (x**3).sum())(x)
+    return found, [t.requires_grad for t in found]
+
+
+@same
+def test_grad_leaves_the_inputs_alone(torch):
+    x = _x(torch).requires_grad_()
+    found = torch.func.grad(lambda x: (x**2).sum())(x)
+    return x.grad, x.requires_grad, found.detach(), found.requires_grad
+
+
+@same
+def test_grad_inside_a_recorded_computation(torch):
+    x = _x(torch).requires_grad_()
+    g = torch.func.grad(lambda x: (x**3).sum())(x)
+    (g * g).sum().backward()
+    return x.grad
+
+
+@same
+def test_grad_of_a_function_of_captured_tensors(torch):
+    w = _x(torch).requires_grad_()
+    g = torch.func.grad(lambda x: (x * w).sum() ** 2)(_x(torch))
+    g.sum().backward()
+    return g.detach(), w.grad
+
+
+@same
+def test_grad_under_no_grad(torch):
+    x = _x(torch)
+    with torch.no_grad():
+        outside = torch.func.grad(lambda x: (x**2).sum())(x)
+
+    def f(x):
+        with torch.no_grad():
+            c = x**2
+        return (x - c).sum()
+
+    return outside, torch.func.grad(f)(x)
+
+
+@same
+def test_grad_errors(torch):
+    x = _x(torch)
+    grad = torch.func.grad
+    with pytest.raises(RuntimeError, match="to return a scalar Tensor, got tensor with 1 dims"):
+        grad(lambda x: x * 2)(x)
+    with pytest.raises(RuntimeError, match="Expected f\\(\\*args\\) to return a Tensor"):
+        grad(lambda x: 3)(x)
+    with pytest.raises(RuntimeError, match="argnum"):
+        grad(lambda x: x.sum(), 1)(x)
+    with pytest.raises(RuntimeError, match="output of function f should be a tuple"):
+        grad(lambda x: x.sum(), has_aux=True)(x)
+
+
+# --- vjp and jvp -----------------------------------------------------------------------------------------
+
+
+@same
+def test_vjp(torch):
+    x, y = _x(torch), torch.tensor(2.0, dtype=torch.float64)
+    out, pull = torch.func.vjp(lambda x, y: x * x * y, x, y)
+    v = torch.tensor([1.0, 0.0, -1.0], dtype=torch.float64)
+    return out, pull(v), pull(v * 2)
+
+
+@same
+def test_vjp_with_aux_and_nests(torch):
+    x = _x(torch)
+    out, pull, aux = torch.func.vjp(lambda x: ({"a": x**2, "b": x.sum()}, x.sin()), x, has_aux=True)
+    return out, aux, pull({"a": torch.ones_like(x), "b": torch.tensor(2.0, dtype=torch.float64)})
+
+
+@same
+def test_vjp_errors(torch):
+    x = _x(torch)
+    with pytest.raises(RuntimeError, match="to return|tensors"):
+        torch.func.vjp(lambda x: 3, x)
+    _, pull = torch.func.vjp(lambda x: x * 2, x)
+    with pytest.raises(RuntimeError):
+        pull(torch.ones(2, dtype=torch.float64))
+
+
+@same
+def test_jvp(torch):
+    x, y = _x(torch), torch.tensor(2.0, dtype=torch.float64)
+    tangents = torch.ones_like(x), torch.tensor(10.0, dtype=torch.float64)
+    return torch.func.jvp(lambda x, y: (x * x * y, x.sum()), (x, y), tangents)
+
+
+@same
+def test_jvp_with_aux(torch):
+    x = _x(torch)
+    return torch.func.jvp(lambda x: (x**2, x.cos()), (x,), (torch.ones_like(x),), has_aux=True)
+
+
+@same
+def test_jvp_errors(torch):
+    x = _x(torch)
+    with pytest.raises(RuntimeError, match="Expected primals to be a tuple"):
+        torch.func.jvp(lambda x: x, x, x)
+    with pytest.raises(RuntimeError, match="same python structure"):
+        torch.func.jvp(lambda x: x, (x,), (x, x))
+
+
+@same
+def test_jvp_of_a_constant(torch):
+    x = _x(torch)
+    return torch.func.jvp(lambda x: torch.ones(2), (x,), (x,))
+
+
+@same
+def test_jvp_nests(torch):
+    x = torch.tensor(2.0)
+    one = torch.tensor(1.0)
+
+    def first(x):
+        return torch.func.jvp(lambda x: x**4, (x,), (one,))[1]
+
+    def second(x):
+        return torch.func.jvp(first, (x,), (one,))[1]
+
+    return first(x), second(x), torch.func.jvp(second, (x,), (one,))
+
+
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")
+@same
+def test_linearize(torch):
+    x = _x(torch)
+    out, along = torch.func.linearize(lambda x: x.sin() * x, x)
+    return out, along(torch.ones_like(x)), along(x)
+
+
+# --- Jacobians -------------------------------------------------------------------------------------------
+
+
+@same
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd"])
+def test_jacobians(torch, name):
+    jac = getattr(torch.func, name)
+    x, y = _x(torch), torch.tensor([0.5, -1.0], dtype=torch.float64)
+
+    def f(x, y):
+        return x.exp()[:2] * y, {"s": (x * x).sum()}
+
+    return (
+        jac(lambda x: x.sin())(x),
+        jac(f, argnums=(0, 1))(x, y),
+        jac(f, argnums=1)(x, y),
+        jac(lambda x: (x**2, x.sum()), has_aux=True)(x),
+    )
+
+
+@same
+def test_jacrev_in_chunks(torch):
+    x = _x(torch)
+    f = lambda x: torch.outer(x, x)  # noqa: E731
+    with pytest.raises(ValueError, match="chunk_size"):
+        torch.func.jacrev(f, chunk_size=0)
+    return [torch.func.jacrev(f, chunk_size=n)(x) for n in (1, 4, 100)]
+
+
+@same
+def test_hessian(torch):
+    x = _x(torch)
+    return torch.func.hessian(lambda x: (x**3).sum() * x[0])(x)
+
+
+@same
+def test_all_orders_of_modes_agree(torch):
+    x = _x(torch)
+    fwd, rev = torch.func.jacfwd, torch.func.jacrev
+
+    def f(x):
+        return (x.sin() * x).sum()
+
+    return [outer(inner(f))(x) for outer in (fwd, rev) for inner in (fwd, rev)]
+
+
+# --- compositions ----------------------------------------------------------------------------------------
+
+
+@same
+def test_per_example_gradients(torch):
+    w = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    xs = torch.arange(6.0).reshape(3, 2)
+    ys = torch.arange(3.0)
+
+    def loss(w, x, y):
+        return ((w @ x).sum() - y) ** 2
+
+    return torch.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)
+
+
+@same
+def test_grad_of_vmap(torch):
+    x = torch.arange(6.0).reshape(2, 3)
+    return torch.func.grad(lambda x: torch.vmap(lambda r: (r**2).sum())(x).sum())(x)
+
+
+@same
+def test_vmap_of_jvp_and_vjp(torch):
+    x = torch.arange(6.0).reshape(2, 3)
+
+    def along(x):
+        return torch.func.jvp(lambda x: x.sin(), (x,), (torch.ones(3),))[1]
+
+    def back(x):
+        return torch.func.vjp(lambda x: x.sin(), x)[1](torch.ones(3))[0]
+
+    return torch.vmap(along)(x), torch.vmap(back)(x)
+
+
+@same
+def test_vmap_of_hessian(torch):
+    x = torch.arange(6.0).reshape(2, 3)
+    return torch.vmap(torch.func.hessian(lambda x: (x**3).sum()))(x)
+
+
+@same
+def test_jacrev_of_vmap(torch):
+    x = torch.arange(4.0).reshape(2, 2)
+    return torch.func.jacrev(torch.vmap(lambda r: r * r.sum()))(x)
+
+
+@same
+def test_hessian_vector_product(torch):
+    x, v = _x(torch), torch.tensor([1.0, 0.0, -1.0], dtype=torch.float64)
+
+    def f(x):
+        return (x**3).sum() * x.prod()
+
+    return torch.func.jvp(torch.func.grad(f), (x,), (v,))
+
+
+@same
+def test_names_are_kept(torch):
+    def loss(x):
+        """Doc."""
+        return x.sum()
+
+    return torch.func.grad(loss).__name__, torch.func.grad(loss).__doc__
+
+
+@same
+def test_exported_names(torch):
+    names = (
+        "functional_call grad grad_and_value hessian jacfwd jacrev jvp linearize stack_module_state vjp "
+        "vmap"
+    )
+    return [hasattr(torch.func, name) for name in names.split()]
