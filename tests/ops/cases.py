@@ -94,9 +94,18 @@ def on_a_clone(in_place: Callable[..., Any]) -> Callable[..., Any]:
 class Call:
     """One sample on one engine: the arguments as tensors, and the leaves among them."""
 
-    def __init__(self, engine: Engine, op: Op, sample: Sample, dtype: str, grad: bool) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        op: Op,
+        sample: Sample,
+        dtype: str,
+        grad: bool,
+        widen: bool = False,
+    ) -> None:
         self.engine, self.op, self.sample, self.dtype = engine, op, sample, dtype
         self.want_grad = grad
+        self.widen = widen  # the same numbers in double precision
         self.nudge: Callable[[Any], Any] | None = None  # a change of every cotangent
         self.leaves: list[Any] = []
         self.tensors: list[Any] = []
@@ -126,6 +135,8 @@ class Call:
 
     def _tensor(self, t: T) -> Any:
         array = array_for(t, self.dtype, len(self.tensors))
+        if self.widen and (t.dtype or self.dtype) in DIFFERENTIABLE:
+            array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
         grad = self.want_grad and t.grad and (t.dtype or self.dtype) in DIFFERENTIABLE
         tensor = self.engine.tensor(array, grad)
         self.tensors.append(tensor)

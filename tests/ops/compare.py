@@ -29,16 +29,18 @@ def disagreement(call: Call, want: Outcome, got: Outcome, condition: Condition) 
         return _error_disagreement(call, want, got)
     if got.error is not None:
         return f"{got.stage} raised {type(got.error).__name__}: {_line(got.error)}"
-    if want.items.keys() != got.items.keys():
-        return f"gave {list(got.items)} for {list(want.items)}"
+    for key in want.items.keys() ^ got.items.keys():
+        # Where nothing depends on anything, one engine says so and the other says zero.
+        if not (key.startswith("second") and _is_zero(want.items.get(key) or got.items.get(key))):
+            return f"gave {list(got.items)} for {list(want.items)}"
     if call.dtype in NOISE_IN_PYTORCH.get(call.op.name, ((), ""))[0]:
         return None
     wrong = WRONG_IN_PYTORCH.get(call.op.name)
-    coarse = coarsest(want)
-    for key, expected in want.items.items():
+    coarse = coarsest(call, want)
+    for key in [k for k in want.items if k in got.items]:
         if wrong is not None and key.startswith(wrong.items):
             continue
-        problem = _item_disagreement(call, key, expected, got.items[key], condition, coarse)
+        problem = _item_disagreement(call, key, want.items[key], got.items[key], condition, coarse)
         if problem:
             return f"{key}: {problem}"
     return None
@@ -127,7 +129,8 @@ def value_disagreement(
             wrong = apart(call, key, through, a, b, condition)
             if np.any(wrong):
                 exact = exact_values(call, key, wrong)
-                wrong = wrong if exact is None else apart(call, key, through, exact, b, condition)
+                if exact is not None:
+                    wrong &= apart(call, key, through, exact, b, condition)
             if key.startswith("out") and is_elementwise(call.op) and a.dtype.kind == "f":
                 wrong = wrong | ((a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b)))
     if not np.any(wrong):

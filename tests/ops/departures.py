@@ -23,6 +23,7 @@ class Extension(NamedTuple):
     shown_by: str  # a record
     reason: str
     form: str = ""  # "_" where only the in-place form raises
+    mixed: tuple[str, ...] = ()  # the dtypes of the operands, where only two of them together raise
 
 
 EXTENSIONS = (
@@ -41,7 +42,19 @@ EXTENSIONS = (
     ),
     Extension(
         r"derivative for aten::\w+_backward is not implemented", DIFFERENTIABLE, "hardsigmoid",
-        "PyTorch has no rule for the second derivative; tautograd's rules can all be differentiated",
+        "PyTorch has no rule for the second derivative; tautograd differentiates its rules",
+    ),
+    Extension(
+        r"Expected isFloatingType\(grad.scalar_type\(\)\) \|\| \(input_is_complex", DIFFERENTIABLE,
+        "logaddexp",
+        "PyTorch's rules give a real operand that meets a complex one a complex gradient",
+        mixed=("float32", "complex64"),
+    ),
+    Extension(
+        r"Subtraction, the `-` operator, with a bool tensor is not supported", DIFFERENTIABLE,
+        "logaddexp2",
+        "PyTorch's rules subtract operands as they are, and booleans cannot be subtracted",
+        mixed=("float32", "bool"),
     ),
     Extension(
         r"_scatter does not support automatic differentiation for outputs with complex", COMPLEX,

@@ -15,6 +15,7 @@ import numpy as np
 
 from .arrays import DIFFERENTIABLE, array_for
 from .cases import TORCH, Call, T
+from .departures import STANDS_FOR
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,10 @@ def _gradients(call: Call, outs: list[Any], order: int, outcome: Outcome) -> Non
 
 def cotangent(call: Call, like: Any, seed: int, grad: bool) -> Any:
     """A seeded gradient for one output."""
-    dtype = str(like.dtype).removeprefix("torch.")
+    name = str(like.dtype).removeprefix("torch.")
+    dtype = STANDS_FOR.get(name, name)
     array = array_for(T(*like.shape, low=-1, high=1, seed=1000 + seed), dtype)
-    tensor = call.engine.tensor(array)
+    tensor = call.engine.tensor(array).to(like.dtype)
     if call.nudge is not None:
         tensor = call.nudge(tensor)
     return tensor.requires_grad_() if grad else tensor

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tautograd._ops.samples import Sample
+
 from .arrays import FLOATS
-from .cases import TAUTOGRAD, TORCH, Call, Engine, cases_of, function, record
+from .cases import TAUTOGRAD, TORCH, Call, Engine, altered, cases_of, function, record
 from .compare import apart
 from .departures import EXTENSIONS, FATAL_IN_PYTORCH, NOISE_IN_PYTORCH, WRONG_IN_PYTORCH, Extension
 from .differences import directional
@@ -26,12 +28,20 @@ from .tolerance import Condition
 @pytest.mark.parametrize("extension", EXTENSIONS, ids=lambda e: e.shown_by)
 def test_pytorch_raises_and_tautograd_computes(extension: Extension) -> None:
     for _, sample in cases_of(extension.shown_by):
+        sample = _of_dtypes(sample, extension.mixed)
         for dtype in extension.dtypes:
             want, got = (_outcome(e, extension, sample, dtype) for e in (TORCH, TAUTOGRAD))
             if want.error is not None and re.search(extension.error, str(want.error)):
                 assert got.error is None, f"tautograd raises as well: {got.error}"
                 return
     pytest.fail(f"PyTorch no longer raises {extension.error!r} for {extension.shown_by}")
+
+
+def _of_dtypes(sample: Sample, dtypes: tuple[str, ...]) -> Sample:
+    if not dtypes:
+        return sample
+    operands = zip(sample.args, dtypes, strict=False)
+    return Sample(*(altered(t, t.shape, dtype=d) for t, d in operands), **sample.kwargs)
 
 
 def _outcome(engine: Engine, extension: Extension, sample: Any, dtype: str) -> Any:

@@ -17,7 +17,7 @@ from .cases import RECORDS
 from .foreign import Foreign, ValuesRefusedError, hide, hide_arrays, reveal
 from .gradient_checks import cotangents, direction
 from .reporting import Problems
-from .rules import RecordCall, calls_of, refuses_derivative, run_jvp, run_vjp, why_silent
+from .rules import RecordCall, calls_of, run_jvp, run_vjp, why_silent
 
 # The shape of the result depends on values, so no array type could hide them: the only exceptions.
 SHAPE_DEPENDS_ON_VALUES: dict[str, str] = {
@@ -73,7 +73,7 @@ def seam_problems(call: RecordCall) -> Iterator[str]:
     inputs = hide_arrays(call.inputs)
     out = call.op.forward(*inputs, **foreign.parameters)
     yield from _same("forward", out, plain)
-    if not call.op.differentiable or not call.slots() or refuses_derivative(call.op.name):
+    if not call.op.differentiable or not call.slots() or call.refuses():
         return
     out = hide(reveal(out))
     g = cotangents(call, plain, 1)

@@ -7,14 +7,13 @@ rounded. So they may differ by
 
 where eps is the machine epsilon of the dtype, |out| covers the rounding of the result, and S is how
 far the exact result moves per unit of relative change of its inputs (for a gradient, cotangents are
-inputs too): the condition. S is measured
-on PyTorch in double precision, as the largest central difference over a few random patterns of
-relative changes ±δ; where the two halves of the difference disagree (a jump, a kink) the function
-has no condition there, and S is 0. K counts roundings: 4 for an elementwise result (two engines,
-each within 2 ulp), times sqrt(n) for results that gather n input elements (the growth of a random
-walk of rounding errors), times 1 + k for a k-th derivative (a chain of k more products). Results
-of elementwise operations are held to this element by element, others by their largest S (sums and
-factorisations are stable in norm).
+inputs too): the condition. S is measured on PyTorch, for the same numbers in double precision, as
+the largest central difference over a few random patterns of relative changes ±δ; where the two
+halves of the difference disagree (a jump, a kink) the function has no condition there, and S is 0.
+K counts roundings: 4 for an elementwise result (two engines, each within 2 ulp), times sqrt(n) for
+results that gather n input elements (the growth of a random walk of rounding errors), times 1 + k
+for a k-th derivative (a chain of k more products). Results of elementwise operations are held to
+this element by element, others by their largest S (sums and factorisations are stable in norm).
 
 S is only measured where the strict test (S = 0) fails, which is seldom.
 """
@@ -27,9 +26,9 @@ import ml_dtypes
 import numpy as np
 import torch
 
-from .arrays import COMPLEX, numpy_dtype
+from .arrays import numpy_dtype
 from .cases import TORCH, Call, is_elementwise, tensors_in
-from .measure import Item, measure, order_for
+from .measure import Item, measure
 
 STEP = 2.0**-30  # relative change of the inputs: far above double rounding, far below curvature
 PATTERNS = 4
@@ -63,12 +62,26 @@ def smallest(dtype: str) -> float:
     return float(ml_dtypes.finfo(numpy_dtype(_real(dtype))).smallest_subnormal)
 
 
+def underflow(call: Call, dtype: str, shape: tuple[int, ...]) -> Any:
+    """What rounding to a subnormal number may cost: such a number may yet be multiplied by the
+    operands."""
+    cost = np.full(shape, 2 * smallest(dtype))
+    if not is_elementwise(call.op):
+        return cost
+    for tensor in call.tensors:
+        x = np.abs(np.asarray(call.engine.array(tensor)).astype(np.complex128))
+        with np.errstate(all="ignore"):
+            factor = 1 + np.where(np.isfinite(x), x, 0.0)
+            if np.broadcast_shapes(factor.shape, shape) == shape:
+                cost = cost * factor
+    return cost
+
+
 class Condition:
     """S of one case, by item name; measured when first asked for."""
 
     def __init__(self, op: Any, sample: Any, dtype: str, fn: Any = None) -> None:
-        self.op, self.sample, self.fn = op, sample, fn
-        self.dtype = "complex128" if dtype in COMPLEX else "float64"
+        self.op, self.sample, self.fn, self.dtype = op, sample, fn, dtype
         self._found: dict[str, Any] | None = None
 
     def of(self, key: str) -> Any:
@@ -79,8 +92,6 @@ class Condition:
         return self._found.get(key, 0.0)
 
     def _measure(self) -> dict[str, Any]:
-        if any(t.kind.startswith("extremes") for t in tensors_in(self.sample)):
-            return {}
         centre = self._run(0.0, 0)
         found = {k: np.zeros(np.shape(v)) for k, v in centre.items()}
         for pattern in range(PATTERNS):
@@ -96,7 +107,7 @@ class Condition:
         return found
 
     def _run(self, step: float, pattern: int) -> dict[str, np.ndarray]:
-        call = Call(TORCH, self.op, self.sample, self.dtype, True)
+        call = Call(TORCH, self.op, self.sample, self.dtype, True, widen=True)
         rng = np.random.default_rng(pattern)
 
         def nudged(tensor: Any) -> Any:
@@ -111,5 +122,5 @@ class Condition:
         for tensor in call.tensors:
             tensor.data = nudged(tensor.data)
         call.nudge = nudged  # cotangents are inputs of a gradient like any other
-        outcome = measure(call, order_for(self.dtype), self.fn)
+        outcome = measure(call, 2, self.fn)
         return {k: v.array for k, v in outcome.items.items() if isinstance(v, Item)}
