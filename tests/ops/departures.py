@@ -66,6 +66,10 @@ EXTENSIONS = (
         "PyTorch differentiates distances between rows once; tautograd as often as asked",
     ),
     Extension(
+        r"_trilinear does not support automatic differentiation for outputs with complex", COMPLEX,
+        "trilinear", "PyTorch differentiates bilinear forms in real dtypes only; tautograd in all",
+    ),
+    Extension(
         r"!self.requires_grad\(\) \|\| self.is_contiguous\(\) INTERNAL ASSERT", DIFFERENTIABLE,
         "as_strided_scatter",
         "PyTorch's as_strided_scatter fails an assertion of its own on a transposed input",

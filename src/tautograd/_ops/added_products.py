@@ -7,23 +7,25 @@ from typing import Any
 import numpy as np
 
 from .._autograd.apply import apply
+from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
 from .elementwise import conj
 from .matrices import adjoint, turn
 from .product_checks import (
     SPELLED,
     check_bmm,
+    check_bool_sum,
     check_expandable,
     check_factors,
     check_mm,
     check_mv,
-    check_not_bool,
+    check_out_dtype,
     require,
     spoken,
 )
 from .products import by_column, mat2_gradient
 from .promotion import compute_dtype, number_as
-from .public import public
+from .public import attach, public, write_into
 from .record import Op
 from .samples import Sample, T
 
@@ -183,8 +185,11 @@ addr_op = Op(
 
 
 @public(inplace=True)
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(
+    input: Any, mat1: Any, mat2: Any, out_dtype: Any = None, *, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
+    check_out_dtype("addmm", out_dtype)
     require("addmm", input=input, mat1=mat1, mat2=mat2)
     a, b = mat1._data, mat2._data
     for label, array in (("mat1", a), ("mat2", b)):
@@ -197,6 +202,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
                 f"{spoken(mat2)}"
             )
     check_mm(mat1, mat2)
+    check_bool_sum(beta, mat1, mat2)
     check_factors("addmm", input, beta, alpha)
     check_expandable(input, (a.shape[0], b.shape[1]))
     return _addmm(input, mat1, mat2, beta, alpha)
@@ -218,7 +224,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> T
     return result
 
 
-@public(inplace=True)
+@public()
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * sum of the products batch1[i] @ batch2[i]`."""
     require("addbmm", input=input, batch1=batch1, batch2=batch2)
@@ -239,15 +245,30 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
                 f"{label} and mat2 must have the same dtype, but got {spoken(tensor)} and "
                 f"{spoken(batch2)}"
             )
-    check_not_bool("addmm_impl_cpu_", batch1, batch2)
+    check_bool_sum(beta, batch1, batch2)
     check_factors("addbmm", input, beta, alpha)
     result: Tensor = apply(addbmm_op, (input, batch1, batch2), {"beta": beta, "alpha": alpha})
     return result
 
 
+def addbmm_(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place version of `addbmm`; of all of these PyTorch lets it alone grow its tensor."""
+    check_writable(self)
+    result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+    if self._data.shape != result._data.shape:
+        self._data = np.empty_like(result._data)
+    return write_into(self, result, "addbmm")
+
+
+attach("addbmm_", addbmm_)
+
+
 @public(inplace=True)
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(
+    input: Any, batch1: Any, batch2: Any, out_dtype: Any = None, *, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2)`, batch by batch."""
+    check_out_dtype("baddbmm", out_dtype)
     require("baddbmm", input=input, batch1=batch1, batch2=batch2)
     a, b = batch1._data.shape, batch2._data.shape
     if len(b) == 3 and len(a) > 1:

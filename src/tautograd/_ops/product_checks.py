@@ -31,6 +31,21 @@ def check_not_bool(kernel: str, *tensors: Tensor) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
+def check_bool_sum(beta: Any, *tensors: Tensor) -> None:
+    """Truth values added to an empty product would first be multiplied by `beta`."""
+    if tensors[0]._data.dtype.kind == "b":
+        check_not_bool("addmm_impl_cpu_", *tensors)
+        kind = "Float" if isinstance(beta, float) else "Long"
+        raise RuntimeError(f"result type {kind} can't be cast to the desired output type Bool")
+
+
+def check_out_dtype(name: str, out_dtype: Any) -> None:
+    if out_dtype is not None:
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}.dtype' with arguments from the 'CPU' backend."
+        )
+
+
 def check_mm(mat1: Tensor, mat2: Tensor) -> None:
     a, b = mat1._data, mat2._data
     if a.shape[1] != b.shape[0]:
@@ -90,7 +105,8 @@ def check_vectors(first: Tensor, second: Tensor) -> None:
             f"inconsistent tensor size, expected tensor [{a.size}] and src [{b.size}] to have the "
             f"same number of elements, but got {a.size} and {b.size} elements respectively"
         )
-    check_not_bool("dot", first, second)
+    if a.dtype.kind == "b":
+        raise NotImplementedError("\"dot\" not implemented for 'Bool'")
 
 
 def check_expandable(input: Tensor, shape: tuple[int, ...]) -> None:

@@ -21,6 +21,7 @@ from .product_checks import (
     check_bmm,
     check_mm,
     check_mv,
+    check_out_dtype,
     check_vectors,
     require,
     spoken,
@@ -113,8 +114,9 @@ def by_column(array: Any) -> bool:
 
 
 @public()
-def mm(input: Any, mat2: Any) -> Tensor:
+def mm(input: Any, mat2: Any, out_dtype: Any = None) -> Tensor:
     """The product of two matrices."""
+    check_out_dtype("mm", out_dtype)
     require("mm", input=input, mat2=mat2)
     a, b = input._data, mat2._data
     if a.ndim != 2 or b.ndim != 2:
@@ -130,8 +132,9 @@ def mm(input: Any, mat2: Any) -> Tensor:
 
 
 @public()
-def bmm(input: Any, mat2: Any) -> Tensor:
+def bmm(input: Any, mat2: Any, out_dtype: Any = None) -> Tensor:
     """The products of two batches of matrices, pair by pair."""
+    check_out_dtype("bmm", out_dtype)
     require("bmm", input=input, mat2=mat2)
     check_bmm("bmm", input, mat2)
     if input._data.dtype != mat2._data.dtype:
