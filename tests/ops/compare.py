@@ -124,15 +124,14 @@ def value_disagreement(
     if want.dtype not in _INEXACT:
         wrong = a != b
     else:
-        with np.errstate(all="ignore"):
-            through = want.dtype if key.startswith("out") else max(want.dtype, coarse, key=epsilon)
-            wrong = apart(call, key, through, a, b, condition)
-            if np.any(wrong):
-                exact = exact_values(call, key, wrong)
-                if exact is not None:
-                    wrong &= apart(call, key, through, exact, b, condition)
-            if key.startswith("out") and is_elementwise(call.op) and a.dtype.kind == "f":
-                wrong = wrong | ((a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b)))
+        through = want.dtype if key.startswith("out") else max(want.dtype, coarse, key=epsilon)
+        wrong = apart(call, key, through, a, b, condition)
+        if np.any(wrong):
+            exact = exact_values(call, key, wrong)
+            if exact is not None:
+                wrong &= apart(call, key, through, exact, b, condition)
+        if key.startswith("out") and is_elementwise(call.op) and a.dtype.kind == "f":
+            wrong = wrong | ((a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b)))
     if not np.any(wrong):
         return None
     where = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -151,10 +150,11 @@ def _wide(array: np.ndarray) -> np.ndarray:
 def apart(call: Call, key: str, dtype: str, a: Any, b: Any, condition: Condition) -> Any:
     """Where two inexact arrays differ by more than their tolerance."""
     k = roundings(call.op, call.sample, key) * epsilon(dtype)
-    wrong = _exceeds(a, b, k * np.abs(a) + 2 * smallest(dtype))
-    if np.any(wrong):
-        floor = underflow(call, dtype, np.shape(a))
-        wrong &= _exceeds(a, b, k * (np.abs(a) + condition.of(key)) + floor)
+    with np.errstate(all="ignore"):
+        wrong = _exceeds(a, b, k * np.abs(a) + 2 * smallest(dtype))
+        if np.any(wrong):
+            floor = underflow(call, dtype, np.shape(a))
+            wrong &= _exceeds(a, b, k * (np.abs(a) + condition.of(key)) + floor)
     return wrong
 
 

@@ -39,7 +39,6 @@ EXACT: dict[str, Callable[..., Any]] = {
     "mvlgamma": _mvlgamma,
     "polygamma": mpmath.polygamma,
     "special_airy_ai": mpmath.airyai,
-    "special_ndtr": _ndtr,
     "special_log_ndtr": lambda x: mpmath.log(_ndtr(x)),
 }
 

@@ -2,12 +2,14 @@
 
 PyTorch's built-in functions have no signature that `inspect` could read; the stub files installed
 beside them are generated from the same source as its argument parser. For `linalg` and `special`,
-which have no stubs, the operators' schemas say the same.
+which have no stubs, the operators' schemas say the same. What is written in Python says it itself.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
+import operator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,9 +35,35 @@ Overload = tuple[Parameter, ...]
 def overloads(name: str) -> tuple[Overload, ...]:
     """The overloads of a function by its dotted name ("add", "linalg.det", "Tensor.expand")."""
     path, _, last = name.rpartition(".")
+    fn = operator.attrgetter(name)(torch) if _has(name) else None
+    if inspect.isfunction(fn) and not hasattr(fn, "__wrapped__"):
+        return _from_signature(inspect.signature(fn), path == "Tensor")
     if path in ("linalg", "special"):
         return _from_schemas(f"aten::{path}_{last}")
     return _stubs("Tensor" if path == "Tensor" else "").get(last, ())
+
+
+def _has(name: str) -> bool:
+    try:
+        operator.attrgetter(name)(torch)
+    except AttributeError:
+        return False
+    return True
+
+
+def _from_signature(signature: inspect.Signature, method: bool) -> tuple[Overload, ...]:
+    """A function that PyTorch writes in Python."""
+    given = list(signature.parameters.values())[1 if method else 0 :]
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in given):
+        return ()
+    empty = inspect.Parameter.empty
+    return (
+        tuple(
+            Parameter(p.name, REQUIRED if p.default is empty else p.default, p.kind == 3)
+            for p in given
+            if p.name != "out"
+        ),
+    )
 
 
 @cache

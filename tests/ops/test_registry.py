@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-from typing import Any
-
 import pytest
-import torch
 
 from tautograd._ops.record import LINEAR, MULTILINEAR
 
@@ -71,88 +66,3 @@ def test_public_function_exists(name: str) -> None:
             function(engine, public)
         except AttributeError as error:
             pytest.fail(f"{engine.name} has no {public}: {error}", pytrace=False)
-
-
-# --- signatures ----------------------------------------------------------------------------------
-
-# Parameters that choose devices, layouts or implementations, which the CPU engine has no use for.
-_IGNORED = frozenset(("out", "layout", "device", "pin_memory", "driver", "generator"))
-
-
-# PyTorch's documentation calls a parameter what its argument parser does not accept.
-_MISNAMED = {
-    ("searchsorted", "values"): "input",
-    ("triangular_solve", "b"): "input",
-    ("cholesky_solve", "B"): "input",
-    ("cholesky_solve", "L"): "input2",
-    ("cholesky_inverse", "L"): "input",
-    ("linalg.lstsq", "B"): "b",
-    **{
-        (f"linalg.{name}", "A"): "input"
-        for name in (
-            "cholesky_ex", "eig", "eigh", "householder_product", "lstsq", "matrix_exp", "pinv",
-            "solve_triangular",
-        )
-    },
-}  # fmt: skip
-
-
-def documented(name: str) -> list[tuple[tuple[str, Any], ...]]:
-    """The signatures PyTorch documents: one per overload, as (parameter, default) pairs."""
-    fn = function(TORCH, name)
-    last = name.rsplit(".", maxsplit=1)[-1]
-    found = []
-    for arguments in re.findall(rf"^\s*(?:\w+\.)*{last}\((.*?)\) *->", fn.__doc__ or "", re.M):
-        try:
-            signature = inspect.signature(_evaluated(arguments))
-        except (SyntaxError, NameError, ValueError):
-            continue
-        found.append(_pairs(signature))
-    return found
-
-
-def _evaluated(arguments: str) -> Any:
-    """A function with the documented parameters."""
-    return eval(f"lambda {arguments}: None", {"torch": torch, **dict.fromkeys(("strided",))})
-
-
-def _pairs(signature: inspect.Signature) -> tuple[tuple[str, Any], ...]:
-    return tuple(
-        (p.name, p.default)
-        for p in signature.parameters.values()
-        if p.name not in _IGNORED and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-    )
-
-
-PUBLIC = sorted(
-    {
-        record(n).public_name
-        for n in RECORDS
-        if samples_of(n) and n not in PROGRAMS and not record(n).public_name.startswith("Tensor.")
-    }
-)
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-def test_signature_agrees(name: str) -> None:
-    """Names, order and defaults of parameters agree with PyTorch's first documented signature."""
-    overloads = documented(name)
-    ours = inspect.signature(function(TAUTOGRAD, name))
-    flexible = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in ours.parameters.values())
-    if not overloads or flexible:
-        return
-    have = dict(_pairs(ours))
-    problems = Problems(name)
-    for parameter, default in (p for overload in overloads for p in overload):
-        parameter = _MISNAMED.get((name, parameter), parameter)
-        if parameter not in have:
-            problems.add(f"{ours}", f"no parameter {parameter!r}")
-        elif len(overloads) == 1 and _differs(have[parameter], default):
-            problems.add(f"{ours}", f"{parameter}={have[parameter]!r} for {default!r}")
-    problems.fail_if_any()
-
-
-def _differs(have: Any, want: Any) -> bool:
-    """Two defaults that both say something, and not the same."""
-    spoken = (bool, int, float, complex, str, tuple, list)
-    return isinstance(have, spoken) and isinstance(want, spoken) and have != want
