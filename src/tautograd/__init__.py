@@ -30,12 +30,13 @@ from ._tensor import filled as _filled
 from ._tensor import interop as _interop
 from ._tensor import place as _place
 from ._tensor import random as _random_functions
+from ._tensor import random_fill as _random_fill
 from ._tensor import ranges as _ranges
 from ._tensor import settings as _settings
 from ._tensor.creation import LEGACY_TYPES as _LEGACY_TYPES
 from ._tensor.creation import tensor
 from ._tensor.printing import get_printoptions, set_printoptions
-from ._tensor.random import Generator, default_generator
+from ._tensor.random_state import Generator, default_generator
 from ._tensor.tensor import Size, Tensor
 from ._version import __version__ as __version__
 

@@ -1,23 +1,49 @@
-"""Random tensors: PyTorch's numbers for the same seed, from the array-level `_random`."""
+"""New random tensors: PyTorch's numbers for the same seed, from the array-level `_random`."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import _random
-from .._arrays.dtypes import get_default_dtype
-from .arguments import checked_size, finish, place, size_argument, wanted_dtype
+from .._arrays.dtypes import dtype as Dtype
+from .._arrays.dtypes import get_default_dtype, int64
+from .._autograd.modes import modes
+from .arguments import (
+    as_size,
+    checked_size,
+    finish,
+    number,
+    place,
+    size_argument,
+    type_name,
+    wanted_dtype,
+)
+from .draws import draw, fill_like, refuse_random
 from .filled import function, into
+from .random_state import Generator, default_generator
 from .tensor import Tensor
 
-Generator = _random.Generator
-default_generator = _random.default_generator
+__all__ = ["Generator", "default_generator"]
 
 
-@function
-def manual_seed(seed: Any) -> Any:
-    """Seed the default generator; the same seed gives PyTorch's numbers."""
-    return default_generator.manual_seed(int(seed))
+def _dtype_for(name: str, dtype: Any, out: Any, default: Dtype) -> Dtype:
+    kind = wanted_dtype(name, dtype)
+    if out is None:
+        return kind or default
+    if kind is not None and kind is not out.dtype:
+        raise RuntimeError(f"dtype {kind} does not match dtype of out parameter ({out.dtype})")
+    found: Dtype = out.dtype
+    return found
+
+
+def _given(values: Any, out: Any, name: str, requires_grad: bool = False) -> Tensor:
+    if out is None:
+        return finish(values, requires_grad)
+    target: Tensor = out
+    into(target, tuple(values.shape), name)[...] = values
+    return target
 
 
 def _variadic(name: str, sampler: Any, doc: str) -> Any:
@@ -36,13 +62,10 @@ def _variadic(name: str, sampler: Any, doc: str) -> Any:
         size = size_argument(name, size, options)
         if options:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
-        kind = wanted_dtype(name, dtype) or get_default_dtype()
+        kind = _dtype_for(name, dtype, out, get_default_dtype())
         place(device)
-        values = sampler(generator or default_generator, checked_size(name, size), dtype=kind.numpy)
-        if out is not None:
-            into(out, values.shape, name)[...] = values
-            return out
-        return finish(values, requires_grad)
+        values = draw(sampler, generator, checked_size(name, size), dtype=kind.numpy)
+        return _given(values, out, name, requires_grad)
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = doc
@@ -51,3 +74,243 @@ def _variadic(name: str, sampler: Any, doc: str) -> Any:
 
 rand = _variadic("rand", _random.uniform, "Uniform numbers in [0, 1).")
 randn = _variadic("randn", _random.normal, "Normal numbers of mean 0 and variance 1.")
+
+
+@function
+def randint(
+    *args: Any,
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Whole numbers from `low` (0) up to but not including `high`: `randint(low, high, size)`."""
+    *bounds, size = (*args, size) if size is not None else args or (None,)
+    if len(bounds) == 1 and low is not None:
+        bounds = [low, *bounds]
+    elif len(bounds) == 1 and high is not None:
+        bounds = [*bounds, high]
+    elif not bounds:
+        bounds = [low or 0, high]
+    if not isinstance(size, (tuple, list)) or len(bounds) > 2 or None in bounds:
+        got = ", ".join(type_name(a) for a in args)
+        raise TypeError(f"randint() received an invalid combination of arguments - got ({got})")
+    least, end = (_whole("randint", b) for b in ([0, *bounds] if len(bounds) == 1 else bounds))
+    kind = _dtype_for("randint", dtype, out, int64)
+    place(device)
+    shape = checked_size("randint", size, False)
+    values = draw(_random.randint, generator, shape, least, end, dtype=kind.numpy)
+    return _given(values, out, "randint", requires_grad)
+
+
+def _whole(name: str, value: Any) -> int:
+    found = number(name, value, "high", 1)
+    if isinstance(found, float) and name == "randint":
+        raise TypeError(f"{name}(): argument 'high' (position 1) must be int, not float")
+    return int(found)
+
+
+@function
+def randperm(
+    n: Any,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The numbers from 0 to `n - 1` in random order."""
+    count = as_size("randperm", (n,))[0]
+    kind = _dtype_for("randperm", dtype, out, int64)
+    place(device)
+    values = draw(_permutations, generator, (count,), dtype=kind.numpy)
+    return _given(values, out, "randperm", requires_grad)
+
+
+def _permutations(generator: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """One permutation along the last dimension for each place in the others."""
+    *batch, n = shape
+    if not batch:
+        return _random.randperm(generator, n, dtype)
+    rows = [_random.randperm(generator, n, dtype) for _ in range(int(np.prod(batch)))]
+    return np.reshape(np.stack(rows), shape)
+
+
+# --- with the shape of another tensor ------------------------------------------------------------
+
+
+def _like(name: str, sampler: Any, doc: str) -> Any:
+    def create(
+        input: Any,
+        *,
+        generator: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        kind = (wanted_dtype(name, dtype) or _tensor(name, input).dtype).numpy
+        values = fill_like(input, kind, memory_format, sampler, generator, dtype=kind)
+        return finish(values, requires_grad)
+
+    create.__name__ = create.__qualname__ = name
+    create.__doc__ = doc
+    return function(create)
+
+
+def _tensor(name: str, value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    raise TypeError(
+        f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(value)}"
+    )
+
+
+rand_like = _like("rand_like", _random.uniform, "`rand` with the shape and dtype of `input`.")
+randn_like = _like("randn_like", _random.normal, "`randn` with the shape and dtype of `input`.")
+
+
+@function
+def randint_like(
+    input: Any,
+    *bounds: Any,
+    low: Any = 0,
+    high: Any = None,
+    generator: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """`randint` with the shape and dtype of `input`: `randint_like(input, low, high)`."""
+    if len(bounds) == 2:
+        low, high = bounds
+    elif bounds:
+        low, high = (low, bounds[0]) if high is None else (bounds[0], high)
+    kind = (wanted_dtype("randint_like", dtype) or _tensor("randint_like", input).dtype).numpy
+    ends = _whole("randint_like", low), _whole("randint_like", high)
+    sampler = _random.randint
+    values = fill_like(input, kind, memory_format, sampler, generator, *ends, dtype=kind)
+    return finish(values, requires_grad)
+
+
+# --- from a distribution --------------------------------------------------------------------------
+
+
+@function
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal numbers of this mean and deviation: of one `size`, or one for each given."""
+    given = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if not given:
+        if size is None:
+            raise TypeError('normal() missing 1 required positional arguments: "size"')
+        kind = _dtype_for("normal", dtype, out, get_default_dtype())
+        place(device)
+        shape = checked_size("normal", size, False)
+        values = draw(_random.normal, generator, shape, mean, std, dtype=kind.numpy)
+        return _given(values, out, "normal", requires_grad)
+    _check_deviation(std)
+    shape = np.broadcast_shapes(*(tuple(v.shape) for v in given))
+    values = draw(_random.normal, generator, shape, dtype=given[0]._data.dtype)
+    scaled = (np.multiply(values, v._data if isinstance(v, Tensor) else v) for v in (std,))
+    values = np.add(next(scaled), mean._data if isinstance(mean, Tensor) else mean)
+    kind = given[0]._data.dtype
+    return _given(np.astype(values, kind, copy=False), out, "normal")
+
+
+def _check_deviation(std: Any) -> None:
+    if isinstance(std, Tensor):
+        if std.dtype.is_complex:
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if std._data.size and not modes.vmap_levels and not bool(np.all(std._data >= 0)):
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    elif not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+
+
+@function
+def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """One with the probability at its place in `input` (or `p` everywhere), else zero."""
+    source = _tensor("bernoulli", input)
+    if p is not None:
+        kind = source._data.dtype
+        shape = tuple(source.shape)
+        values = draw(_random.bernoulli, generator, shape, p, dtype=kind)
+        return _given(values, out, "bernoulli")
+    sampler = _from_values(_random.bernoulli_from, source._data)
+    return _given(sampler(generator), out, "bernoulli")
+
+
+@function
+def poisson(input: Any, generator: Any = None) -> Tensor:
+    """How often something happens whose rate is at its place in `input`."""
+    return finish(_from_values(_random.poisson, _tensor("poisson", input)._data)(generator), False)
+
+
+@function
+def binomial(count: Any, prob: Any, generator: Any = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`."""
+    from .random_state import checked
+
+    refuse_random()
+    return finish(_random.binomial(checked(generator), count._data, prob._data), False)
+
+
+@function
+def multinomial(
+    input: Any,
+    num_samples: Any,
+    replacement: bool = False,
+    *,
+    generator: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """The places of `num_samples` draws from each row, with the row's values as weights."""
+    sampler = _from_values(
+        lambda source, rows: _random.multinomial(source, rows, int(num_samples), replacement),
+        _tensor("multinomial", input)._data,
+    )
+    return _given(sampler(generator), out, "multinomial")
+
+
+def _from_values(sampler: Any, values: Any) -> Any:
+    """A sampler of one draw for each value, or row of them, also when the values are a batch."""
+    from .draws import per_example
+    from .random_state import checked
+
+    return lambda generator: per_example(sampler, checked(generator), values)
+
+
+def _method(name: str) -> None:
+    from .._ops.public import FUNCTIONS, attach
+
+    attach(name, FUNCTIONS[name])
+
+
+for _name in ("bernoulli", "multinomial"):
+    _method(_name)

@@ -1,0 +1,102 @@
+"""Tensors filled in place with random numbers: `uniform_`, `normal_` and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _random
+from .._ops.public import attach
+from .arguments import type_name
+from .draws import fill, per_example
+from .random_state import checked
+from .tensor import Tensor, make
+
+
+def method(fn: Any) -> Any:
+    """Give Tensor a method."""
+    attach(fn.__name__, fn)
+    return fn
+
+
+def _options(
+    name: str, given: tuple[Any, ...], named: dict[str, Any], **defaults: Any
+) -> list[Any]:
+    """Parameters by position or by name: `from` cannot be one in Python's signatures."""
+    found = {**defaults, **dict(zip(defaults, given, strict=False))}
+    for key, value in named.items():
+        if key not in defaults:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+        found[key] = value
+    return list(found.values())
+
+
+@method
+def uniform_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
+    """Fill with uniform numbers in [from, to), by default [0, 1)."""
+    low, high = _options("uniform_", bounds, named, **{"from": 0.0, "to": 1.0})
+    return fill(self, _random.uniform, generator, low, high, dtype=self._data.dtype)
+
+
+@method
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with normal numbers of this mean and deviation."""
+    return fill(self, _random.normal, generator, mean, std, dtype=self._data.dtype)
+
+
+@method
+def log_normal_(
+    self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None
+) -> Tensor:
+    """Fill with numbers whose logarithms are normal."""
+    return fill(self, _random.log_normal, generator, mean, std, dtype=self._data.dtype)
+
+
+@method
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with exponentially distributed numbers of rate `lambd`."""
+    return fill(self, _random.exponential, generator, lambd, dtype=self._data.dtype)
+
+
+@method
+def cauchy_(
+    self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None
+) -> Tensor:
+    """Fill with Cauchy-distributed numbers."""
+    return fill(self, _random.cauchy, generator, median, sigma, dtype=self._data.dtype)
+
+
+@method
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fill with the number of trials up to the first success of probability `p`."""
+    return fill(self, _random.geometric, generator, p, dtype=self._data.dtype)
+
+
+@method
+def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
+    """Fill with whole numbers: below `to`, in [from, to), or of the dtype's whole range."""
+    if len(bounds) == 1 and not named:
+        bounds, named = (), {"to": bounds[0]}
+    low, high = _options("random_", bounds, named, **{"from": None, "to": None})
+    kind = self._data.dtype
+    if low is None and high is None:
+        return fill(self, _random.random, generator, dtype=kind)
+    return fill(self, _random.randint, generator, low or 0, high, dtype=kind)
+
+
+@method
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with ones of probability `p` (one for all, or a tensor of them), and zeros."""
+    kind = self._data.dtype
+    if not isinstance(p, Tensor):
+        if not isinstance(p, (int, float)):
+            raise TypeError(
+                f"bernoulli_(): argument 'p' (position 1) must be float, not {type_name(p)}"
+            )
+        return fill(self, _random.bernoulli, generator, float(p), dtype=kind)
+    shape = tuple(self.shape)
+    drawn = per_example(
+        lambda source, rates: _random.bernoulli_from(source, rates, kind, shape),
+        checked(generator),
+        p._data,
+    )
+    return self.copy_(make(drawn))  # type: ignore[no-any-return, attr-defined]
