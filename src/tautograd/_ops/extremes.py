@@ -64,10 +64,10 @@ def _ties_or_nan(x: Any, out: Any) -> Any:
 # --- one value per line --------------------------------------------------------------------------
 
 
-def _declare_amax(name: str, reduction: Any) -> None:
+def _declare_amax(name: str, reduction: Any, pick: Any) -> None:
     op = Op(
         name,
-        lambda x, dim, keepdim: contiguous(reduction(x, axis=dim, keepdims=keepdim)),
+        lambda x, dim, keepdim: contiguous(pick(x, axis=dim, keepdims=keepdim)),
         ("x",),
         vjp={
             "x": lambda g, x, out, dim, keepdim: _share(
@@ -108,8 +108,8 @@ def _declare_amax(name: str, reduction: Any) -> None:
     counterpart(reduction)(lambda x, axis=None, keepdims=False: call(x, axis, keepdims))
 
 
-_declare_amax("amax", np.max)
-_declare_amax("amin", np.min)
+_declare_amax("amax", np.max, np.maximum.reduce)
+_declare_amax("amin", np.min, np.minimum.reduce)
 
 
 # --- max and min in three forms ------------------------------------------------------------------
@@ -118,10 +118,10 @@ _declare_amax("amin", np.min)
 _EVERYTHING: Any = object()  # no dimension is given: None is none
 
 
-def _declare_max(name: str, reduction: Any, locate: Any, elementwise: str) -> None:
+def _declare_max(name: str, pick: Any, locate: Any, elementwise: str) -> None:
     full = Op(
         name,
-        lambda x: reduction(x, axis=None),
+        lambda x: pick(x, axis=None),
         ("x",),
         vjp={"x": lambda g, x, out: _share(g, _ties_or_nan(x, out), None)},
         jvp={"x": lambda t, x, out: _average(t, _ties_or_nan(x, out), None, False)},
@@ -133,11 +133,8 @@ def _declare_max(name: str, reduction: Any, locate: Any, elementwise: str) -> No
     def forward(x: Any, dim: int, keepdim: bool) -> Any:
         if not x.ndim:
             return x + 0 if x.dtype.kind != "b" else x | x, np.zeros_like(x, dtype=np.int64)
-        indices = locate(x, axis=dim, keepdims=True)
-        values = np.take_along_axis(x, indices, axis=dim)
-        if not keepdim:
-            values, indices = np.squeeze(values, axis=dim), np.squeeze(indices, axis=dim)
-        return contiguous(values), contiguous(indices)
+        values = pick(x, axis=dim, keepdims=keepdim)
+        return contiguous(values), contiguous(locate(x, axis=dim, keepdims=keepdim))
 
     along = Op(
         f"{name}_dim",
@@ -191,8 +188,8 @@ def _declare_max(name: str, reduction: Any, locate: Any, elementwise: str) -> No
     public(name, out=values_and_indices(EXPECTED_OUT, EXPECTED_OUT))(call)
 
 
-_declare_max("max", np.max, np.argmax, "maximum")
-_declare_max("min", np.min, np.argmin, "minimum")
+_declare_max("max", np.maximum.reduce, np.argmax, "maximum")
+_declare_max("min", np.minimum.reduce, np.argmin, "minimum")
 
 
 def _declare_argmax(name: str, locate: Any) -> None:
@@ -244,8 +241,8 @@ _declare_argmax("argmin", np.argmin)
 def _aminmax_forward(x: Any, dim: int | None, keepdim: bool) -> Any:
     axis = dim if x.ndim else None
     return (
-        contiguous(np.min(x, axis=axis, keepdims=keepdim)),
-        contiguous(np.max(x, axis=axis, keepdims=keepdim)),
+        contiguous(np.minimum.reduce(x, axis=axis, keepdims=keepdim)),
+        contiguous(np.maximum.reduce(x, axis=axis, keepdims=keepdim)),
     )
 
 

@@ -7,6 +7,7 @@ as ones, so that it broadcasts against the input.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,18 @@ INT64 = np.dtype(np.int64)
 # From how many terms on a sum over rows is folded, and into how many parts at a time.
 _FOLD_FROM = 128
 _PARTS = 16
+# Up to how many elements a gradient is repeated in memory.
+_SMALL = 4096
+_ALL = slice(None)
+add_up = np.add.reduce
 
 
 def axes_of(dim: Any, ndim: int, name: str | None = None) -> tuple[int, ...] | None:
     """Dimensions to reduce over; None, an empty sequence and 0-dim inputs mean everything."""
     if dim is None:
         return None
+    if type(dim) is int and -ndim <= dim < ndim:
+        return (dim if dim >= 0 else dim + ndim,)
     dims = wrap_dims(dim, ndim, name)
     return dims if dims and ndim else None
 
@@ -46,6 +53,12 @@ def restore(g: Any, shape: tuple[int, ...], dim: tuple[int, ...] | None, keepdim
 
 def spread(g: Any, shape: tuple[int, ...], dim: tuple[int, ...] | None, keepdim: bool) -> Any:
     """A reduced array, repeated over the input's shape."""
+    if isinstance(g, (np.ndarray, np.generic)) and math.prod(shape) <= _SMALL:
+        out = np.empty(shape, g.dtype)  # far cheaper than a broadcast view, and free to be kept
+        if dim is not None and not keepdim:
+            g = g[tuple([None if d in dim else _ALL for d in range(len(shape))])]
+        out[...] = g
+        return out
     return np.broadcast_to(restore(g, shape, dim, keepdim), shape)
 
 
@@ -75,7 +88,7 @@ def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None)
             x = _folded(x, dim)
         elif not (x.flags.c_contiguous or x.flags.f_contiguous):  # else it is one run in memory
             x = _folded(x, tuple(range(x.ndim)))
-    return contiguous(np.add.reduce(x, axis=dim, keepdims=keepdim, dtype=dtype))
+    return contiguous(add_up(x, axis=dim, keepdims=keepdim, dtype=dtype))
 
 
 def _folded(x: Any, dims: tuple[int, ...]) -> Any:

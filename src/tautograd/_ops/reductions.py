@@ -22,6 +22,7 @@ from .public import FUNCTIONS, SPECIAL, public
 from .record import LINEAR, Op
 from .reducing import (
     INT64,
+    add_up,
     axes_of,
     contiguous,
     count,
@@ -68,9 +69,16 @@ def _spread(g: Any, x_shape: Any, dim: Any, keepdim: bool) -> Any:
 
 # --- sums ----------------------------------------------------------------------------------------
 
+
+def _sum(x: Any, dtype: Any) -> Any:
+    if type(x) is np.ndarray and not x.flags.c_contiguous:
+        return exact_sum(x, None, False, dtype)
+    return add_up(x, axis=None, dtype=dtype)
+
+
 sum_op = Op(
     "sum",
-    lambda x, dtype: exact_sum(x, None, False, dtype),
+    _sum,
     ("x",),
     vjp={"x": lambda g, x_shape: spread(g, x_shape, None, False)},
     jvp=LINEAR,
@@ -114,13 +122,16 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     """The sum over `dim`, or of everything; integers and bools add up in int64."""
     if not isinstance(input, Tensor):
         require_tensor("sum", input)
-    parameters = {"dtype": integer_result(input, dtype)}
+    data = input._data
+    compute = None
+    if dtype is None:
+        wide = INT64 if data.dtype.kind in "biu" else None
+    else:
+        compute, wide = as_dtype(dtype).numpy, integer_result(input, dtype)
     if dim is None and not keepdim:
-        return reduce_with(sum_op, "sum", input, parameters, dtype)
-    dims = axes_of(dim, input._data.ndim, "sum")
-    return reduce_with(
-        sum_dim_op, "sum", input, {"dim": dims, "keepdim": keepdim, **parameters}, dtype
-    )
+        return apply(sum_op, (input,), {"dtype": wide}, compute)
+    parameters = {"dim": axes_of(dim, data.ndim, "sum"), "keepdim": keepdim, "dtype": wide}
+    return apply(sum_dim_op, (input,), parameters, compute)
 
 
 @public(out=nansum_result)
@@ -147,7 +158,8 @@ def _np_sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False)
 
 
 def _mean(x: Any, dim: Any, keepdim: bool) -> Any:
-    total, n = exact_sum(x, dim, keepdim), count(x.shape, dim)
+    total = _sum(x, None) if dim is None and not keepdim else exact_sum(x, dim, keepdim)
+    n = count(x.shape, dim)
     return total / n if n else total / np.zeros_like(total)
 
 
@@ -181,17 +193,18 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     """The mean over `dim`, or of everything; integers need a floating-point `dtype`."""
     if not isinstance(input, Tensor):
         require_tensor("mean", input)
-    wanted = as_dtype(dtype) if dtype is not None else input.dtype
-    if not (wanted.is_floating_point or wanted.is_complex):
+    compute = None if dtype is None else as_dtype(dtype).numpy
+    if (compute or input._data.dtype).kind in "biu":
+        wanted = input.dtype if dtype is None else as_dtype(dtype)
         whose = "Input" if dtype is None else "Optional"
         raise RuntimeError(
             f"mean(): could not infer output dtype. {whose} dtype must be either a floating point "
             f"or complex dtype. Got: {LEGACY_NAMES[wanted]}"
         )
     if dim is None and not keepdim:
-        return reduce_with(mean_op, "mean", input, {}, dtype)
-    dims = axes_of(dim, input._data.ndim, "mean")
-    return reduce_with(mean_dim_op, "mean", input, {"dim": dims, "keepdim": keepdim}, dtype)
+        return apply(mean_op, (input,), {}, compute)
+    parameters = {"dim": axes_of(dim, input._data.ndim, "mean"), "keepdim": keepdim}
+    return apply(mean_dim_op, (input,), parameters, compute)
 
 
 @public()
@@ -221,10 +234,10 @@ def _logsumexp(x: Any, dim: Any, keepdim: bool) -> Any:
         return np.log(np.exp(x - x)) + x if x.dtype.kind == "c" else x + 0
     if count(x.shape, dim) == 0:
         return contiguous(np.log(np.sum(np.exp(x), axis=dim, keepdims=keepdim)))
-    top = np.max(np.real(x), axis=dim, keepdims=True)
-    top = np.where(np.isinf(top), np.zeros_like(top), top)
-    total = np.log(exact_sum(np.exp(x - top), dim, keepdim))
-    return contiguous(total + (top if keepdim else np.reshape(top, total.shape)))
+    top = np.maximum.reduce(np.real(x) if x.dtype.kind == "c" else x, axis=dim, keepdims=True)
+    top = np.where(np.isinf(top), 0, top)
+    total = np.log(exact_sum(np.exp(x - top), dim, True)) + top
+    return total if keepdim else np.squeeze(total, axis=dim)
 
 
 logsumexp_op = Op(

@@ -19,6 +19,8 @@ class NamedResult(tuple[Any, ...]):
     n_fields = n_sequence_fields = n_unnamed_fields = 0
 
     def __new__(cls, values: Any) -> Any:
+        if type(values) is tuple and len(values) == cls.n_fields:
+            return tuple.__new__(cls, values)
         if not isinstance(values, Iterable):
             raise TypeError("constructor requires a sequence")
         values = tuple(values)
