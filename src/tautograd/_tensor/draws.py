@@ -51,7 +51,8 @@ def draw(
 def fill(tensor: Tensor, sampler: Sampler, generator: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Fill a tensor in place, in the order of its memory; a gradient through it ends here."""
     source = checked(generator)
-    array, same = tensor._data, []
+    array = tensor._data
+    same: list[int] = []
     if modes.vmap_levels:
         refuse_random()
         array, same = _as_allowed(array)

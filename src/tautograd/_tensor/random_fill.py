@@ -75,7 +75,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
     """Fill with whole numbers: below `to`, in [from, to), or of the dtype's whole range."""
     if len(bounds) == 1 and not named:
-        bounds, named = (), {"to": bounds[0]}
+        named, bounds = {"to": bounds[0]}, ()
     low, high = _options("random_", bounds, named, **{"from": None, "to": None})
     kind = self._data.dtype
     if low is None and high is None:
