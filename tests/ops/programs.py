@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from tautograd._ops.samples import Sample, T
+from tautograd._tensor.tensor import make
 
+from .arrays import array_for
 from .gauges import invariants
 
 
@@ -23,6 +25,25 @@ def _write_through_view(engine: Any) -> Any:
         return y
 
     return program
+
+
+def _seen_again(engine: Any) -> Any:
+    """A view of memory that was written through another view after it was made."""
+
+    def program(x: Any, part: Any) -> Any:
+        y = x.clone()
+        first, later = y[0], y[1:]
+        first.mul_(part)
+        return [later * 2, first * 3]
+
+    return program
+
+
+def a_way_to_a_view(dtype: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of a record that the engine writes down but never runs: a base, and the way to a
+    view of it."""
+    base = make(array_for(T(3, 2), dtype))
+    return (base._data,), {"chain": base[1:]._view}
 
 
 def _same_memory(engine: Any) -> Any:
@@ -61,7 +82,11 @@ def _without_phase(name: str) -> Any:
 
 PROGRAMS: dict[str, tuple[Any, list[Sample] | None]] = {
     "view_scatter": (_write_through_view, [Sample(T(3, 2), T(2)), Sample(T(3), T())]),
+    "view_replay": (_seen_again, [Sample(T(3, 2), T(2))]),
     "alias": (_same_memory, [Sample(T(3, 2)), Sample(T())]),
     "view_dtype": (_as_bytes, [Sample(T(3, 2)), Sample(T(0, 2))]),
     **{n: (_without_phase(n), None) for n in ("linalg_eig", "linalg_eigh", "linalg_svd")},
 }
+
+# Records whose forward no program runs, and arguments for it.
+CALLS: dict[str, Any] = {"view_replay": a_way_to_a_view}
