@@ -100,8 +100,8 @@ def empty_in_order(like: Any, shape: Sequence[int], order: Sequence[int], dtype:
 def iteration_order(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> list[int]:
     """The dimensions, fastest first, in which PyTorch walks over operands together.
 
-    `operands` are their strides, 0 where one is broadcast. An insertion sort, since the comparison is
-    no total order: a dimension that every operand broadcasts compares with nothing.
+    `operands` are their strides, 0 where one is broadcast. An insertion sort, since the comparison
+    is no total order: a dimension that every operand broadcasts compares with nothing.
     """
 
     def comparison(first: int, second: int) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
 from .._arrays.strided import spelled_out, strided
-from .._autograd.apply import apply
+from .._autograd.apply_view import apply_view
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Size, Tensor
 from .elementwise import check_broadcast, require_tensor
@@ -79,7 +79,7 @@ def expand_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
                 f"({shape[dim - missing]}) at non-singleton dimension {dim}.  Target sizes: "
                 f"{list(size)}.  Tensor sizes: {list(shape)}"
             )
-    result: Tensor = apply(expand_op, (input,), {"size": tuple(found)})
+    result: Tensor = apply_view(expand_op, input, {"size": tuple(found)})
     return result
 
 

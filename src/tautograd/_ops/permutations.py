@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.strided import spelled_out
-from .._autograd.apply import apply
+from .._autograd.apply_view import apply_view
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
@@ -24,9 +24,21 @@ def inverse_order(dims: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([dims.index(d) for d in range(len(dims))])
 
 
+def _swapped(x: Any, dim0: int, dim1: int) -> Any:
+    if type(x) is np.ndarray and x.size and x.ndim:
+        return x.swapaxes(dim0, dim1)
+    return np.swapaxes(spelled_out(x), dim0, dim1) if x.ndim else x[...]
+
+
+def _in_order(x: Any, dims: tuple[int, ...]) -> Any:
+    if type(x) is np.ndarray and x.size:
+        return x.transpose(dims)
+    return np.transpose(spelled_out(x), dims)
+
+
 transpose_op = Op(
     "transpose",
-    lambda x, dim0, dim1: np.swapaxes(spelled_out(x), dim0, dim1) if x.ndim else x[...],
+    _swapped,
     ("x",),
     vjp={"x": lambda g, dim0, dim1: transpose_op(g, dim0=dim0, dim1=dim1)},
     jvp=LINEAR,
@@ -42,7 +54,7 @@ transpose_op = Op(
 )
 t_op = Op(
     "t",
-    lambda x: np.transpose(spelled_out(x)),
+    lambda x: x.T if type(x) is np.ndarray and x.size else np.transpose(spelled_out(x)),
     ("x",),
     vjp={"x": lambda g: t_op(g)},
     jvp=LINEAR,
@@ -51,7 +63,7 @@ t_op = Op(
 )
 permute_op = Op(
     "permute",
-    lambda x, dims: np.transpose(spelled_out(x), dims),
+    _in_order,
     ("x",),
     vjp={"x": lambda g, dims: permute_op(g, dims=inverse_order(dims))},
     jvp=LINEAR,
@@ -69,9 +81,14 @@ permute_op = Op(
 def transpose(input: Any, dim0: Any, dim1: Any) -> Tensor:
     """A view with two dimensions exchanged."""
     require_tensor("transpose", input)
+    return exchange(input, dim0, dim1)
+
+
+def exchange(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
+    """`transpose` of what is known to be a tensor."""
     ndim = input._data.ndim
     dims = {"dim0": wrap_dim(dim0, ndim, "transpose"), "dim1": wrap_dim(dim1, ndim, "transpose")}
-    result: Tensor = apply(transpose_op, (input,), dims)
+    result: Tensor = apply_view(transpose_op, input, dims)
     return result
 
 
@@ -89,7 +106,7 @@ def t(input: Any) -> Tensor:
         raise RuntimeError(
             f"t() expects a tensor with <= 2 dimensions, but self is {input._data.ndim}D"
         )
-    result: Tensor = apply(t_op, (input,))
+    result: Tensor = apply_view(t_op, input)
     return result
 
 
@@ -102,10 +119,13 @@ def permute_to(input: Tensor, dims: tuple[int, ...]) -> Tensor:
             f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal "
             f"to len(dims) = {len(dims)}"
         )
-    dims = tuple([wrap_dim(d, ndim, "permute", "dims") for d in dims])
+    for d in dims:
+        if not 0 <= d < ndim:
+            dims = tuple([wrap_dim(d, ndim, "permute", "dims") for d in dims])
+            break
     if len(set(dims)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    result: Tensor = apply(permute_op, (input,), {"dims": dims})
+    result: Tensor = apply_view(permute_op, input, {"dims": dims})
     return result
 
 
@@ -176,7 +196,9 @@ def _reversed(self: Tensor) -> Tensor:
         )
     elif not ndim:
         _deprecated("Tensor.T", _IDENTITY)
-    return permute_to(self, tuple(range(ndim - 1, -1, -1)))
+    dims = tuple(range(ndim - 1, -1, -1))
+    result: Tensor = apply_view(permute_op, self, {"dims": dims})
+    return result
 
 
 def _matrices(self: Tensor, what: str, instead: str) -> Tensor:
@@ -187,7 +209,7 @@ def _matrices(self: Tensor, what: str, instead: str) -> Tensor:
         raise RuntimeError(
             f"tensor.{what} is only supported on matrices or batches of matrices. Got 1-D tensor."
         )
-    return transpose(self, -2, -1)
+    return exchange(self, -2, -1)
 
 
 def _conjugate(x: Tensor) -> Tensor:

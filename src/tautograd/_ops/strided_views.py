@@ -14,6 +14,7 @@ import numpy as np
 
 from .._arrays.strided import storage_of, storage_offset_of, strided, strides_of
 from .._autograd.apply import apply
+from .._autograd.apply_view import apply_view
 from .._tensor.tensor import Tensor
 from .dims import require_int
 from .elementwise import require_tensor
@@ -193,7 +194,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     """A view of the storage with the given sizes, strides and offset (in elements)."""
     require_tensor("as_strided", input)
     parameters = as_strided_call(input, size, stride, storage_offset)
-    result: Tensor = apply(as_strided_op, (input,), parameters)
+    result: Tensor = apply_view(as_strided_op, input, parameters)
     return result
 
 

@@ -6,6 +6,7 @@ that an in-place change can replay the way (see `_autograd.views`).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from .._arrays.dtypes import LEGACY_NAMES, dtype
 from .._arrays.strided import spelled_out, strided, strides_of, view_strides
 from .._autograd.apply import apply
+from .._autograd.apply_view import apply_view
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim, wrap_dims
@@ -89,7 +91,7 @@ def view_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
-    result: Tensor = apply(view_op, (input,), {"size": shape})
+    result: Tensor = apply_view(view_op, input, {"size": shape})
     return result
 
 
@@ -100,7 +102,7 @@ def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     if can_view(data, shape):
         flags = getattr(data, "flags", None)
         op = view_op if flags is None or flags.c_contiguous else reshape_alias_op
-        result: Tensor = apply(op, (input,), {"size": shape})
+        result: Tensor = apply_view(op, input, {"size": shape})
         return result
     from .rearranging import contiguous
 
@@ -108,9 +110,29 @@ def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return copied
 
 
+def _shown(data: Any, shape: tuple[Any, ...]) -> Any:
+    """NumPy's own reshape, where it means the same; else None, for the long way to find out why."""
+    if not data.size:
+        return None
+    if len(shape) == 1 and not isinstance(shape[0], int):
+        shape = shape[0]
+    try:
+        if min(shape, default=0) < -1:
+            return None
+        return data.reshape(shape)
+    except (TypeError, ValueError):
+        return None
+
+
 @public("reshape", function=False, out=False)
 def reshape_method(self: Tensor, *shape: Any, **given: Any) -> Tensor:
     """The same elements in another shape: a view where memory allows, else a copy."""
+    data = self._data
+    if shape and not given and type(data) is np.ndarray and data.flags.c_contiguous:
+        shown = _shown(data, shape)
+        if shown is not None:
+            result: Tensor = apply_view(view_op, self, {"size": shown.shape}, shown)
+            return result
     return reshape_to(self, ints("reshape", "shape", shape, given))
 
 
@@ -151,10 +173,14 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if start == end:
         result: Tensor = input
         return result
-    count = 1
-    for extent in shape[start : end + 1]:
-        count *= extent
-    return reshape_to(input, (*shape[:start], count, *shape[end + 1 :]))
+    size = (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
+    data = input._data
+    if type(data) is np.ndarray and data.flags.c_contiguous:
+        flat: Tensor = apply_view(
+            view_op, input, {"size": size}, data.reshape(size) if data.size else None
+        )
+        return flat
+    return reshape_to(input, size)
 
 
 @public(out=False)
@@ -210,6 +236,12 @@ view_dtype_op = Op(
 @public(function=False, out=False)
 def view(self: Tensor, *size: Any, **given: Any) -> Tensor:
     """The same memory in another shape, never a copy; or, given a dtype, as elements of it."""
+    data = self._data
+    if size and not given and type(data) is np.ndarray and data.flags.c_contiguous:
+        shown = _shown(data, size)
+        if shown is not None:
+            short: Tensor = apply_view(view_op, self, {"size": shown.shape}, shown)
+            return short
     wanted = given.get("dtype", size[0] if len(size) == 1 else None)
     if isinstance(wanted, dtype):
         return _view_dtype(self, wanted)
@@ -252,6 +284,8 @@ def _view_dtype(self: Tensor, wanted: dtype) -> Tensor:
 
 
 def _drop(x: Any, dims: tuple[int, ...]) -> Any:
+    if type(x) is np.ndarray and x.size:
+        return x.squeeze(dims)
     x = spelled_out(x)
     return np.squeeze(x, dims) if dims else x[...]
 
@@ -305,8 +339,10 @@ squeeze_dims_op = Op(
 
 
 def _insert(x: Any, dim: int) -> Any:
-    x = spelled_out(x)
     shape = (*x.shape[:dim], 1, *x.shape[dim:])
+    if type(x) is np.ndarray and x.size and x.flags.c_contiguous:
+        return x.reshape(shape)
+    x = spelled_out(x)
     if type(x) is np.ndarray and (not x.flags.c_contiguous or not x.size):
         # The new dimension's stride is that of a step over all of the next one.
         step = x.strides[dim] * x.shape[dim] if dim < x.ndim else x.dtype.itemsize
@@ -336,7 +372,7 @@ def squeeze(input: Any, dim: Any = None) -> Tensor:
     """A view without the dimensions of size one: all of them, or those named that are."""
     require_tensor("squeeze", input)
     op, parameters = squeeze_call(input, dim)
-    result: Tensor = apply(op, (input,), parameters)
+    result: Tensor = apply_view(op, input, parameters)
     return result
 
 
@@ -355,7 +391,7 @@ def unsqueeze(input: Any, dim: Any) -> Tensor:
     """A view with a dimension of size one inserted before `dim`."""
     require_tensor("unsqueeze", input)
     dim = wrap_dim(dim, input._data.ndim + 1, "unsqueeze")
-    result: Tensor = apply(unsqueeze_op, (input,), {"dim": dim})
+    result: Tensor = apply_view(unsqueeze_op, input, {"dim": dim})
     return result
 
 
