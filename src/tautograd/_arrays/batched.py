@@ -106,6 +106,8 @@ class BatchedArray(NDArrayOperatorsMixin):
             return _elementwise(ufunc, level, args, kwargs)
         if method in ("reduce", "accumulate"):
             return _along_axes(getattr(ufunc, method), level, args, {"axis": 0, **kwargs})
+        if method == "at" and not is_batched(args[0], level):
+            raise RuntimeError(_WRITE)
         return one_by_one(getattr(ufunc, method), level, args, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -114,6 +116,8 @@ class BatchedArray(NDArrayOperatorsMixin):
             return function(*args, like=self.data, **kwargs)
         rule = RULES.get(function)
         if rule is None:
+            if function in _WRITERS and not is_batched(args[0], level):
+                raise RuntimeError(_WRITE)
             return one_by_one(function, level, args, kwargs)
         return rule(function, level, args, kwargs)
 
@@ -141,6 +145,10 @@ _WRITE = (
     "vmap: a tensor that is not part of the batch is being written in place with values that differ from "
     "example to example. Use an out-of-place operation, or make the tensor inside the function."
 )
+
+
+# Functions that write into their first argument.
+_WRITERS = frozenset((np.put, np.putmask, np.place, np.put_along_axis, np.fill_diagonal))
 
 
 def _scattered(index: tuple[Any, ...]) -> bool:
