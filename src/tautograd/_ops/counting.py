@@ -163,7 +163,7 @@ bincount_op = Op(
 
 
 @public(out=False)
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each non-negative integer occurs, or the sum of its weights."""
     require_tensor("bincount", input)
     refuse(bincount_op, input._data.dtype)

@@ -101,7 +101,7 @@ cumprod_op = Op(
 def _declare_running(op: Op, function: Any, what: str) -> None:
     name = op.name
 
-    def call(input: Any, dim: Any, *, dtype: Any = None) -> Tensor:
+    def call(input: Any, dim: Any, *, dtype: Any = None) -> Any:
         if not isinstance(input, Tensor):
             require_tensor(name, input)
         axis = axis_of(dim, input._data.ndim, name)
@@ -112,7 +112,7 @@ def _declare_running(op: Op, function: Any, what: str) -> None:
     call.__doc__ = f"The running {what} along `dim`; integers and bools run in int64."
     public(name, out=accumulates)(call)
 
-    def inplace(self: Any, dim: Any, *, dtype: Any = None) -> Tensor:
+    def inplace(self: Any, dim: Any, *, dtype: Any = None) -> Any:
         if dtype is not None and dtype is not self.dtype:
             raise RuntimeError(
                 f"Bad in-place call: input tensor dtype {cpp_name(self.dtype)} and output tensor "
@@ -210,7 +210,7 @@ logcumsumexp_op = Op(
 
 
 @public(out=same_as_input(EXPECTED_SCALAR_TYPE))
-def logcumsumexp(input: Any, dim: Any) -> Tensor:
+def logcumsumexp(input: Any, dim: Any) -> Any:
     """`log(cumsum(exp(input)))` along `dim`, without overflow."""
     if not isinstance(input, Tensor):
         require_tensor("logcumsumexp", input)

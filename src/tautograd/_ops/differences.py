@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tensor.tensor import Tensor
 from .dims import no_signature, wrap_dim
 from .elementwise import require_tensor
 from .public import FUNCTIONS, public
 
 
 @public()
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """The n-th differences of neighbours along `dim`; bools differ by exclusive or."""
     require_tensor("diff", input)
     if not input._data.ndim:
@@ -33,7 +32,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     return out
 
 
-def _check_extra(input: Tensor, extra: Tensor, axis: int) -> None:
+def _check_extra(input: Any, extra: Any, axis: int) -> None:
     have, want = extra._data.shape, input._data.shape
     if len(have) != len(want):
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")
@@ -46,12 +45,12 @@ def _check_extra(input: Tensor, extra: Tensor, axis: int) -> None:
             )
 
 
-def _neighbours(y: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+def _neighbours(y: Any, axis: int) -> tuple[Any, Any]:
     n = max(y._data.shape[axis] - 1, 0)
     return y.narrow(axis, 0, n), y.narrow(axis, y._data.shape[axis] - n, n)
 
 
-def _widths(x: Tensor, y: Tensor, axis: int, name: str) -> Tensor:
+def _widths(x: Any, y: Any, axis: int, name: str) -> Any:
     """The distances between sample points, shaped to multiply y's neighbours."""
     if x._data.ndim == 1:
         if x._data.shape[0] != y._data.shape[axis]:
@@ -80,7 +79,7 @@ def _no_bool(name: str, *tensors: Any) -> None:
             )
 
 
-def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integral of `y` along `dim`, over points `x` or with spacing `dx`."""
     _check(y, "trapezoid")
     if x is not None and dx is not None:
@@ -101,7 +100,7 @@ public("trapz", method=False)(trapezoid)
 
 
 @public(method=False)
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The running integral of `y` along `dim`."""
     require_tensor("cumulative_trapezoid", y, "y")
     if not y._data.ndim:

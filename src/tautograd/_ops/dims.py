@@ -22,7 +22,8 @@ def wrap_dim(dim: Any, ndim: int, name: str | None = None, argument: str = "dim"
         dim = require_int(dim, name, argument)
     extent = ndim or 1
     if -extent <= dim < extent:
-        return dim if dim >= 0 else dim + extent
+        wrapped: int = dim if dim >= 0 else dim + extent
+        return wrapped
     raise IndexError(
         f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], "
         f"but got {dim})"

@@ -10,7 +10,6 @@ import numpy as np
 from .._arrays.dtypes import LEGACY_NAMES
 from .._autograd.apply import apply
 from .._autograd.grad_mode import no_grad
-from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .elementwise import conj, refuse, require_tensor
 from .norms import norm, norm_slope, norm_slope_along, vector_norm, vector_norm_of, vector_norm_op
@@ -131,7 +130,7 @@ _MANY = 25  # from more rows than this on, a matrix product is faster
 @public(method=False, out=False)
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
-) -> Tensor:
+) -> Any:
     """The p-norm of the difference of every row of `x1` and every row of `x2`."""
     require_tensor("cdist", x1, "x1")
     require_tensor("cdist", x2, "x2", 2)
@@ -211,7 +210,7 @@ pdist_op = Op(
 
 
 @public(method=False, out=False)
-def pdist(input: Any, p: float = 2) -> Tensor:
+def pdist(input: Any, p: float = 2) -> Any:
     """The p-norm of the difference of every two rows, those of the first row first."""
     require_tensor("pdist", input)
     if input._data.ndim != 2:
@@ -312,7 +311,7 @@ renorm_op = Op(
 
 
 @public(inplace=True)
-def renorm(input: Any, p: Any, dim: int, maxnorm: Any) -> Tensor:
+def renorm(input: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     """The slices along `dim`, each scaled down to p-norm `maxnorm` if its own is larger."""
     require_tensor("renorm", input)
     if isinstance(p, bool) or not isinstance(p, (int, float)):

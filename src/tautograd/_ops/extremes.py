@@ -39,6 +39,9 @@ from .refusals import no_kernel, refusal
 from .return_types import RETURN_TYPES
 from .samples import Sample, T
 
+_largest: Any = np.maximum.reduce
+_smallest: Any = np.minimum.reduce
+
 
 def _share(g: Any, ties: Any, dim: Any) -> Any:
     """A gradient shared evenly among the elements marked in `ties`."""
@@ -89,7 +92,7 @@ def _declare_amax(name: str, reduction: Any, pick: Any) -> None:
         ],
     )
 
-    def call(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    def call(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
         if not isinstance(input, Tensor):
             require_tensor(name, input)
         dims = axes_of(dim, input._data.ndim, name)
@@ -108,8 +111,8 @@ def _declare_amax(name: str, reduction: Any, pick: Any) -> None:
     counterpart(reduction)(lambda x, axis=None, keepdims=False: call(x, axis, keepdims))
 
 
-_declare_amax("amax", np.max, np.maximum.reduce)
-_declare_amax("amin", np.min, np.minimum.reduce)
+_declare_amax("amax", np.max, _largest)
+_declare_amax("amin", np.min, _smallest)
 
 
 # --- max and min in three forms ------------------------------------------------------------------
@@ -188,8 +191,8 @@ def _declare_max(name: str, pick: Any, locate: Any, elementwise: str) -> None:
     public(name, out=values_and_indices(EXPECTED_OUT, EXPECTED_OUT))(call)
 
 
-_declare_max("max", np.maximum.reduce, np.argmax, "maximum")
-_declare_max("min", np.minimum.reduce, np.argmin, "minimum")
+_declare_max("max", _largest, np.argmax, "maximum")
+_declare_max("min", _smallest, np.argmin, "minimum")
 
 
 def _declare_argmax(name: str, locate: Any) -> None:
@@ -217,7 +220,7 @@ def _declare_argmax(name: str, locate: Any) -> None:
         ],
     )
 
-    def call(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    def call(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
         if not isinstance(input, Tensor):
             require_tensor(name, input)
         axis = None if dim is None else axis_of(dim, input._data.ndim, name)
@@ -241,8 +244,8 @@ _declare_argmax("argmin", np.argmin)
 def _aminmax_forward(x: Any, dim: int | None, keepdim: bool) -> Any:
     axis = dim if x.ndim else None
     return (
-        contiguous(np.minimum.reduce(x, axis=axis, keepdims=keepdim)),
-        contiguous(np.maximum.reduce(x, axis=axis, keepdims=keepdim)),
+        contiguous(_smallest(x, axis=axis, keepdims=keepdim)),
+        contiguous(_largest(x, axis=axis, keepdims=keepdim)),
     )
 
 

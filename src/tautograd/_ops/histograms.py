@@ -109,7 +109,7 @@ histc_op = Op(
 
 
 @public()
-def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
+def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """How many elements fall into each of evenly spaced bins."""
     require_tensor("histc", input)
     refuse(histc_op, input._data.dtype)
@@ -260,7 +260,7 @@ def _all_edges(
 
 @public()
 def histogram(
-    input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+    input: Any, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> Any:
     """Counts (or sums of weights, or a density) per bin, and the edges of the bins."""
     require_tensor("histogram", input)

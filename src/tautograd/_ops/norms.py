@@ -114,28 +114,28 @@ vector_norm_op = Op(
 
 @public("vector_norm", namespace=LINALG, method=False, out=norm_result)
 def vector_norm(
-    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Tensor:
+    input: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
     """(Σ |x|^ord)^(1/ord) over `dim`, or of everything."""
-    if not isinstance(x, Tensor):
-        require_tensor("linalg_vector_norm", x, "x")
+    if not isinstance(input, Tensor):
+        require_tensor("linalg_vector_norm", input)
     if isinstance(ord, bool) or not isinstance(ord, (int, float, np.number)):
         raise TypeError(
             "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not "
             f"{type(ord).__name__}"
         )
-    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{LEGACY_NAMES[x.dtype]}"
+            f"{LEGACY_NAMES[input.dtype]}"
         )
     if dtype is not None:
-        _check_dtype(x, as_dtype(dtype))
-    dims = axes_of(dim, x._data.ndim, "linalg_vector_norm")
+        _check_dtype(input, as_dtype(dtype))
+    dims = axes_of(dim, input._data.ndim, "linalg_vector_norm")
     if ord < 0 or ord == math.inf:
-        _check_identity(x._data.shape, ord, dims)
+        _check_identity(input._data.shape, ord, dims)
     parameters = {"ord": ord, "dim": dims, "keepdim": keepdim}
-    return reduce_with(vector_norm_op, "linalg_vector_norm", x, parameters, dtype)
+    return reduce_with(vector_norm_op, "linalg_vector_norm", input, parameters, dtype)
 
 
 def _check_dtype(x: Tensor, dtype: Any) -> None:
@@ -152,7 +152,7 @@ def _check_dtype(x: Tensor, dtype: Any) -> None:
         )
 
 
-def _check_identity(shape: tuple[int, ...], ord: float, dims: Any) -> None:
+def _check_identity(shape: tuple[int, ...], ord: Any, dims: Any) -> None:
     if count(shape, dims) == 0:
         if dims is None:
             raise RuntimeError(
@@ -169,7 +169,7 @@ def _check_identity(shape: tuple[int, ...], ord: float, dims: Any) -> None:
 @public(out=norm_result)
 def norm(
     input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
-) -> Tensor:
+) -> Any:
     """The p-norm over `dim` or of everything; "fro" is 2, "nuc" the nuclear norm of matrices."""
     if not isinstance(input, Tensor):
         require_tensor("norm", input)
@@ -229,7 +229,7 @@ def _dist_jvp(t: Any, difference: Any, out: Any, p: float) -> Any:
 
 
 @public()
-def dist(input: Any, other: Any, p: Any = 2) -> Tensor:
+def dist(input: Any, other: Any, p: Any = 2) -> Any:
     """The p-norm of `input - other`."""
     require_tensor("dist", input)
     require_tensor("dist", other, "other", 2)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.dtypes import LEGACY_NAMES, as_dtype, int64
+from .._arrays.dtypes import LEGACY_NAMES, as_dtype, dtype, int64
 from .._tensor.tensor import Tensor
 
 OutRule = Callable[[str, Any, dict[str, Any], Any], Any]
@@ -32,9 +32,9 @@ _CPP_NAMES = {
 }
 
 
-def cpp_name(dtype: Any) -> str:
+def cpp_name(kind: dtype) -> str:
     """A dtype as C++ spells it, and PyTorch with it in some errors."""
-    return _CPP_NAMES.get(dtype.name, dtype.name)
+    return _CPP_NAMES.get(kind.name, kind.name)
 
 
 def _demand(wanted: Any, out: Tensor) -> None:
@@ -117,7 +117,7 @@ def values_and_indices(values: str, indices: str) -> OutRule:
 def norm_result(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
     """Norms go into the real dtype that they are computed in."""
     if isinstance(out, Tensor):
-        input = args[0] if args else kwargs["input"] if "input" in kwargs else kwargs["x"]
+        input = args[0] if args else kwargs["input"]
         wanted = as_dtype(kwargs["dtype"]) if kwargs.get("dtype") else input.dtype
         _demand(wanted.to_real(), out)
     return args

@@ -87,7 +87,7 @@ prod_dim_op = Op(
 
 
 @public(out=accumulates)
-def prod(input: Any, dim: Any = _EVERYTHING, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def prod(input: Any, dim: Any = _EVERYTHING, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The product along `dim`, or of everything; integers and bools multiply in int64."""
     if not isinstance(input, Tensor):
         require_tensor("prod", input)
@@ -101,6 +101,6 @@ def prod(input: Any, dim: Any = _EVERYTHING, keepdim: bool = False, *, dtype: An
 
 
 @counterpart(np.prod)
-def _prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def _prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     kind = None if dtype is None else from_numpy_dtype(dtype)
     return prod(x, dtype=kind) if axis is None else prod(x, axis, keepdims, dtype=kind)

@@ -185,7 +185,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _checked_q(name: str, input: Tensor, q: Any) -> Tensor:
+def _checked_q(name: str, input: Tensor, q: Any) -> Any:
     if not isinstance(q, Tensor):
         if isinstance(q, bool) or not isinstance(q, (int, float)):
             raise no_signature(name, q)
@@ -203,7 +203,7 @@ def _checked_q(name: str, input: Tensor, q: Any) -> Tensor:
 
 def _quantile(
     name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool
-) -> Tensor:
+) -> Any:
     """Sort, find each quantile's rank, and interpolate between the two elements beside it."""
     require_tensor(name, input)
     axis = None if dim is None else axis_of(dim, input._data.ndim, name)
@@ -233,13 +233,13 @@ def _quantile(
     return found.movedim(-1, 0)
 
 
-def _lines(input: Tensor, axis: int | None) -> Tensor:
+def _lines(input: Any, axis: int | None) -> Any:
     if axis is None or not input._data.ndim:
         return input.flatten()
     return input.movedim(axis, -1)
 
 
-def _interpolate(ordered: Tensor, q: Tensor, interpolation: str, skip_nan: bool) -> Tensor:
+def _interpolate(ordered: Any, q: Any, interpolation: str, skip_nan: bool) -> Any:
     n = ordered._data.shape[-1]
     nans = FUNCTIONS["isnan"](ordered.detach())
     if skip_nan:
@@ -267,7 +267,7 @@ def _interpolate(ordered: Tensor, q: Tensor, interpolation: str, skip_nan: bool)
 @public(out=same_as_input(EXPECTED_QUANTILE))
 def quantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Tensor:
+) -> Any:
     """The q-th quantiles along `dim`, or of everything."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
@@ -275,6 +275,6 @@ def quantile(
 @public(out=same_as_input(EXPECTED_QUANTILE))
 def nanquantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Tensor:
+) -> Any:
     """The q-th quantiles of what is not NaN."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)

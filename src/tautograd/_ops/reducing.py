@@ -26,7 +26,8 @@ _PARTS = 16
 # Up to how many elements a gradient is repeated in memory.
 _SMALL = 4096
 _ALL = slice(None)
-add_up = np.add.reduce
+_PLAIN: Any = (np.ndarray, np.generic)
+add_up: Any = np.add.reduce
 
 
 def axes_of(dim: Any, ndim: int, name: str | None = None) -> tuple[int, ...] | None:
@@ -53,7 +54,7 @@ def restore(g: Any, shape: tuple[int, ...], dim: tuple[int, ...] | None, keepdim
 
 def spread(g: Any, shape: tuple[int, ...], dim: tuple[int, ...] | None, keepdim: bool) -> Any:
     """A reduced array, repeated over the input's shape."""
-    if isinstance(g, (np.ndarray, np.generic)) and math.prod(shape) <= _SMALL:
+    if isinstance(g, _PLAIN) and math.prod(shape) <= _SMALL:
         out = np.empty(shape, g.dtype)  # far cheaper than a broadcast view, and free to be kept
         if dim is not None and not keepdim:
             g = g[tuple([None if d in dim else _ALL for d in range(len(shape))])]

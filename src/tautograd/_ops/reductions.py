@@ -118,7 +118,7 @@ def _without_nan(x: Any) -> Any:
 
 
 @public(out=accumulates)
-def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over `dim`, or of everything; integers and bools add up in int64."""
     if not isinstance(input, Tensor):
         require_tensor("sum", input)
@@ -135,7 +135,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 
 @public(out=nansum_result)
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum with NaN counted as zero."""
     if not isinstance(input, Tensor):
         require_tensor("nansum", input)
@@ -150,7 +150,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 
 @counterpart(np.sum)
-def _np_sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def _np_sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     return sum(x, axis, keepdims, dtype=None if dtype is None else from_numpy_dtype(dtype))
 
 
@@ -189,7 +189,7 @@ mean_dim_op = Op(
 
 
 @public(out=given_dtype)
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The mean over `dim`, or of everything; integers need a floating-point `dtype`."""
     if not isinstance(input, Tensor):
         require_tensor("mean", input)
@@ -208,7 +208,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 
 
 @public()
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The mean of what is not NaN."""
     if not isinstance(input, Tensor):
         require_tensor("nanmean", input)
@@ -222,7 +222,7 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 
 @counterpart(np.mean)
-def _np_mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def _np_mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     return mean(x, axis, keepdims, dtype=None if dtype is None else from_numpy_dtype(dtype))
 
 
@@ -260,7 +260,7 @@ logsumexp_op = Op(
 
 
 @public(out=floating_result)
-def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     """`log(sum(exp(input)))` over `dim`, without overflow."""
     if not isinstance(input, Tensor):
         require_tensor("logsumexp", input)
@@ -297,7 +297,7 @@ def _truth(name: str, reduction: Any) -> None:
         ],
     )
 
-    def call(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    def call(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
         if not isinstance(input, Tensor):
             require_tensor(name, input)
         ndim = input._data.ndim
@@ -334,7 +334,7 @@ count_nonzero_op = Op(
 
 
 @public(out=False)
-def count_nonzero(input: Any, dim: Any = None) -> Tensor:
+def count_nonzero(input: Any, dim: Any = None) -> Any:
     """How many elements are not zero."""
     if not isinstance(input, Tensor):
         require_tensor("count_nonzero", input)
@@ -343,5 +343,5 @@ def count_nonzero(input: Any, dim: Any = None) -> Tensor:
 
 
 @counterpart(np.count_nonzero)
-def _counted(x: Any, axis: Any = None) -> Tensor:
+def _counted(x: Any, axis: Any = None) -> Any:
     return count_nonzero(x, axis)

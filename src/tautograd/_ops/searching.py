@@ -10,6 +10,7 @@ from .._arrays.dtypes import BOOL, LEGACY_NAMES
 from .._autograd.apply import apply
 from .._tensor.creation import tensor
 from .._tensor.tensor import Tensor, make
+from .dims import no_signature
 from .elementwise import refuse, require_tensor
 from .promotion import compute_dtype
 from .public import public
@@ -88,7 +89,7 @@ def searchsorted(
     right: bool = False,
     side: str | None = None,
     sorter: Any = None,
-) -> Tensor:
+) -> Any:
     """Where each value belongs in its sorted sequence: before its equals, or after (`right`)."""
     name = "torch.searchsorted()"
     require_tensor("searchsorted", sorted_sequence, "sorted_sequence")
@@ -128,7 +129,7 @@ def searchsorted(
     return _searched(sorted_sequence, values, sorter, right or side == "right", out_int32)
 
 
-def _searched(sequence: Tensor, values: Tensor, sorter: Any, right: bool, int32: bool) -> Tensor:
+def _searched(sequence: Tensor, values: Tensor, sorter: Any, right: bool, int32: bool) -> Any:
     if values._data.dtype != sequence._data.dtype:
         compute = compute_dtype((sequence, values), "common")
         sequence, values = (make(np.astype(t._data, compute)) for t in (sequence, values))
@@ -136,7 +137,7 @@ def _searched(sequence: Tensor, values: Tensor, sorter: Any, right: bool, int32:
     return apply(searchsorted_op, (sequence, values, sorter), {"right": right, "int32": int32})
 
 
-def _as_tensor(value: Any, like: Tensor) -> Tensor:
+def _as_tensor(value: Any, like: Tensor) -> Any:
     """A number among boundaries takes the default dtype of its kind."""
     if isinstance(value, Tensor):
         return value
@@ -144,9 +145,7 @@ def _as_tensor(value: Any, like: Tensor) -> Tensor:
 
 
 @public(method=False, out=_index_out)
-def bucketize(
-    input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
-) -> Tensor:
+def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
     """The bucket between sorted 1-dim boundaries that each value falls into."""
     require_tensor("bucketize", boundaries, "boundaries", 2)
     if boundaries._data.ndim != 1:
@@ -179,14 +178,24 @@ isin_op = Op(
 
 @public(method=False)
 def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
-) -> Tensor:
-    """Whether each element is among the test elements."""
+    *operands: Any,
+    element: Any = None,
+    elements: Any = None,
+    test_element: Any = None,
+    test_elements: Any = None,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Any:
+    """Whether each of `elements` is among `test_elements`; either may be one number instead."""
+    given = [
+        *operands,
+        *(v for v in (element, elements, test_element, test_elements) if v is not None),
+    ]
+    if len(given) != 2:
+        raise no_signature("isin", *given)
+    elements, test_elements = given
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
-        raise TypeError(
-            "isin() received an invalid combination of arguments - got "
-            f"({type(elements).__name__}, {type(test_elements).__name__})"
-        )
+        raise no_signature("isin", elements, test_elements)
     pair = (_as_tensor(elements, test_elements), _as_tensor(test_elements, elements))
     compute = compute_dtype(pair, "common")
     for operand in pair:

@@ -104,7 +104,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
 
 
 @public(out=False)
-def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
     """The indices that sort along `dim`."""
     if not isinstance(input, Tensor):
         require_tensor("argsort", input)
@@ -112,18 +112,18 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool
 
 
 @public(out=same_as_input(EXPECTED_OUT))
-def msort(input: Any) -> Tensor:
+def msort(input: Any) -> Any:
     """Sorted along the first dimension."""
     return sort(input, 0).values
 
 
 @counterpart(np.sort)
-def _np_sort(x: Any, axis: int = -1, kind: Any = None) -> Tensor:
+def _np_sort(x: Any, axis: int = -1, kind: Any = None) -> Any:
     return sort(x, axis, stable=True).values
 
 
 @counterpart(np.argsort)
-def _np_argsort(x: Any, axis: int = -1, kind: Any = None) -> Tensor:
+def _np_argsort(x: Any, axis: int = -1, kind: Any = None) -> Any:
     return argsort(x, axis)
 
 

@@ -210,7 +210,7 @@ _declare(std_mean_op, "The standard deviation and the mean")
 
 
 @public()
-def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariance matrix of variables in rows, observations in columns."""
     require_tensor("cov", input)
     if input._data.ndim > 2:
@@ -252,7 +252,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     return FUNCTIONS["mm"](x, weighted.to(x.dtype)).true_divide(freedom).squeeze()
 
 
-def _check_weights(name: str, weights: Tensor, n: int, kinds: str, spoken: str) -> None:
+def _check_weights(name: str, weights: Any, n: int, kinds: str, spoken: str) -> None:
     kind, shape = weights._data.dtype, weights._data.shape
     if len(shape) > 1:
         raise RuntimeError(
@@ -274,7 +274,7 @@ def _check_weights(name: str, weights: Tensor, n: int, kinds: str, spoken: str) 
 
 
 @public()
-def corrcoef(input: Any) -> Tensor:
+def corrcoef(input: Any) -> Any:
     """The correlation matrix of variables in rows, observations in columns."""
     require_tensor("corrcoef", input)
     if input._data.ndim > 2:
