@@ -9,6 +9,7 @@ import numpy as np
 from .._autograd.apply import apply
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
+from .dims import wrap_dim
 from .elementwise import conj
 from .matrices import adjoint, turn
 from .product_checks import (
@@ -229,8 +230,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     """`beta * input + alpha * sum of the products batch1[i] @ batch2[i]`."""
     require("addbmm", input=input, batch1=batch1, batch2=batch2)
     a, b = batch1._data.shape, batch2._data.shape
-    if len(b) == 3:
-        check_expandable(input, (a[1], b[2]))
+    check_expandable(input, (a[wrap_dim(1, len(a))], b[wrap_dim(2, len(b))]))
     if len(a) != 3 or len(b) != 3:
         raise RuntimeError(f"batch{1 if len(a) != 3 else 2} must be a 3D tensor")
     if a[0] != b[0]:
@@ -274,6 +274,8 @@ def baddbmm(
     if len(b) == 3 and len(a) > 1:
         check_expandable(input, (a[0], a[1], b[2]))
     if not input._data.dtype == batch1._data.dtype == batch2._data.dtype:
+        if input._data.dtype == batch1._data.dtype:
+            raise RuntimeError(f"expected scalar type {spoken(batch1)} but found {spoken(batch2)}")
         kinds = [SPELLED[spoken(x)] for x in (input, batch1, batch2)]
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {kinds[0]}, batch1: {kinds[1]}, batch2: "

@@ -13,7 +13,7 @@ from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .elementwise import check_broadcast, conj
 from .permutations import permute_to
-from .product_checks import require, spoken
+from .product_checks import check_not_bool, require, spoken
 from .products import dot, mm, vdot
 from .public import LINALG, public
 from .record import MULTILINEAR, Op
@@ -115,9 +115,9 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
             "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
             f"{spoken(x)} and y of type {spoken(y)} instead"
         )
-    if x._data.ndim == y._data.ndim == 1 and x._data.shape == y._data.shape:
+    if x._data.ndim == y._data.ndim == 1:
         wrap_dim(dim, 1)
-        return vdot(x, y) if x._data.dtype.kind == "c" else (x * y).sum(dim)
+        return vdot(x, y)
     result: Tensor = ((x.conj() if x._data.dtype.kind == "c" else x) * y).sum(dim)
     return result
 
@@ -183,6 +183,7 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
     check_broadcast(a.shape, b.shape)
     if a.dtype != b.dtype:
         raise RuntimeError(f"expected scalar type {spoken(input)} but found {spoken(other)}")
+    check_not_bool("cross", input, other)
     result: Tensor = apply(cross_op, (input, other), {"dim": axis})
     return result
 

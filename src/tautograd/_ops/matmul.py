@@ -18,7 +18,11 @@ from .permutations import t, transpose
 from .product_checks import require
 from .products import bmm, dot, mm, mv
 from .public import LINALG, public
-from .views import reshape_to, squeeze, unsafe_view_op, unsqueeze
+from .record import unviewed
+from .views import reshape_to, squeeze, squeeze_dim_op, unsafe_view_op, unsqueeze
+
+# PyTorch takes the extra dimension of a fresh result away in place.
+_squeeze_op = unviewed(squeeze_dim_op, "SqueezeBackward4")
 
 
 @public()
@@ -38,7 +42,8 @@ def matmul(input: Any, other: Any) -> Any:
     if n == 1 and m <= 2:
         return dot(input, other) if m == 1 else mv(input, other)
     if m == 1 and n == 2:
-        return squeeze(mm(unsqueeze(input, 0), other), 0)
+        result: Tensor = apply(_squeeze_op, (mm(unsqueeze(input, 0), other),), {"dim": 0})
+        return result
     if _folds(input, other):
         return _folded(input, other)
     return _batched(input, other)

@@ -9,6 +9,7 @@ import numpy as np
 from .._tensor.tensor import Tensor
 from .elementwise import require_tensor
 from .product_checks import spoken
+from .public import LINALG
 
 
 class _LinAlgError(RuntimeError):
@@ -16,6 +17,7 @@ class _LinAlgError(RuntimeError):
 
 
 LinAlgError = _LinAlgError
+LINALG["LinAlgError"] = LinAlgError
 _LAPACK = "fdFD"  # the dtypes that LAPACK has routines for
 
 

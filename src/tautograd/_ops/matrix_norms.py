@@ -26,10 +26,8 @@ def _pair(dim: Any) -> tuple[int, ...]:
     return (dim,) if isinstance(dim, int) else tuple(dim)
 
 
-def _convert(A: Any, dtype: Any) -> Any:
-    """The input in the dtype asked for, which may only be wider."""
-    if dtype is None:
-        return A
+def _check_dtype(A: Any, dtype: Any) -> None:
+    """A norm may be computed in a wider dtype of the same kind."""
     wanted = as_dtype(dtype)
     name = "linalg.matrix_norm"
     if not (wanted.is_floating_point or wanted.is_complex):
@@ -46,7 +44,6 @@ def _convert(A: Any, dtype: Any) -> Any:
             f"{name}: the dtype of the input ({spoken(A)}) should be convertible without narrowing "
             f"to the specified dtype ({LEGACY_NAMES[wanted]})"
         )
-    return A.to(wanted)
 
 
 def _spoken_order(ord: Any) -> str:
@@ -71,23 +68,31 @@ def matrix_norm(
     size = abs(ord) if isinstance(ord, (int, float)) else ord
     if size not in ("fro", "nuc", 1, 2, math.inf):
         raise RuntimeError(f"{name}: Order {_spoken_order(ord)} not supported.")
+    if dtype is not None:
+        _check_dtype(input, dtype)
     if size == "fro":
         return vector_norm(input, 2, (first, second), keepdim, dtype=dtype)
     if size in ("nuc", 2):
         check_float(name, input, low_precision=False)
-        values = svdvals(_convert(input, dtype).movedim((first, second), (-2, -1)))
+        values = svdvals(
+            (input if dtype is None else input.to(dtype)).movedim((first, second), (-2, -1))
+        )
         return _restored(_of_values(values, ord, keepdim), first, second, keepdim)
     inner, outer = (first, second) if size == 1 else (second, first)
     if outer > inner and not keepdim:
         outer -= 1
     sums = vector_norm(input, 1.0, (inner,), keepdim, dtype=dtype)
-    return sums.amax(outer, keepdim) if ord > 0 else sums.amin(outer, keepdim)
+    if ord < 0:
+        return sums.amin(outer, keepdim)
+    return sums.amax(outer, keepdim) if sums._data.shape[outer] else sums.sum(outer, keepdim)
 
 
 def _of_values(values: Any, ord: Any, keepdim: bool) -> Any:
     if ord == "nuc":
         return values.sum(-1, keepdim)
     if ord < 0:
+        if not values._data.shape[-1]:
+            raise IndexError("amin(): Expected reduction dim -1 to have non-zero size.")
         return values.amin(-1, keepdim)
     return values.amax(-1, keepdim) if values._data.shape[-1] else values.sum(-1, keepdim)
 

@@ -74,8 +74,8 @@ def check_mv(input: Any, mat: Tensor, vec: Tensor, first: Tensor) -> None:
     """The checks of `addmv`, which is what `mv` is: there the vector stands for the input."""
     if mat._data.ndim != 2 or vec._data.ndim != 1 or first._data.ndim > 1:
         raise RuntimeError(
-            f"vector + matrix @ vector expected, got {first._data.ndim}, {mat._data.ndim}, "
-            f"{vec._data.ndim}"
+            f"vector + matrix @ vector expected, got {1 if input is None else first._data.ndim}, "
+            f"{mat._data.ndim}, {vec._data.ndim}"
         )
     rows, inner = mat._data.shape
     extent = rows if input is None or not input._data.ndim else input._data.shape[0]

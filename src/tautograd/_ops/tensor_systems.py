@@ -40,13 +40,12 @@ def tensorsolve(input: Any, other: Any, dims: Any = None) -> Any:
         rank = input._data.ndim
         input = movedim(input, tuple(dims), tuple(range(rank - len(dims), rank)))
     shape, rank = tuple(input._data.shape), other._data.ndim
-    rows, columns = prod(shape[:rank]), prod(shape[rank:])
-    if rows != columns:
+    size, columns = int(other._data.size), prod(shape[rank:])
+    if size != columns:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-            f"prod(self.shape[:other.ndim]), but got {columns} != {rows}"
+            f"prod(self.shape[:other.ndim]), but got {columns} != {size}"
         )
-    size = int(other._data.size)
     matrix = reshape_to(input, (size, size))
     return reshape_to(solve(matrix, reshape_to(other, (size,))), shape[rank:])
 
