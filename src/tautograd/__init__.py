@@ -49,7 +49,7 @@ globals().update(_FUNCTIONS)
 
 # Parts that a program may never need are loaded when they are first named.
 _PARTS = frozenset(
-    {"autograd", "func", "linalg", "nn", "return_types", "special", "testing", "utils"}
+    {"autograd", "func", "linalg", "nn", "random", "return_types", "special", "testing", "utils"}
 )
 _ELSEWHERE = {
     "vmap": "func",

@@ -113,7 +113,8 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
     if found.newbyteorder("=") in _FROM_NUMPY:
         return _FROM_NUMPY[found.newbyteorder("=")]
     raise TypeError(
-        f"can't convert np.ndarray of type numpy.{found.type.__name__}. The only supported types are: "
+        f"can't convert np.ndarray of type numpy.{found.type.__name__}. The only supported types "
+        "are: "
         "float64, float32, float16, bfloat16, complex64, complex128, int64, int32, int16, int8, "
         "uint8, and bool."
     )

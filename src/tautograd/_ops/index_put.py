@@ -1,8 +1,8 @@
 """Indexing by arrays of integers and masks: `index` reads, `index_put` writes.
 
 The index tensors of a call travel as one `Indices`: an entry per dimension of the tensor, None
-where the whole dimension is meant. They stand where NumPy's rules put them: together in place of the
-dimensions they index if those are neighbours, else in front.
+where the whole dimension is meant. They stand where NumPy's rules put them: together in place of
+the dimensions they index if those are neighbours, else in front.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`x[...]`: reading and writing parts of a tensor.
 
 A key is read from left to right. Integers, slices, None and Ellipsis make views, one after the
-other (`select`, `slice`, `unsqueeze`); tensors, lists and arrays are collected by the dimension they
-stand at, and then index the view all at once (`index`). Writing goes the same way and ends in
+other (`select`, `slice`, `unsqueeze`); tensors, lists and arrays are collected by the dimension
+they stand at, and then index the view all at once (`index`). Writing goes the same way and ends in
 `copy_` into the view, or `index_put_`.
 """
 

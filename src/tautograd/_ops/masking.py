@@ -162,14 +162,14 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
         result: Tensor = apply(masked_fill_tensor_op, (input, mask, value))
         return result
     try:
-        value = number("masked_fill", value, "value", 2)
+        filled = number("masked_fill", value, "value", 2)
     except TypeError:
         raise TypeError(
             "masked_fill() received an invalid combination of arguments - got "
             f"(Tensor, {type(value).__name__})"
         ) from None
-    result = apply(masked_fill_op, (input, mask, as_element(value, input.dtype)))
-    return result
+    out: Tensor = apply(masked_fill_op, (input, mask, as_element(filled, input.dtype)))
+    return out
 
 
 @public()

@@ -29,7 +29,7 @@ def type_name(value: Any) -> str:
 
 
 def as_size(name: str, size: Any, argument: str = "size", single: bool = True) -> tuple[int, ...]:
-    """A shape from `(2, 3)`, `((2, 3),)` or a Size; NumPy and 0-dim tensor integers are ints too."""
+    """A shape from `(2, 3)`, `((2, 3),)` or a Size; NumPy's and 0-dim tensors' integers count."""
     if single and len(size) == 1:
         only = size[0]
         if type(only) is int:

@@ -1,4 +1,4 @@
-"""A tensor where Python expects its own: numbers, lists, text, truth, length, iteration, membership."""
+"""A tensor where Python expects its own: numbers, lists, text, truth, iteration, membership."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _format(self: Tensor, spec: str) -> str:
     return object.__format__(self, spec)
 
 
-# --- one number ------------------------------------------------------------------------------------
+# --- one number -----------------------------------------------------------------------------------
 
 
 def _only(self: Tensor) -> Any:
@@ -99,7 +99,7 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(input._data.item())
 
 
-# --- a sequence ------------------------------------------------------------------------------------
+# --- a sequence -----------------------------------------------------------------------------------
 
 
 def _iter(self: Tensor) -> Iterator[Tensor]:

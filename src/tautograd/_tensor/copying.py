@@ -1,7 +1,7 @@
 """Copies of tensors by `copy`, `deepcopy` and `pickle`.
 
-A pickle holds bytes, a dtype's name, sizes and strides, and names one function of this module to put
-them together: nothing else is looked up or run when it is loaded.
+A pickle holds bytes, a dtype's name, sizes and strides, and names one function of this module to
+put them together: nothing else is looked up or run when it is loaded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _with(tensor: Any, cls: type, requires_grad: bool, attributes: dict[str, Any
     return tensor
 
 
-# --- copy and deepcopy -------------------------------------------------------------------------------
+# --- copy and deepcopy ----------------------------------------------------------------------------
 
 
 def shallow_copy(self: Tensor) -> Tensor:
@@ -49,7 +49,8 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
     if not self.is_leaf:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol "
             "at the moment.  If you were attempting to deepcopy a module, this may be because of a "
             "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
         )
@@ -77,7 +78,7 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return out
 
 
-# --- pickle ------------------------------------------------------------------------------------------
+# --- pickle ---------------------------------------------------------------------------------------
 
 
 def rebuild(

@@ -15,9 +15,13 @@ import numpy as np
 from .._arrays.batched import BatchedArray
 from .._arrays.formats import empty_preserving, preserve_format
 from .._autograd.modes import modes
+from .._autograd.views import bump, check_writable
+from .._ops.public import write_into
+from .._ops.writing import refuse_overlap, unrecorded
 from .._random import lay_out, normal
+from .random_nodes import drawn
 from .random_state import checked
-from .tensor import Tensor, make
+from .tensor import Tensor
 
 Sampler = Callable[..., Any]  # (generator, shape, …) -> array
 
@@ -48,8 +52,11 @@ def draw(
     return array
 
 
-def fill(tensor: Tensor, sampler: Sampler, generator: Any, *args: Any, **kwargs: Any) -> Tensor:
+def fill(
+    tensor: Tensor, node: str, sampler: Sampler, generator: Any, *args: Any, **kwargs: Any
+) -> Tensor:
     """Fill a tensor in place, in the order of its memory; a gradient through it ends here."""
+    check_writable(tensor)
     source = checked(generator)
     array = tensor._data
     same: list[int] = []
@@ -57,8 +64,18 @@ def fill(tensor: Tensor, sampler: Sampler, generator: Any, *args: Any, **kwargs:
         refuse_random()
         array, same = _as_allowed(array)
     values = _in_memory_order(array, sampler, source, args, kwargs)
-    values = _spread(values, tensor._data, same)
-    return tensor.copy_(make(values))  # type: ignore[no-any-return, attr-defined]
+    return write_drawn(tensor, node, _spread(values, tensor._data, same))
+
+
+def write_drawn(tensor: Tensor, node: str, values: Any) -> Tensor:
+    """Put numbers that were drawn for a tensor into its memory."""
+    if isinstance(tensor._data, np.ndarray):
+        refuse_overlap(tensor._data)
+    if unrecorded(tensor):
+        np.copyto(tensor._data, values, casting="unsafe")
+        bump(tensor)
+        return tensor
+    return write_into(tensor, drawn(node, values, tensor), node)
 
 
 def fill_like(

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .._ops.public import FUNCTIONS, attach
-from . import conversions as _conversions
 from .creation import as_tensor, from_numpy
 from .tensor import Tensor
 

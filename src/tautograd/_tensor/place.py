@@ -96,7 +96,8 @@ def _by_element(self: Tensor, name: str, call: Any, *others: Tensor) -> Tensor:
 
 
 for _method in (
-    get_device, is_pinned, pin_memory, cuda, is_shared, share_memory_, dim_order, apply_, map_, map2_,
+    get_device, is_pinned, pin_memory, cuda, is_shared, share_memory_, dim_order, apply_, map_,
+    map2_,
 ):  # fmt: skip
     attach(_method.__name__, _method)
 FUNCTIONS["get_device"] = get_device
@@ -104,8 +105,8 @@ FUNCTIONS["get_device"] = get_device
 
 def as_subclass(self: Tensor, cls: Any) -> Any:
     """The same memory and history, seen as an instance of a subclass of Tensor."""
-    from .._autograd.forward_ad import alias_op
     from .._autograd.apply import apply
+    from .._autograd.forward_ad import alias_op
     from .creation import subclass_of
 
     if not isinstance(cls, type) or not issubclass(cls, Tensor):

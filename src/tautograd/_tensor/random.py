@@ -22,6 +22,7 @@ from .arguments import (
 )
 from .draws import draw, fill_like, refuse_random
 from .filled import function, into
+from .random_nodes import drawn
 from .random_state import Generator, default_generator
 from .tensor import Tensor
 
@@ -46,6 +47,23 @@ def _given(values: Any, out: Any, name: str, requires_grad: bool = False) -> Ten
     return target
 
 
+def _invalid(name: str, args: Any, options: Any = None) -> TypeError:
+    got = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in (options or {}).items()]
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), but "
+        f"expected one of:\n * {_FORMS[name]}\n"
+    )
+
+
+_FORMS = {
+    "rand": "(tuple of ints size, *, torch.Generator generator = None, …)",
+    "randn": "(tuple of ints size, *, torch.Generator generator = None, …)",
+    "randint": "(int low = 0, int high, tuple of ints size, *, torch.Generator generator = None, "
+    "…)",
+    "normal": "(Tensor or float mean, Tensor or float std, tuple of ints size, …)",
+}
+
+
 def _variadic(name: str, sampler: Any, doc: str) -> Any:
     def create(
         *size: Any,
@@ -59,12 +77,17 @@ def _variadic(name: str, sampler: Any, doc: str) -> Any:
         **options: Any,
     ) -> Tensor:
         options.pop("names", None)
-        size = size_argument(name, size, options)
-        if options:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
+        if not size and "size" not in options:
+            raise _invalid(name, size, options)
+        sizes = size_argument(name, size, options)
+        if options or not isinstance(generator, (Generator, type(None))):
+            unfit = (
+                {} if isinstance(generator, (Generator, type(None))) else {"generator": generator}
+            )
+            raise _invalid(name, size, {**options, **unfit})
         kind = _dtype_for(name, dtype, out, get_default_dtype())
         place(device)
-        values = draw(sampler, generator, checked_size(name, size), dtype=kind.numpy)
+        values = draw(sampler, generator, checked_size(name, sizes), dtype=kind.numpy)
         return _given(values, out, name, requires_grad)
 
     create.__name__ = create.__qualname__ = name
@@ -98,9 +121,13 @@ def randint(
         bounds = [*bounds, high]
     elif not bounds:
         bounds = [low or 0, high]
-    if not isinstance(size, (tuple, list)) or len(bounds) > 2 or None in bounds:
-        got = ", ".join(type_name(a) for a in args)
-        raise TypeError(f"randint() received an invalid combination of arguments - got ({got})")
+    if not 0 < len(bounds) <= 2 or None in bounds:
+        raise _invalid("randint", args)
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"randint(): argument 'size' (position {max(len(args), 1)}) must be tuple of ints, not "
+            f"{type_name(size)}"
+        )
     least, end = (_whole("randint", b) for b in ([0, *bounds] if len(bounds) == 1 else bounds))
     kind = _dtype_for("randint", dtype, out, int64)
     place(device)
@@ -129,7 +156,12 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The numbers from 0 to `n - 1` in random order."""
-    count = as_size("randperm", (n,))[0]
+    try:
+        count = as_size("randperm", (n,))[0]
+    except TypeError:
+        raise TypeError(
+            f"randperm(): argument 'n' (position 1) must be int, not {type_name(n)}"
+        ) from None
     kind = _dtype_for("randperm", dtype, out, int64)
     place(device)
     values = draw(_permutations, generator, (count,), dtype=kind.numpy)
@@ -228,7 +260,7 @@ def normal(
     given = [v for v in (mean, std) if isinstance(v, Tensor)]
     if not given:
         if size is None:
-            raise TypeError('normal() missing 1 required positional arguments: "size"')
+            raise _invalid("normal", (mean, std))
         kind = _dtype_for("normal", dtype, out, get_default_dtype())
         place(device)
         shape = checked_size("normal", size, False)
@@ -236,11 +268,20 @@ def normal(
         return _given(values, out, "normal", requires_grad)
     _check_deviation(std)
     shape = np.broadcast_shapes(*(tuple(v.shape) for v in given))
-    values = draw(_random.normal, generator, shape, dtype=given[0]._data.dtype)
-    scaled = (np.multiply(values, v._data if isinstance(v, Tensor) else v) for v in (std,))
-    values = np.add(next(scaled), mean._data if isinstance(mean, Tensor) else mean)
-    kind = given[0]._data.dtype
-    return _given(np.astype(values, kind, copy=False), out, "normal")
+    # In this order, each rounded: times the deviation, plus the mean.
+    spread = 1.0 if isinstance(std, Tensor) else float(std)
+    values = draw(_random.normal, generator, shape, 0.0, spread, dtype=given[0]._data.dtype)
+    if isinstance(std, Tensor):
+        values = np.astype(np.multiply(values, std._data), values.dtype)
+    values = np.add(values, mean._data if isinstance(mean, Tensor) else mean)
+    values = np.astype(values, given[0]._data.dtype, copy=False)
+    node = "Normal1" if isinstance(mean, Tensor) else "Normal2"
+    return _recorded(node, values, out, "normal", *given)
+
+
+def _recorded(node: str, values: Any, out: Any, name: str, *sources: Tensor) -> Tensor:
+    """Numbers drawn with the parameters in these tensors: new, or written into `out`."""
+    return drawn(node, values, *sources) if out is None else _given(values, out, name)
 
 
 def _check_deviation(std: Any) -> None:
@@ -261,15 +302,16 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
         kind = source._data.dtype
         shape = tuple(source.shape)
         values = draw(_random.bernoulli, generator, shape, p, dtype=kind)
-        return _given(values, out, "bernoulli")
-    sampler = _from_values(_random.bernoulli_from, source._data)
-    return _given(sampler(generator), out, "bernoulli")
+    else:
+        values = _from_values(_random.bernoulli_from, source._data)(generator)
+    return _recorded("Bernoulli0", values, out, "bernoulli", source)
 
 
 @function
 def poisson(input: Any, generator: Any = None) -> Tensor:
     """How often something happens whose rate is at its place in `input`."""
-    return finish(_from_values(_random.poisson, _tensor("poisson", input)._data)(generator), False)
+    source = _tensor("poisson", input)
+    return drawn("Poisson0", _from_values(_random.poisson, source._data)(generator), source)
 
 
 @function
@@ -278,7 +320,9 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Tensor:
     from .random_state import checked
 
     refuse_random()
-    return finish(_random.binomial(checked(generator), count._data, prob._data), False)
+    trials = _tensor("binomial", count)
+    values = _random.binomial(checked(generator), trials._data, prob._data)
+    return drawn("Binomial0", values, trials)
 
 
 @function
@@ -295,7 +339,7 @@ def multinomial(
         lambda source, rows: _random.multinomial(source, rows, int(num_samples), replacement),
         _tensor("multinomial", input)._data,
     )
-    return _given(sampler(generator), out, "multinomial")
+    return _given(np.copy(sampler(generator), order="C"), out, "multinomial")
 
 
 def _from_values(sampler: Any, values: Any) -> Any:

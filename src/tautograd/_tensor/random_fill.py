@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _random
+from .._autograd.views import check_writable
+from .._ops.elementwise import check_broadcast
 from .._ops.public import attach
 from .arguments import type_name
-from .draws import fill, per_example
+from .draws import fill, per_example, write_drawn
 from .random_state import checked
-from .tensor import Tensor, make
+from .tensor import Tensor
 
 
 def method(fn: Any) -> Any:
@@ -34,13 +36,13 @@ def _options(
 def uniform_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
     """Fill with uniform numbers in [from, to), by default [0, 1)."""
     low, high = _options("uniform_", bounds, named, **{"from": 0.0, "to": 1.0})
-    return fill(self, _random.uniform, generator, low, high, dtype=self._data.dtype)
+    return fill(self, "Uniform0", _random.uniform, generator, low, high, dtype=self._data.dtype)
 
 
 @method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with normal numbers of this mean and deviation."""
-    return fill(self, _random.normal, generator, mean, std, dtype=self._data.dtype)
+    return fill(self, "Normal0", _random.normal, generator, mean, std, dtype=self._data.dtype)
 
 
 @method
@@ -48,13 +50,15 @@ def log_normal_(
     self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None
 ) -> Tensor:
     """Fill with numbers whose logarithms are normal."""
-    return fill(self, _random.log_normal, generator, mean, std, dtype=self._data.dtype)
+    return fill(
+        self, "LogNormal0", _random.log_normal, generator, mean, std, dtype=self._data.dtype
+    )
 
 
 @method
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate `lambd`."""
-    return fill(self, _random.exponential, generator, lambd, dtype=self._data.dtype)
+    return fill(self, "Exponential0", _random.exponential, generator, lambd, dtype=self._data.dtype)
 
 
 @method
@@ -62,13 +66,13 @@ def cauchy_(
     self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None
 ) -> Tensor:
     """Fill with Cauchy-distributed numbers."""
-    return fill(self, _random.cauchy, generator, median, sigma, dtype=self._data.dtype)
+    return fill(self, "Cauchy0", _random.cauchy, generator, median, sigma, dtype=self._data.dtype)
 
 
 @method
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with the number of trials up to the first success of probability `p`."""
-    return fill(self, _random.geometric, generator, p, dtype=self._data.dtype)
+    return fill(self, "Geometric0", _random.geometric, generator, p, dtype=self._data.dtype)
 
 
 @method
@@ -79,8 +83,9 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
     low, high = _options("random_", bounds, named, **{"from": None, "to": None})
     kind = self._data.dtype
     if low is None and high is None:
-        return fill(self, _random.random, generator, dtype=kind)
-    return fill(self, _random.randint, generator, low or 0, high, dtype=kind)
+        return fill(self, "Random2", _random.random, generator, dtype=kind)
+    node = "Random1" if low is None else "Random0"
+    return fill(self, node, _random.randint, generator, low or 0, high, dtype=kind)
 
 
 @method
@@ -92,11 +97,13 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
             raise TypeError(
                 f"bernoulli_(): argument 'p' (position 1) must be float, not {type_name(p)}"
             )
-        return fill(self, _random.bernoulli, generator, float(p), dtype=kind)
+        return fill(self, "Bernoulli2", _random.bernoulli, generator, float(p), dtype=kind)
     shape = tuple(self.shape)
-    drawn = per_example(
+    check_writable(self)
+    check_broadcast(shape, tuple(p.shape))
+    values = per_example(
         lambda source, rates: _random.bernoulli_from(source, rates, kind, shape),
         checked(generator),
         p._data,
     )
-    return self.copy_(make(drawn))  # type: ignore[no-any-return, attr-defined]
+    return write_drawn(self, "Bernoulli1", values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from .tensor import Tensor, make
 
 class Generator(_random.Generator):
     """A source of random numbers with a state of its own; `manual_seed` gives PyTorch's streams."""
+
+    __module__ = "torch._C"
 
     def __init__(self, device: Any = "cpu") -> None:
         super().__init__(as_device(device))
@@ -29,7 +33,11 @@ class Generator(_random.Generator):
         super().set_state(new_state._data)
         return self
 
-    graphsafe_get_state = _random.Generator.clone_state
+    def clone_state(self) -> Generator:
+        """An independent generator that goes on with the same numbers."""
+        return _restored(str(self.device), _random.Generator.get_state(self))
+
+    graphsafe_get_state = clone_state
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (str(self.device), _random.Generator.get_state(self))
@@ -83,6 +91,25 @@ def get_rng_state() -> Any:
 def set_rng_state(new_state: Any) -> None:
     """Let the default generator go on from a state that `get_rng_state` returned."""
     default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(
+    devices: Any = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str = "cuda",
+) -> Iterator[None]:
+    """Numbers drawn inside the block do not count: after it the stream goes on as before."""
+    if not enabled:
+        yield
+        return
+    state = default_generator.get_state()
+    try:
+        yield
+    finally:
+        default_generator.set_state(state)
 
 
 def checked(generator: Any) -> Generator:

@@ -114,8 +114,8 @@ _LANES = {2: 16, 4: 8, 8: 4}
 def _progression(start: Any, step: Any, count: int, kind: dtype) -> Any:
     """start + i * step, rounded where PyTorch's kernel rounds.
 
-    It works in blocks: the first number of each is rounded to the dtype, the others are reached from it.
-    What does not fill two blocks is computed number by number.
+    It works in blocks: the first number of each is rounded to the dtype, the others are reached
+    from it. What does not fill two blocks is computed number by number.
     """
     target = kind.numpy
     if target.kind in "iu":
@@ -177,7 +177,8 @@ def range(
 
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
-        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces values "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values "
         "in [start, end).",
         UserWarning,
         stacklevel=2,
@@ -244,7 +245,7 @@ def logspace(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` powers of `base`, from `base**start` to `base**end`, their exponents evenly spaced."""
+    """`steps` powers of `base`, from `base**start` to `base**end`, exponents evenly spaced."""
     count = _steps("logspace", start, end, steps)
     start, end = number("logspace", start, "start", 1), number("logspace", end, "end", 2)
     kind = _kind("logspace", dtype, out, start, end)
@@ -278,7 +279,8 @@ def _kind(name: str, dtype: Any, out: Any, *ends: Any) -> dtype:
         return found.to_complex() if any(isinstance(v, complex) for v in ends) else found
     if not found.is_complex and any(isinstance(v, complex) for v in ends):
         raise RuntimeError(
-            f"torch.{name}(): inferred dtype {get_default_dtype().to_complex()!r} can't be safely cast "
+            f"torch.{name}(): inferred dtype {get_default_dtype().to_complex()!r} can't be safely "
+            "cast "
             f"to passed dtype {found!r}"
         )
     return found

@@ -1,0 +1,62 @@
+"""The place of random numbers in a graph: they depend on nothing, so every gradient is zero.
+
+The numbers are drawn first; the operation only stands for that they came from here, under the node
+name that PyTorch gives it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._autograd.apply import apply
+from .._ops.record import Op
+from .tensor import Tensor
+
+
+def _drawn_op(name: str, node: str) -> Op:
+    return Op(
+        name,
+        lambda x, drawn: drawn,
+        ("x",),
+        vjp={"x": lambda g, x_shape: np.zeros_like(g, shape=x_shape)},
+        jvp={"x": lambda t, drawn: np.zeros_like(drawn)},
+        node=node,
+        opmath=False,
+        internal=True,
+    )
+
+
+def _of_two(g: Any, x_shape: Any, y_shape: Any) -> tuple[Any, Any]:
+    return np.zeros_like(g, shape=x_shape), np.zeros_like(g, shape=y_shape)
+
+
+NODES: dict[str, Op] = {
+    node: _drawn_op(f"drawn_{node}", f"{node[:-1]}Backward{node[-1]}")
+    for node in (
+        "Normal0", "Normal1", "Normal2", "Uniform0", "LogNormal0", "Exponential0", "Cauchy0",
+        "Geometric0", "Random0", "Random1", "Random2", "Bernoulli0", "Bernoulli1", "Bernoulli2",
+        "Poisson0", "Binomial0",
+    )
+}  # fmt: skip
+_normal_of_two = Op(
+    "drawn_Normal3",
+    lambda x, y, drawn: drawn,
+    ("x", "y"),
+    vjp=_of_two,
+    jvp={
+        "x": lambda t, drawn: np.zeros_like(drawn),
+        "y": lambda t, drawn: np.zeros_like(drawn),
+    },
+    node="NormalBackward3",
+    opmath=False,
+    internal=True,
+)
+
+
+def drawn(node: str, values: Any, *sources: Tensor) -> Tensor:
+    """Numbers as a tensor that was drawn for (or with the parameters in) these tensors."""
+    op = _normal_of_two if len(sources) == 2 else NODES[node]
+    result: Tensor = apply(op, sources, {"drawn": values})
+    return result
