@@ -1,7 +1,7 @@
 """tautograd: backpropagation you can prove.
 
-`import tautograd as torch` is how most programs begin. The names here are PyTorch's; what they do is
-in the private packages, bottom up: `_arrays`, `_random`, `_ops`, `_autograd`, `_tensor`.
+`import tautograd as torch` is how most programs begin. The names here are PyTorch's; what they do
+is in the private packages, bottom up: `_arrays`, `_random`, `_ops`, `_autograd`, `_tensor`.
 """
 
 from math import e, inf, nan, pi
@@ -25,6 +25,7 @@ from ._autograd.grad_mode import (
 from ._ops import operators as _operators
 from ._ops.promotion import result_type
 from ._ops.public import FUNCTIONS as _FUNCTIONS
+from ._tensor import conversions as _conversions
 from ._tensor import copying as _copying
 from ._tensor import filled as _filled
 from ._tensor import interop as _interop

@@ -80,11 +80,10 @@ def _variadic(name: str, sampler: Any, doc: str) -> Any:
         if not size and "size" not in options:
             raise _invalid(name, size, options)
         sizes = size_argument(name, size, options)
-        if options or not isinstance(generator, (Generator, type(None))):
-            unfit = (
-                {} if isinstance(generator, (Generator, type(None))) else {"generator": generator}
-            )
-            raise _invalid(name, size, {**options, **unfit})
+        if generator is not None and not isinstance(generator, Generator):
+            options["generator"] = generator
+        if options:
+            raise _invalid(name, size, options)
         kind = _dtype_for(name, dtype, out, get_default_dtype())
         place(device)
         values = draw(sampler, generator, checked_size(name, sizes), dtype=kind.numpy)
