@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 import warnings
 from typing import Any
@@ -62,14 +63,19 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 def remember_stack(node: Node) -> None:
     """Keep the user's part of the stack that recorded a node."""
-    stack = [frame for frame in traceback.extract_stack() if not internal[frame.filename]]
-    node.traceback = traceback.format_list(stack)
+    frames = traceback.walk_stack(sys._getframe(1))
+    # Lines of source are read only if they are shown.
+    summary = traceback.StackSummary.extract(
+        ((f, n) for f, n in frames if not internal[f.f_code.co_filename]), lookup_lines=False
+    )
+    summary.reverse()
+    node.traceback = summary
 
 
 def show_forward(node: Node) -> None:
     """Warn where the forward was that led to an error in backward."""
     if node.traceback:
-        text = ". Traceback of forward call that caused the error:\n" + "".join(node.traceback)
+        text = ". Traceback of forward call that caused the error:\n" + "".join(node.traceback.format())
     else:
         text = (
             ". No forward pass information available. Enable detect anomaly during forward pass for "

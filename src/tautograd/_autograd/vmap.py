@@ -147,27 +147,30 @@ def _expand_dims(in_dims: Any, args: tuple[Any, ...], func: Any) -> list[Any]:
             "trying to vmap over a function with no inputs. The latter is unsupported."
         )
 
-    def spread(spec: Any, tree: Any) -> list[Any]:
-        if isinstance(tree, dict):
-            values = list(tree.values())
-            specs = [spec[k] for k in tree] if isinstance(spec, dict) else [spec] * len(values)
-        elif isinstance(tree, (list, tuple)):
-            values = list(tree)
-            if isinstance(spec, (list, tuple)):
-                if len(spec) != len(values):
-                    raise ValueError(
-                        f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible "
-                        f"with the structure of inputs. in_dims has {len(spec)} elements but inputs has "
-                        f"{len(values)}."
-                    )
-                specs = list(spec)
-            else:
-                specs = [spec] * len(values)
-        else:
-            return [_check_dim(spec, tree, in_dims, func)]
-        return [d for s, v in zip(specs, values, strict=True) for d in spread(s, v)]
+    return _spread(in_dims, args, in_dims, func)
 
-    return spread(in_dims if isinstance(in_dims, (list, tuple)) else in_dims, args)
+
+def _spread(spec: Any, tree: Any, in_dims: Any, func: Any) -> list[Any]:
+    """The part `spec` of in_dims, for each leaf of a part of the arguments."""
+    if isinstance(tree, dict):
+        values = list(tree.values())
+        specs = [spec[k] for k in tree] if isinstance(spec, dict) else [spec] * len(values)
+    elif isinstance(tree, (list, tuple)):
+        values = list(tree)
+        if not isinstance(spec, (list, tuple)):
+            specs = [spec] * len(values)
+        elif len(spec) == len(values):
+            specs = list(spec)
+        else:
+            raise ValueError(
+                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with "
+                f"the structure of inputs. in_dims has {len(spec)} elements but inputs has "
+                f"{len(values)}."
+            )
+    else:
+        return [_check_dim(spec, tree, in_dims, func)]
+    pairs = zip(specs, values, strict=True)
+    return [dim for s, v in pairs for dim in _spread(s, v, in_dims, func)]
 
 
 def _check_dim(dim: Any, leaf: Any, in_dims: Any, func: Any) -> Any:

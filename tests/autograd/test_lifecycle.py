@@ -1,0 +1,322 @@
+"""Life and death of graphs: nothing leaks without the garbage collector, depth is no limit, and an
+interrupted backward leaves no trap."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import tracemalloc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+import tautograd
+from tests.both import same
+
+
+@contextlib.contextmanager
+def _no_collector() -> Iterator[None]:
+    """The garbage collector off: what lives is what is referred to."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _step(x, w):
+    """A round with views, in-place changes, several outputs and a custom function."""
+    h = (x @ w).tanh()
+    first, second = h.chunk(2, dim=1)
+    buffer = tautograd.zeros(4, 3)
+    buffer[:, 1:] = first * second.exp()
+    buffer.mul_(2)
+    doubled = _Double.apply(buffer)
+    return (doubled * doubled).mean()
+
+
+class _Double(tautograd.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = x * 2
+        ctx.save_for_backward(x, out)
+        ctx.note = "kept on the node"
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+ROUNDS = {
+    "backward": lambda x, w: _step(x, w).backward(),
+    "forward only": lambda x, w: _step(x, w),
+    "no_grad": lambda x, w: tautograd.no_grad()(_step)(x, w),
+    "grad": lambda x, w: tautograd.autograd.grad(_step(x, w), w),
+    "second order": lambda x, w: tautograd.autograd.grad(
+        tautograd.autograd.grad(_step(x, w), w, create_graph=True)[0].sum(), w
+    ),
+    "retained graph": lambda x, w: _step(x, w).backward(retain_graph=True),
+    "hooks": lambda x, w: _with_hooks(_step(x, w)),
+    "forward mode": lambda x, w: tautograd.func.jvp(lambda w: (x @ w).sin(), (w.detach(),), (w.detach(),)),
+    "func.grad": lambda x, w: tautograd.func.grad(lambda w: _step(x, w))(w.detach()),
+    "vmap": lambda x, w: tautograd.vmap(lambda r: (r @ w).sin())(x).sum().backward(),
+    "checkpoint": lambda x, w: tautograd.utils.checkpoint.checkpoint(
+        lambda w: (x @ w).sin().exp(), w, use_reentrant=False
+    )
+    .sum()
+    .backward(),
+    "anomaly": lambda x, w: _in_anomaly_mode(x, w),
+}
+
+
+def _with_hooks(loss):
+    loss.register_hook(lambda g: g * 2)
+    loss.grad_fn.register_hook(lambda into, out: None)
+    loss.retain_grad()
+    loss.backward()
+
+
+def _in_anomaly_mode(x, w):
+    with tautograd.autograd.set_detect_anomaly(True):
+        _step(x, w).backward()
+
+
+def _memory():
+    """Bytes in use, without the interpreter's own free lists, which the collector clears."""
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+@pytest.mark.parametrize("kind", ROUNDS)
+def test_memory_is_flat_without_the_collector(kind):
+    x = tautograd.randn(4, 3)
+    w = tautograd.randn(3, 4).requires_grad_()
+    count = {"backward": 1000, "anomaly": 30}.get(kind, 100)
+
+    def rounds(n):
+        for _ in range(n):
+            ROUNDS[kind](x, w)
+        w.grad = None
+
+    with _no_collector():
+        rounds(10)  # caches fill
+        tracemalloc.start()
+        rounds(10)
+        before = _memory()
+        rounds(count)
+        in_cycles = gc.collect()
+        after = _memory()
+        tracemalloc.stop()
+    assert not in_cycles, f"{in_cycles / count:.1f} objects of each round wait for the collector"
+    # Less than one small object per round.
+    assert after - before < 1_000 + 25 * count, f"{(after - before) / count:.1f} bytes per round"
+
+
+class _Marker:
+    """Something that can be seen to die."""
+
+
+@same
+def test_graph_dies_with_its_loss(torch):
+    with _no_collector():
+        x = torch.ones(3, requires_grad=True)
+        y = (x * 2).exp()
+        z = y.sum()
+        y.grad_fn.metadata["marker"] = marker = _Marker()
+        dead = [weakref.ref(y), weakref.ref(z), weakref.ref(marker)]
+        del y, z, marker
+        return [ref() is None for ref in dead]
+
+
+@same
+def test_saved_tensors_die_in_backward(torch):
+    with _no_collector():
+        x = torch.ones(3, requires_grad=True)
+        y = x * 2
+        z = (y * y).sum()
+        ref = weakref.ref(y)
+        del y
+        z.backward()
+        return ref() is None, x.grad
+
+
+@same
+def test_leaf_does_not_keep_its_graphs(torch):
+    with _no_collector():
+        x = torch.ones(3, requires_grad=True)
+        markers = []
+        for _ in range(5):
+            y = x * 2
+            y.grad_fn.metadata["marker"] = marker = _Marker()
+            markers.append(weakref.ref(marker))
+        del y, marker
+        return [marker() is None for marker in markers]
+
+
+@same
+def test_retained_gradient_does_not_keep_its_tensor(torch):
+    with _no_collector():
+        x = torch.ones(3, requires_grad=True)
+        y = x * 2
+        y.retain_grad()
+        z = y.sum()
+        ref = weakref.ref(y)
+        del y
+        z.backward()
+        return ref() is None, x.grad
+
+
+@same
+def test_view_keeps_its_base_alive(torch):
+    with _no_collector():
+        x = torch.arange(4.0)
+        view = x[:2]
+        del x
+        return view, view._base.shape if view._base is not None else None
+
+
+@pytest.mark.parametrize(
+    "count", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)], ids="{:,}".format
+)
+def test_a_long_chain_goes_backward_and_is_freed(count):
+    with _no_collector():
+        x = tautograd.ones(1, requires_grad=True)
+        y = x
+        for _ in range(count):
+            y = y + 0.0
+        first = weakref.ref(y.grad_fn)
+        y.backward()
+        assert x.grad.tolist() == [1.0]
+        del y
+        assert first() is None
+
+
+def test_a_long_chain_that_is_never_used_is_freed():
+    with _no_collector():
+        x = tautograd.ones(1, requires_grad=True)
+        y = x
+        for _ in range(100_000):
+            y = y * 1.0
+        del y
+        assert tautograd.autograd.grad(x * 2, x)[0].tolist() == [2.0]
+
+
+def test_a_long_chain_of_in_place_changes():
+    x = tautograd.ones(1, requires_grad=True)
+    y = x * 1
+    for _ in range(20_000):
+        y.mul_(1.0)
+    y.backward()
+    assert x.grad.tolist() == [1.0]
+
+
+def test_a_long_chain_of_second_order():
+    x = tautograd.ones(1, dtype=tautograd.float64, requires_grad=True)
+    y = x
+    for _ in range(3_000):
+        y = y * x
+    (g,) = tautograd.autograd.grad(y, x, create_graph=True)
+    (h,) = tautograd.autograd.grad(g, x)
+    assert h.tolist() == [3001.0 * 3000.0]
+
+
+# --- interrupted -----------------------------------------------------------------------------------------
+
+
+@same
+def test_interrupt_in_a_hook(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    loss = (y * y).sum()
+
+    def interrupt(grad):
+        raise KeyboardInterrupt
+
+    handle = y.register_hook(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        loss.backward()
+    handle.remove()
+    state = torch.is_grad_enabled()
+    # What ran before the interrupt has freed what it saved, and a second try says so.
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        loss.backward()
+    (x * 3).sum().backward()
+    return state, x.grad
+
+
+@same
+def test_interrupt_with_a_retained_graph_can_be_tried_again(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    loss = (y * y).sum()
+
+    def interrupt(grad):
+        raise KeyboardInterrupt
+
+    handle = y.register_hook(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        loss.backward(retain_graph=True)
+    handle.remove()
+    loss.backward()
+    return x.grad
+
+
+@same
+def test_interrupt_in_a_custom_backward(torch):
+    stop = [True]
+
+    class Stops(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            if stop[0]:
+                raise KeyboardInterrupt
+            return grad * 2
+
+    x = torch.ones(2, requires_grad=True)
+    y = Stops.apply(x)
+    with pytest.raises(KeyboardInterrupt):
+        y.sum().backward()
+    stop[0] = False
+    y.sum().backward()
+    return x.grad, torch.is_grad_enabled()
+
+
+@same
+def test_interrupt_in_forward_restores_every_mode(torch):
+    class Stops(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            raise KeyboardInterrupt
+
+    x = torch.ones(2, requires_grad=True)
+    fwd = torch.autograd.forward_ad
+    for context in (
+        torch.no_grad(),
+        torch.inference_mode(),
+        torch.autograd.graph.save_on_cpu(),
+        torch.autograd.set_detect_anomaly(False),
+        fwd.dual_level(),
+    ):
+        with pytest.raises(KeyboardInterrupt), context:
+            Stops.apply(x)
+    y = x * 2
+    return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), y.requires_grad
+
+
+def test_interrupt_in_vmap_leaves_no_level_open():
+    def stops(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tautograd.vmap(stops)(tautograd.ones(2))
+    assert tautograd.vmap(lambda x: x * 2)(tautograd.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.raises(KeyboardInterrupt):
+        tautograd.func.jvp(stops, (tautograd.ones(2),), (tautograd.ones(2),))
+    assert tautograd.autograd.forward_ad.unpack_dual(tautograd.ones(2)).tangent is None
