@@ -18,7 +18,7 @@ from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
 from .promotion import compute_dtype, number_as
 from .public import public
-from .record import Op, Rule
+from .record import DerivedRule, Op, Rule
 
 
 def conj(x: Any) -> Any:
@@ -259,14 +259,18 @@ def _rules_from(derivatives: dict[str, Rule | None]) -> dict[str, Any]:
     return {"vjp": vjp, "jvp": jvp}
 
 
-def _times(d: Rule, incoming: str, conjugate: bool) -> Rule:
+def _times(d: Rule, incoming: str, conjugate: bool) -> DerivedRule:
     """A rule with the derivative's parameters after the incoming gradient or tangent."""
     names = d.__code__.co_varnames[: d.__code__.co_argcount]
-    factor = f"d({', '.join(names)})"
-    product = f"{incoming} * conj({factor})" if conjugate else f"{incoming} * {factor}"
-    text = f"lambda {', '.join((incoming, *names))}: {product}"
-    rule: Rule = eval(text, {"d": d, "conj": conj})
-    return rule
+
+    def build() -> Rule:
+        factor = f"d({', '.join(names)})"
+        product = f"{incoming} * conj({factor})" if conjugate else f"{incoming} * {factor}"
+        text = f"lambda {', '.join((incoming, *names))}: {product}"
+        rule: Rule = eval(text, {"d": d, "conj": conj})
+        return rule
+
+    return DerivedRule((incoming, *names), build)
 
 
 def operator(

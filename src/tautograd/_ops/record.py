@@ -39,14 +39,39 @@ INTERNAL: dict[str, Op] = {}
 
 
 class BoundRule:
-    """A rule and the way its named parameters are found in a node."""
+    """A rule and the way its named parameters are found in a node.
 
-    __slots__ = ("call", "names", "rule")
+    `call(rule, g, saved, shapes, dtypes, parameters, needs)` fetches them and calls the rule; it is
+    made when first asked for, and so is a rule that is given as a `DerivedRule`.
+    """
 
-    def __init__(self, rule: Rule, names: tuple[str, ...], call: Callable[..., Any]) -> None:
-        self.rule = rule
+    __slots__ = ("call", "names", "rule", "source", "sources")
+
+    def __init__(
+        self, rule: Rule | DerivedRule, names: tuple[str, ...], sources: tuple[str, ...]
+    ) -> None:
         self.names = names
-        self.call = call
+        self.source = rule
+        self.sources = sources
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "call":
+            self.call = _caller(self.sources)
+            return self.call
+        if name == "rule":
+            self.rule = self.source.build() if isinstance(self.source, DerivedRule) else self.source
+            return self.rule
+        raise AttributeError(name)
+
+
+class DerivedRule:
+    """A rule that `build` makes when it is first used; `names` are its parameters."""
+
+    __slots__ = ("build", "names")
+
+    def __init__(self, names: tuple[str, ...], build: Callable[[], Rule]) -> None:
+        self.names = names
+        self.build = build
 
 
 class Op:
@@ -214,10 +239,12 @@ class Op:
             if name not in self.position:
                 raise ValueError(f"{self.name}: the {what} names {name!r}, which is not an input")
 
-    def _bind(self, rule: Rule, what: str) -> BoundRule:
-        code = rule.__code__
-        names = code.co_varnames[: code.co_argcount]
-        return BoundRule(rule, names, _caller(tuple(self._source(n, what) for n in names)))
+    def _bind(self, rule: Rule | DerivedRule, what: str) -> BoundRule:
+        if isinstance(rule, DerivedRule):
+            names = rule.names
+        else:
+            names = rule.__code__.co_varnames[: rule.__code__.co_argcount]
+        return BoundRule(rule, names, tuple([self._source(n, what) for n in names]))
 
     def _source(self, name: str, what: str) -> str:
         """The expression that finds a rule's parameter in a node."""

@@ -50,12 +50,20 @@ class Generator:
         if str(device).partition(":")[0] != "cpu":
             raise RuntimeError(f"Generator: device must be a CPU device, got device={device!s}")
         self.device = device
-        self._core = np.random.RandomState(0)
+        self._pump: Any = None
         self._reseed(DEFAULT_SEED)
+
+    @property
+    def _core(self) -> Any:
+        """The word pump, made at the first word: `numpy.random` is slow to load."""
+        if self._pump is None:
+            self._pump = np.random.RandomState(self._initial_seed & 0xFFFFFFFF)
+        return self._pump
 
     def _reseed(self, seed: int) -> None:
         self._initial_seed = seed
-        self._core.seed(seed & 0xFFFFFFFF)
+        if self._pump is not None:
+            self._pump.seed(seed & 0xFFFFFFFF)
         # A fresh state and an exhausted one differ only in the `next` field that torch reports.
         self._untouched = True
         self.next_double_normal: float | None = None
