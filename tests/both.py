@@ -6,9 +6,9 @@
         (x * x).backward()
         return x.grad
 
-`torch` is PyTorch the first time and tautograd the second. What the test returns (tensors, numbers, text,
-nests of them) must agree: tensors in dtype, shape, `requires_grad` and values. Assertions inside, and
-`pytest.raises` with a key phrase, hold on each engine by themselves.
+`torch` is PyTorch the first time and tautograd the second. What the test returns (tensors,
+numbers, text, nests of them) must agree: tensors in dtype, shape, `requires_grad` and values.
+Assertions inside, and `pytest.raises` with a key phrase, hold on each engine by themselves.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ def _x(torch):
     return torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
 
 
-# --- grad ------------------------------------------------------------------------------------------------
+# --- grad ----------------------------------------------------------------------------------------
 
 
 @same
@@ -112,7 +112,7 @@ def test_grad_errors(torch):
         grad(lambda x: x.sum(), has_aux=True)(x)
 
 
-# --- vjp and jvp -----------------------------------------------------------------------------------------
+# --- vjp and jvp ---------------------------------------------------------------------------------
 
 
 @same
@@ -190,7 +190,7 @@ def test_linearize(torch):
     return out, along(torch.ones_like(x)), along(x)
 
 
-# --- Jacobians -------------------------------------------------------------------------------------------
+# --- Jacobians -----------------------------------------------------------------------------------
 
 
 @same
@@ -236,7 +236,7 @@ def test_all_orders_of_modes_agree(torch):
     return [outer(inner(f))(x) for outer in (fwd, rev) for inner in (fwd, rev)]
 
 
-# --- compositions ----------------------------------------------------------------------------------------
+# --- compositions --------------------------------------------------------------------------------
 
 
 @same
@@ -304,7 +304,7 @@ def test_names_are_kept(torch):
 @same
 def test_exported_names(torch):
     names = (
-        "functional_call grad grad_and_value hessian jacfwd jacrev jvp linearize stack_module_state vjp "
-        "vmap"
+        "functional_call grad grad_and_value hessian jacfwd jacrev jvp linearize "
+        "stack_module_state vjp vmap"
     )
     return [hasattr(torch.func, name) for name in names.split()]

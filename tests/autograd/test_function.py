@@ -365,7 +365,7 @@ def test_attributes_of_ctx_can_be_read_from_the_node(torch):
     return node.note, node.saved_tensors[0] is x, node.needs_input_grad, len(node.next_functions)
 
 
-# --- what backward may return -------------------------------------------------------------------------
+# --- what backward may return --------------------------------------------------------------------
 
 
 def _returns(torch, result):
@@ -492,7 +492,7 @@ def test_instances_are_discouraged(torch):
         _square(torch)()
 
 
-# --- once_differentiable --------------------------------------------------------------------------------
+# --- once_differentiable -------------------------------------------------------------------------
 
 
 @same
@@ -517,7 +517,7 @@ def test_once_differentiable(torch):
     return x.grad, g.requires_grad
 
 
-# --- with the transforms ---------------------------------------------------------------------------------
+# --- with the transforms -------------------------------------------------------------------------
 
 
 @same

@@ -77,7 +77,7 @@ def test_custom_functions_are_nodes_too(torch):
     return isinstance(y.grad_fn, torch.autograd.graph.Node), _walk(y.grad_fn)
 
 
-# --- what nodes saved ------------------------------------------------------------------------------------
+# --- what nodes saved ----------------------------------------------------------------------------
 
 
 @same
@@ -148,7 +148,7 @@ def test_hooks_on_one_saved_tensor_only_once(torch):
         y.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: t)
 
 
-# --- hooks on all saved tensors ----------------------------------------------------------------------------
+# --- hooks on all saved tensors ------------------------------------------------------------------
 
 
 @same
@@ -308,7 +308,7 @@ def test_allowed_mutation_does_not_nest(torch):
         pass
 
 
-# --- edges ---------------------------------------------------------------------------------------------------
+# --- edges ---------------------------------------------------------------------------------------
 
 
 @same

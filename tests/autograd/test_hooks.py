@@ -257,7 +257,7 @@ def test_post_accumulate_hook_needs_a_leaf(torch):
         torch.ones(1).register_post_accumulate_grad_hook(lambda leaf: None)
 
 
-# --- hooks on nodes --------------------------------------------------------------------------------
+# --- hooks on nodes ------------------------------------------------------------------------------
 
 
 @same
@@ -331,7 +331,7 @@ def test_node_hook_with_the_wrong_number_of_values(torch):
         y.sum().backward()
 
 
-# --- one hook for several tensors ------------------------------------------------------------------
+# --- one hook for several tensors ----------------------------------------------------------------
 
 
 @same
@@ -378,7 +378,7 @@ def test_multi_grad_hook_on_non_leaves(torch):
     return seen, a.grad
 
 
-# --- life of hooks -----------------------------------------------------------------------------------
+# --- life of hooks -------------------------------------------------------------------------------
 
 
 @same

@@ -10,7 +10,7 @@ from tests.both import same
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace"
 
 
-# --- versions ------------------------------------------------------------------------------------------
+# --- versions ------------------------------------------------------------------------------------
 
 
 @same
@@ -59,7 +59,7 @@ def test_tensors_that_share_storage_by_no_view_have_their_own_version(torch):
     return x._version, y._version
 
 
-# --- the in-place error ------------------------------------------------------------------------------
+# --- the in-place error --------------------------------------------------------------------------
 
 
 @same
@@ -147,7 +147,7 @@ def test_message_names_the_line_of_an_assignment_through_a_view():
     assert "y[0] = 0.0  # overwritten here" in str(caught.value)
 
 
-# --- histories ---------------------------------------------------------------------------------------
+# --- histories -----------------------------------------------------------------------------------
 
 
 @same
@@ -275,7 +275,7 @@ def test_out_argument_that_needs_no_gradient(torch):
     return out
 
 
-# --- refused -------------------------------------------------------------------------------------------
+# --- refused -------------------------------------------------------------------------------------
 
 
 @same

@@ -60,14 +60,16 @@ ROUNDS = {
     ),
     "retained graph": lambda x, w: _step(x, w).backward(retain_graph=True),
     "hooks": lambda x, w: _with_hooks(_step(x, w)),
-    "forward mode": lambda x, w: tautograd.func.jvp(lambda w: (x @ w).sin(), (w.detach(),), (w.detach(),)),
+    "forward mode": lambda x, w: tautograd.func.jvp(
+        lambda w: (x @ w).sin(), (w.detach(),), (w.detach(),)
+    ),
     "func.grad": lambda x, w: tautograd.func.grad(lambda w: _step(x, w))(w.detach()),
     "vmap": lambda x, w: tautograd.vmap(lambda r: (r @ w).sin())(x).sum().backward(),
-    "checkpoint": lambda x, w: tautograd.utils.checkpoint.checkpoint(
-        lambda w: (x @ w).sin().exp(), w, use_reentrant=False
-    )
-    .sum()
-    .backward(),
+    "checkpoint": lambda x, w: (
+        tautograd.utils.checkpoint.checkpoint(lambda w: (x @ w).sin().exp(), w, use_reentrant=False)
+        .sum()
+        .backward()
+    ),
     "anomaly": lambda x, w: _in_anomaly_mode(x, w),
 }
 
@@ -223,7 +225,7 @@ def test_a_long_chain_of_second_order():
     assert h.tolist() == [3001.0 * 3000.0]
 
 
-# --- interrupted -----------------------------------------------------------------------------------------
+# --- interrupted ---------------------------------------------------------------------------------
 
 
 @same

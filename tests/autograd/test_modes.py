@@ -165,7 +165,7 @@ def test_grad_mode_inside_backward(torch):
     return seen, torch.is_grad_enabled()
 
 
-# --- inference mode -----------------------------------------------------------------------------------
+# --- inference mode ------------------------------------------------------------------------------
 
 
 @same

@@ -32,7 +32,9 @@ def _in_threads(count, work):
 @same
 def test_grad_mode_is_each_threads_own(torch):
     with torch.no_grad():
-        inside = _in_threads(2, lambda i: (torch.is_grad_enabled(), torch.is_inference_mode_enabled()))
+        inside = _in_threads(
+            2, lambda i: (torch.is_grad_enabled(), torch.is_inference_mode_enabled())
+        )
     return inside, torch.is_grad_enabled()
 
 
@@ -112,7 +114,9 @@ def test_forward_mode_levels_are_usable_in_threads(torch):
     fwd = torch.autograd.forward_ad
 
     def work(i):
-        out, tangent = torch.func.jvp(lambda x: x * x, (torch.tensor(float(i)),), (torch.tensor(1.0),))
+        out, tangent = torch.func.jvp(
+            lambda x: x * x, (torch.tensor(float(i)),), (torch.tensor(1.0),)
+        )
         return out, tangent
 
     with fwd.dual_level():

@@ -141,7 +141,7 @@ def test_in_chunks(torch):
     return [torch.vmap(lambda r: (r.sin(), r.sum()), chunk_size=n)(x) for n in (1, 2, 5, 9)]
 
 
-# --- random numbers --------------------------------------------------------------------------------------
+# --- random numbers ------------------------------------------------------------------------------
 
 
 @same
@@ -166,7 +166,7 @@ def test_different_random_numbers(torch):
     return torch.vmap(lambda r: r + torch.rand(3), randomness="different")(_m(torch))
 
 
-# --- errors ------------------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------
 
 
 @same

@@ -21,8 +21,8 @@ class detect_anomaly:
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
         warnings.warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
-            "enabled for debugging.",
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
+            "only be enabled for debugging.",
             UserWarning,
             stacklevel=2,
         )
@@ -75,11 +75,13 @@ def remember_stack(node: Node) -> None:
 def show_forward(node: Node) -> None:
     """Warn where the forward was that led to an error in backward."""
     if node.traceback:
-        text = ". Traceback of forward call that caused the error:\n" + "".join(node.traceback.format())
+        text = ". Traceback of forward call that caused the error:\n" + "".join(
+            node.traceback.format()
+        )
     else:
         text = (
-            ". No forward pass information available. Enable detect anomaly during forward pass for "
-            "more information."
+            ". No forward pass information available. Enable detect anomaly during forward pass "
+            "for more information."
         )
     warnings.warn(f"Error detected in {node.name()}{text}", UserWarning, stacklevel=2)
 

@@ -30,9 +30,9 @@ def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list
                 )
             if output.dtype.is_complex != gradient.dtype.is_complex:
                 raise RuntimeError(
-                    "For complex Tensors, both grad_output and output are required to have the same "
-                    f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {gradient.dtype} and "
-                    f"output[{i}] has a dtype of {output.dtype}."
+                    "For complex Tensors, both grad_output and output are required to have the "
+                    f"same dtype. Mismatch in dtype: grad_output[{i}] has a dtype of "
+                    f"{gradient.dtype} and output[{i}] has a dtype of {output.dtype}."
                 )
             found.append(gradient)
         elif gradient is None:
@@ -142,10 +142,11 @@ def _warn_of_cycle() -> None:
     import warnings
 
     warnings.warn(
-        "Using backward() with create_graph=True will create a reference cycle between the parameter "
-        "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
-        "creating the graph to avoid this. If you have to use this function, make sure to reset the "
-        ".grad fields of your parameters to None after use to break the cycle and avoid the leak.",
+        "Using backward() with create_graph=True will create a reference cycle between the "
+        "parameter and its gradient which can cause a memory leak. We recommend using "
+        "autograd.grad when creating the graph to avoid this. If you have to use this function, "
+        "make sure to reset the .grad fields of your parameters to None after use to break the "
+        "cycle and avoid the leak.",
         UserWarning,
         stacklevel=3,
     )
@@ -279,8 +280,9 @@ def detach_(self: Tensor) -> Tensor:
     if self._base is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
-            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, "
-            "gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients."
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients."
         )
     self._node = None
     self._output_nr = 0
@@ -305,10 +307,11 @@ def _get_grad(self: Tensor) -> Any:
         import warnings
 
         warnings.warn(
-            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-            "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
-            "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. "
-            "If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.",
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+            ".grad attribute won't be populated during autograd.backward(). If you indeed want "
+            "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+            "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
+            "the leaf Tensor instead.",
             UserWarning,
             stacklevel=2,
         )
@@ -328,15 +331,15 @@ def _set_grad(self: Tensor, value: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if value._data.dtype != self._data.dtype:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype "
-            f"'{self.dtype}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
-            "dtype)."
+            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with "
+            f"grad_dtype '{self.dtype}'. The gradient must match the tensor's grad_dtype (defaults "
+            "to the tensor's dtype)."
         )
     if value._data.shape != self._data.shape:
         raise RuntimeError(
-            "attempting to assign a gradient of size "
-            f"'{list(value.shape)}' to a tensor of size '{list(self.shape)}'. Please ensure that the "
-            "gradient and the tensor are the same size"
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+            f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same "
+            "size"
         )
     self._grad = value
 

@@ -1,9 +1,9 @@
 """Checkpointing: keep the inputs of a part of the forward, and run it again when backward comes.
 
-The reentrant form is a custom Function whose backward runs the function anew and calls `backward` on
-the result. The other form records the graph as usual, but every tensor that a node saves is replaced
-by a placeholder; the first placeholder that backward opens makes the function run again, and the
-tensors that are saved then, in the same order, fill all placeholders.
+The reentrant form is a custom Function whose backward runs the function anew and calls `backward`
+on the result. The other form records the graph as usual, but every tensor that a node saves is
+replaced by a placeholder; the first placeholder that backward opens makes the function run again,
+and the tensors that are saved then, in the same order, fill all placeholders.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The inputs as new leaves."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(
-            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
+            "Only tuple of tensors is supported. Got Unsupported input type: "
+            f"{type(inputs).__name__}"
         )
     found = []
     for value in inputs:
@@ -119,9 +120,10 @@ class CheckpointFunction(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         if current_run().has_inputs:
             raise RuntimeError(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
-                "`inputs` parameter to .backward(). To resolve this error, you can either set "
-                "use_reentrant=False, or call .backward() without passing the `inputs` argument."
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
+                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
+                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
+                "argument."
             )
         inputs = list(ctx.others)
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
@@ -143,7 +145,7 @@ class CheckpointFunction(Function):
         return (None, None, *(x._grad if isinstance(x, Tensor) else None for x in leaves))
 
 
-# --- the other form ---------------------------------------------------------------------------------
+# --- the other form ------------------------------------------------------------------------------
 
 
 class _Placeholder:
@@ -196,9 +198,9 @@ class _Region:
             self.recompute(number)
         elif placeholder.spent:
             raise CheckpointError(
-                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked "
-                "once. If you are calling ctx.saved_tensors in backward, make sure to do so only once. "
-                "Otherwise please open an issue with details on your use case."
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already "
+                "unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do "
+                "so only once. Otherwise please open an issue with details on your use case."
             )
         value = placeholder.value
         placeholder.value, placeholder.spent = None, True
@@ -219,8 +221,8 @@ class _Region:
                     self.ignore_mismatch = True
                     return tensor
                 raise CheckpointError(
-                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during "
-                    f"the original forward pass.\n{self.advice()}"
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than "
+                    f"during the original forward pass.\n{self.advice()}"
                 )
             placeholder = self.placeholders[position]()
             if placeholder is not None:
@@ -242,9 +244,10 @@ class _Region:
     def check(self, recomputed: list[Any]) -> None:
         if len(recomputed) != len(self.placeholders):
             raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward "
-                f"and recomputation.\nNumber of tensors saved during forward: {len(self.placeholders)}\n"
-                f"Number of tensors saved during recomputation: {len(recomputed)}.\n{self.advice()}"
+                "torch.utils.checkpoint: A different number of tensors was saved during the "
+                "original forward and recomputation.\nNumber of tensors saved during forward: "
+                f"{len(self.placeholders)}\nNumber of tensors saved during recomputation: "
+                f"{len(recomputed)}.\n{self.advice()}"
             )
         different = "".join(
             f"tensor at position {i}:\nsaved metadata: {before}\nrecomputed metadata: {now}\n"
@@ -253,21 +256,22 @@ class _Region:
         )
         if different:
             raise CheckpointError(
-                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
-                f"than during the forward pass.\n{different}.\n{self.advice()}"
+                "torch.utils.checkpoint: Recomputed values for the following tensors have "
+                f"different metadata than during the forward pass.\n{different}.\n{self.advice()}"
             )
 
     def advice(self) -> str:
         if not self.debug:
             return (
-                "Tip: To see a more detailed error message, pass `debug=True` to `torch.utils.checkpoint.checkpoint(...)`; it then "
-                "names what was saved in either run, and where."
+                "Tip: To see a more detailed error message, pass `debug=True` to "
+                "`torch.utils.checkpoint.checkpoint(...)`; it then names what was saved in either "
+                "run, and where."
             )
         first, second = ("\n".join(lines) or "(nothing)" for lines in self.traces)
         return (
-            "An error happened while unpacking tensors; dumping logs of latest computation because you "
-            f"passed `debug=True`.\nSaved during the original forward:\n{first}\nSaved during recomputation:\n"
-            f"{second}"
+            "An error happened while unpacking tensors; dumping logs of latest computation because "
+            f"you passed `debug=True`.\nSaved during the original forward:\n{first}\nSaved during "
+            f"recomputation:\n{second}"
         )
 
 
@@ -291,9 +295,10 @@ class _Held:
             return leaf
         if not self.value._is_inference and self.box[0] != self.version:
             raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace "
-                f"operation: an argument of checkpoint() is at version {self.box[0]}; expected version "
-                f"{self.version} instead. It is needed to run the checkpointed function again."
+                "one of the variables needed for gradient computation has been modified by an "
+                f"inplace operation: an argument of checkpoint() is at version {self.box[0]}; "
+                f"expected version {self.version} instead. It is needed to run the checkpointed "
+                "function again."
             )
         tensor: Tensor = self.value
         return tensor
@@ -353,23 +358,24 @@ def _checkpoint(
         finished = True
     if not finished:
         raise RuntimeError(
-            "torch.utils.checkpoint: the forward context provided by context_fn suppressed an exception "
-            "raised during the checkpointed forward. This is not supported because checkpoint cannot return "
-            "a value for a failed forward."
+            "torch.utils.checkpoint: the forward context provided by context_fn suppressed an "
+            "exception raised during the checkpointed forward. This is not supported because "
+            "checkpoint cannot return a value for a failed forward."
         )
     region.complete = True
     return result
 
 
-# --- what users call ----------------------------------------------------------------------------------
+# --- what users call -----------------------------------------------------------------------------
 
 
 def _reentrant_by_default(name: str) -> bool:
     warnings.warn(
-        f"{name}: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling "
-        "checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but "
-        "if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs "
-        "for more details on the differences between the two variants.",
+        f"{name}: the use_reentrant parameter should be passed explicitly. Starting in PyTorch "
+        "2.9, calling checkpoint without use_reentrant will raise an exception. "
+        "use_reentrant=False is recommended, but if you need to preserve the current default "
+        "behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
+        "differences between the two variants.",
         UserWarning,
         stacklevel=3,
     )

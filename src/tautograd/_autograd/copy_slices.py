@@ -122,7 +122,7 @@ class CopySlices(Node):
 def part_replaced(base: Tensor, edge: Any, view: Tensor, result: Tensor, way: Way) -> Node:
     """The node of a base after `result` was written into its view; `edge` made the base before."""
     written = result._node
-    if written is None or written.op is None or not _writes_first(written, view):
+    if written is None or not _writes_first(written, view):
         mask = (edge is not None) | (written is not None) << 1
         parameters = {"chain": way}
         return record(
@@ -144,9 +144,11 @@ def part_replaced(base: Tensor, edge: Any, view: Tensor, result: Tensor, way: Wa
 
 def _writes_first(written: Node, view: Tensor) -> bool:
     """Whether a node is one operation whose first input was the view, as it was before."""
+    op: Op | None = written.op  # a custom function's node has none
     return (
-        written.op.outputs == 1
-        and not written.op.variadic
+        op is not None
+        and op.outputs == 1
+        and not op.variadic
         and not written.is_leaf_edge
         and bool(written.edges)
         and written.edges[0] is view._node

@@ -56,8 +56,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
         level = innermost
     if level != innermost or level < 0:
         raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created. This is not "
-            "supported."
+            "Trying to exit a forward AD level that was not the last one that was created. This is "
+            "not supported."
         )
     for reference in _holders.pop(level, ()):
         tensor = reference()
@@ -104,13 +104,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             )
     if tuple(tensor._data.shape) != tuple(tangent._data.shape):
         raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, "
-            f"this is not supported. Tensor is of size {list(tensor.shape)} while the given forward "
-            f"gradient is of size {list(tangent.shape)}."
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the "
+            f"given forward gradient is of size {list(tangent.shape)}."
         )
     if tensor._data.dtype != tangent._data.dtype:
         raise RuntimeError(
-            f"expected tangent to have the dtype of the tensor ({tensor.dtype}), but got {tangent.dtype}"
+            f"expected tangent to have the dtype of the tensor ({tensor.dtype}), but got "
+            f"{tangent.dtype}"
         )
     dual: Tensor = apply(alias_op, (tensor,))
     set_tangent(dual, level, tangent)

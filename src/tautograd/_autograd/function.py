@@ -40,9 +40,10 @@ class FunctionMeta(type):
 class Function(metaclass=FunctionMeta):
     """A custom operation: static `forward` and `backward`, called through `apply`.
 
-    `forward(ctx, *args)` saves on `ctx` what `backward(ctx, *grad_outputs)` needs; or `forward(*args)`
-    stays plain and `setup_context(ctx, inputs, output)` does the saving. `jvp(ctx, *tangents)` makes
-    it work in forward mode, `vmap(info, in_dims, *args)` replaces what `vmap` would do by itself.
+    `forward(ctx, *args)` saves on `ctx` what `backward(ctx, *grad_outputs)` needs; or
+    `forward(*args)` stays plain and `setup_context(ctx, inputs, output)` does the saving.
+    `jvp(ctx, *tangents)` makes it work in forward mode, `vmap(info, in_dims, *args)` replaces what
+    `vmap` would do by itself.
     """
 
     _backward_cls: Any
@@ -52,9 +53,9 @@ class Function(metaclass=FunctionMeta):
         import warnings
 
         warnings.warn(
-            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, "
-            "so you should invoke them on the class itself. Instantiating an autograd function will "
-            "raise an error in a future version of PyTorch.",
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all "
+            "static, so you should invoke them on the class itself. Instantiating an autograd "
+            "function will raise an error in a future version of PyTorch.",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -81,24 +82,24 @@ class Function(metaclass=FunctionMeta):
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """Gradients of the inputs from those of the outputs."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function "
-            "to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
         )
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name for `backward`."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function "
-            "to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
         )
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """Tangents of the outputs from those of the inputs."""
         raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with forward "
-            "mode AD."
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
         )
 
     @staticmethod
@@ -200,8 +201,8 @@ def _finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...])
         raise RuntimeError("mark_dirty only accepts input tensors, but argument is not an input")
     if records and not dirty <= {id(o) for o in outputs}:
         raise RuntimeError(
-            "Some elements marked as dirty during the forward method were not returned as output. The "
-            "inputs that are modified inplace must all be outputs of the Function."
+            "Some elements marked as dirty during the forward method were not returned as output. "
+            "The inputs that are modified inplace must all be outputs of the Function."
         )
     node.sequence = next_sequence()
     results = []

@@ -1,9 +1,9 @@
 """The node of a custom Function, and the `ctx` through which its author sees it.
 
-In PyTorch `ctx` and `grad_fn` are one object, on which a user may put attributes of any name. So here
-`ctx` is a face of the node with a namespace of its own: it is made when someone looks, holds the node,
-and shares one dictionary of the user's attributes with every other face. The node never holds a face,
-so there is no cycle.
+In PyTorch `ctx` and `grad_fn` are one object, on which a user may put attributes of any name. So
+here `ctx` is a face of the node with a namespace of its own: it is made when someone looks, holds
+the node, and shares one dictionary of the user's attributes with every other face. The node never
+holds a face, so there is no cycle.
 """
 
 from __future__ import annotations
@@ -174,8 +174,8 @@ class FunctionNode(Node):
             results = results[:count]
         if len(results) != count:
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {count}, "
-                f"got {len(results)})"
+                f"function {self.name()} returned an incorrect number of gradients (expected "
+                f"{count}, got {len(results)})"
             )
         for i, value in enumerate(results):
             if value is not None and i not in self.argument_of_edge:

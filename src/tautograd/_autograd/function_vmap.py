@@ -21,9 +21,9 @@ def run_own_vmap(function: Any, number: int, args: tuple[Any, ...]) -> Any:
     """Call `function.vmap` on the batches of one level, outside of that level."""
     if function.generate_vmap_rule:
         raise RuntimeError(
-            f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True and "
-            "an overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
-            "overridden vmap staticmethod to avoid ambiguity."
+            f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True "
+            "and an overridden vmap staticmethod. Please set generate_vmap_rule=False or delete "
+            "the overridden vmap staticmethod to avoid ambiguity."
         )
     levels = modes.vmap_levels
     level = next(one for one in levels if one.number == number)
@@ -40,8 +40,8 @@ def run_own_vmap(function: Any, number: int, args: tuple[Any, ...]) -> Any:
         modes.vmap_levels = levels
     if not isinstance(found, tuple) or len(found) != 2:
         raise RuntimeError(
-            f"Expected the vmap staticmethod of {function.__name__} to have two returns, an output and "
-            "out_dims with pytree structure compatible with the output."
+            f"Expected the vmap staticmethod of {function.__name__} to have two returns, an output "
+            "and out_dims with pytree structure compatible with the output."
         )
     outputs, out_dims = found
     if isinstance(outputs, Tensor):

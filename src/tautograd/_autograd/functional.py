@@ -1,8 +1,8 @@
 """Jacobians, Hessians and products with them (`autograd.functional`).
 
-Each function differentiates fresh aliases of its inputs, so that what the user's function captured by
-itself is a constant. `strict=True` turns every zero that stands for "does not depend on it" into an
-error that says so.
+Each function differentiates fresh aliases of its inputs, so that what the user's function captured
+by itself is a constant. `strict=True` turns every zero that stands for "does not depend on it"
+into an error that says so.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _as_tuple(value: Any, what: str, name: str) -> tuple[bool, Tensors]:
         if not isinstance(tensor, Tensor):
             where = f"value at index {i}" if several else f"given {what}"
             raise TypeError(
-                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the {where} "
-                f"has type {type(tensor)}."
+                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
+                f"{where} has type {type(tensor)}."
             )
     return several, tensors
 
@@ -113,8 +113,9 @@ def _check_outputs(outputs: Sequence[Any], strict: bool) -> None:
     for i, output in enumerate(outputs):
         if strict and not output.requires_grad:
             raise RuntimeError(
-                f"Output {i} of the user-provided function does not require gradients. The outputs must "
-                "be computed in a differentiable manner from the input when running in strict mode."
+                f"Output {i} of the user-provided function does not require gradients. The outputs "
+                "must be computed in a differentiable manner from the input when running in strict "
+                "mode."
             )
 
 
@@ -125,20 +126,21 @@ def _check_gradients(gradients: Sequence[Any], strict: bool, of_hessian: bool) -
             return
         if gradient is None:
             raise RuntimeError(
-                f"The output of the user-provided function is independent of input {i}.{_NOT_STRICT}."
+                "The output of the user-provided function is independent of input "
+                f"{i}.{_NOT_STRICT}."
             )
         if gradient.requires_grad:
             continue
         if not of_hessian:
             raise RuntimeError(
-                f"The gradient with respect to input {i} is independent of the inputs of the user-provided "
-                f"function.{_NOT_STRICT}."
+                f"The gradient with respect to input {i} is independent of the inputs of the "
+                f"user-provided function.{_NOT_STRICT}."
             )
         raise RuntimeError(
-            "While computing the hessian, found that the jacobian of the user-provided function with "
-            f"respect to input {i} is independent of the input.{_NOT_STRICT}. You should ensure that your "
-            "function is twice differentiable and that the jacobian depends on the inputs (this would be "
-            "violated by a linear function for example)."
+            "While computing the hessian, found that the jacobian of the user-provided function "
+            f"with respect to input {i} is independent of the input.{_NOT_STRICT}. You should "
+            "ensure that your function is twice differentiable and that the jacobian depends on "
+            "the inputs (this would be violated by a linear function for example)."
         )
 
 
@@ -146,8 +148,8 @@ def _check_gradients(gradients: Sequence[Any], strict: bool, of_hessian: bool) -
 _STAGES = {
     "back": ("The output of the user-provided function is independent of input {i}", "jacobian"),
     "back_trick": (
-        "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using "
-        "the double backward trick to compute forward mode gradients",
+        "The gradient with respect to the input is independent of entry {i} in the grad_outputs "
+        "when using the double backward trick to compute forward mode gradients",
         "jacobian",
     ),
     "double_back": (
@@ -155,7 +157,8 @@ _STAGES = {
         "hessian",
     ),
     "double_back_trick": (
-        "The hessian of the user-provided function is independent of entry {i} in the grad_jacobian",
+        "The hessian of the user-provided function is independent of entry {i} in the "
+        "grad_jacobian",
         "hessian",
     ),
 }
@@ -172,8 +175,8 @@ def _filled(gradients: Any, like: Tensors, strict: bool, create_graph: bool, sta
             gradient = _zeros(tensor)
         elif strict and create_graph and not gradient.requires_grad:
             raise RuntimeError(
-                f"The {order} of the user-provided function is independent of input {i}.{_NOT_STRICT} when "
-                "create_graph=True."
+                f"The {order} of the user-provided function is independent of input "
+                f"{i}.{_NOT_STRICT} when create_graph=True."
             )
         found.append(gradient)
     return tuple(found)
@@ -362,8 +365,8 @@ def jacobian(
         _check_outputs(outputs, strict)
         if vectorize and strict:
             raise RuntimeError(
-                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported "
-                "together. Please either set `strict=False` or `vectorize=False`."
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+                "supported together. Please either set `strict=False` or `vectorize=False`."
             )
         if vectorize:
             blocks = _batched_blocks(outputs, inputs, create_graph)
@@ -393,8 +396,8 @@ def _rows(nr: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: 
                 gradient = _zeros(x)
             elif strict and create_graph and not gradient.requires_grad:
                 raise RuntimeError(
-                    f"The jacobian of the user-provided function is independent of input {nr}.{_NOT_STRICT} "
-                    "when create_graph=True."
+                    "The jacobian of the user-provided function is independent of input "
+                    f"{nr}.{_NOT_STRICT} when create_graph=True."
                 )
             columns[i].append(gradient)
     return tuple(

@@ -60,7 +60,8 @@ def _merged(dicts: Any) -> dict[str, Tensor]:
     }
     if repeated:
         raise ValueError(
-            f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+            f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is "
+            "ambiguous"
         )
     for one in dicts:
         merged.update(one)
@@ -95,8 +96,8 @@ def _tied(given: dict[str, Tensor], own: dict[str, Tensor]) -> dict[str, Tensor]
         for other in names_of[id(own[name])] if name in own else ():
             if other in given and given[other] is not value:
                 raise ValueError(
-                    f"functional_call got multiple values for keys {names_of[id(own[name])]}, which are tied. "
-                    "Consider using tie_weights=False"
+                    f"functional_call got multiple values for keys {names_of[id(own[name])]}, "
+                    "which are tied. Consider using tie_weights=False"
                 )
             found[other] = value
     return found

@@ -1,7 +1,7 @@
 """Turning recording on and off: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`.
 
-Each is a context manager and a decorator, for functions, generators and coroutine functions alike, and
-acts on the calling thread alone.
+Each is a context manager and a decorator, for functions, generators and coroutine functions alike,
+and acts on the calling thread alone.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ class _Mode:
             import warnings
 
             warnings.warn(
-                "Decorating classes is deprecated and will be disabled in future versions. You should "
-                "only decorate functions or methods. To preserve the current behavior of class decoration, "
-                "you can directly decorate the `__init__` method and nothing else.",
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
                 FutureWarning,
                 stacklevel=2,
             )

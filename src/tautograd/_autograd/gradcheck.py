@@ -1,9 +1,9 @@
 """`gradcheck`: gradients compared with finite differences.
 
-For each pair of an output and an input the Jacobian is computed twice: numerically, and by reverse (or
-forward) mode. `fast_mode` compares one number per pair instead, `v · J · u` for random vectors. Around
-that stand smaller checks: backward must give the same twice, must be linear in the gradient it is
-given, and must accept that some outputs have none.
+For each pair of an output and an input the Jacobian is computed twice: numerically, and by reverse
+(or forward) mode. `fast_mode` compares one number per pair instead, `v · J · u` for random
+vectors. Around that stand smaller checks: backward must give the same twice, must be linear in the
+gradient it is given, and must accept that some outputs have none.
 """
 
 from __future__ import annotations
@@ -86,10 +86,11 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Whether the gradients of `func` agree with finite differences; if not, an error that shows where.
+    """Whether the gradients of `func` agree with finite differences; if not, an error that shows
+    where.
 
-    The inputs that require gradients should be float64 or complex128: differences of lower precision say
-    little.
+    The inputs that require gradients should be float64 or complex128: differences of lower
+    precision say little.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError(
@@ -140,27 +141,27 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
         wanted = True
         if x._data.dtype not in (np.float64, np.complex128):
             warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or complex. "
-                "This check will likely fail if all the inputs are not of double precision floating point "
-                "or complex. ",
+                f"Input #{i} requires gradient and is not a double precision floating point or "
+                "complex. This check will likely fail if all the inputs are not of double "
+                "precision floating point or complex. ",
                 stacklevel=3,
             )
         if any(
             stride == 0 and n > 1 for stride, n in zip(x._data.strides, x._data.shape, strict=True)
         ):
             raise RuntimeError(
-                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
-                "non-overlapping to be able to compute the numerical gradients correctly. You should call "
-                ".contiguous on the input before passing it to gradcheck."
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
+                "that are non-overlapping to be able to compute the numerical gradients correctly. "
+                "You should call .contiguous on the input before passing it to gradcheck."
             )
     if not wanted:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have "
-            "requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them "
+            "have requires_grad=True."
         )
 
 
-# --- complex numbers: one real part at a time ---------------------------------------------------------
+# --- complex numbers: one real part at a time ----------------------------------------------------
 
 
 def _part_of(name: str, tensor: Any) -> Any:
@@ -213,7 +214,7 @@ def _check_forward(check: _Check, outputs: tuple[Any, ...], undefined: bool) -> 
             _check_undefined_tangents(part_check)
 
 
-# --- the comparison -----------------------------------------------------------------------------------
+# --- the comparison ------------------------------------------------------------------------------
 
 
 def _compare(check: _Check, outputs: tuple[Any, ...], forward: bool) -> None:
@@ -271,10 +272,10 @@ def _check_repeatable(check: _Check, first: list[Any], second: list[Any]) -> Non
     for a, b in zip(first, second, strict=True):
         if a.size and float(np.max(np.abs(a - b))) > check.nondet_tol:
             raise GradcheckError(
-                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
-                "times gives different values, although analytical gradient matches numerical gradient. "
-                f"The tolerance for nondeterminism was {check.nondet_tol}. If the function is random by "
-                "nature, pass nondet_tol=."
+                "Backward is not reentrant, i.e., running backward with same input and grad_output "
+                "multiple times gives different values, although analytical gradient matches "
+                f"numerical gradient. The tolerance for nondeterminism was {check.nondet_tol}. If "
+                "the function is random by nature, pass nondet_tol=."
             )
 
 
@@ -316,13 +317,13 @@ def _worst(check: _Check, analytical: Any, differences: Any, near: Any, j: int) 
         tuple(int(n) for n in np.unravel_index(int(row), x._data.shape)) if x._data.shape else ()
     )
     return (
-        f"{int(np.sum(~near))} of {near.size} entries differ; the worst is the derivative of entry {int(column)} "
-        f"of the output (flattened) by input{list(index)}: numerical {differences[row, column]!s}, "
-        f"analytical {analytical[row, column]!s}.\n"
+        f"{int(np.sum(~near))} of {near.size} entries differ; the worst is the derivative of entry "
+        f"{int(column)} of the output (flattened) by input{list(index)}: numerical "
+        f"{differences[row, column]!s}, analytical {analytical[row, column]!s}.\n"
     )
 
 
-# --- fast mode -----------------------------------------------------------------------------------------
+# --- fast mode -----------------------------------------------------------------------------------
 
 
 def _compare_products(check: _Check, outputs: tuple[Any, ...], forward: bool) -> None:
@@ -400,19 +401,20 @@ def _slow_report(check: _Check, outputs: Any, k: int, nr: int, j: int, forward: 
         analytical = by_reverse(outputs[k], [check.inputs[i]])[0][0]
     near = _close(analytical, differences, check.rtol, check.atol)
     text = (
-        "\nThe above quantities relating the numerical and analytical jacobians are computed in fast mode. "
-        f"The same in slow mode:\n\nNumerical:\n {make(differences)!r}\nAnalytical:\n{make(analytical)!r}\n\n"
-        f"The max per-element difference (slow mode) is: {np.max(np.abs(differences - analytical))}.\n"
+        "\nThe above quantities relating the numerical and analytical jacobians are computed in "
+        "fast mode. The same in slow mode:\n\nNumerical:\n "
+        f"{make(differences)!r}\nAnalytical:\n{make(analytical)!r}\n\nThe max per-element "
+        f"difference (slow mode) is: {np.max(np.abs(differences - analytical))}.\n"
     )
     if near.all():
         return text + (
-            "Fast gradcheck failed but element-wise differences are small. This means that the test might've "
-            "passed in slow_mode!"
+            "Fast gradcheck failed but element-wise differences are small. This means that the "
+            "test might've passed in slow_mode!"
         )
     return text + _worst(check, analytical, differences, near, j)
 
 
-# --- smaller checks --------------------------------------------------------------------------------------
+# --- smaller checks ------------------------------------------------------------------------------
 
 
 def _check_linear(check: _Check, outputs: list[Tensor]) -> None:
@@ -466,14 +468,16 @@ def _check_undefined(check: _Check) -> None:
         if any(g is not None and g._data.any() for g in found):
             _warn_undefined()
             raise GradcheckError(
-                "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
+                "Expected all input grads to be undefined or zero when all output grads are "
+                "undefined or zero."
             )
 
 
 def _warn_undefined() -> None:
     warnings.warn(
-        "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but "
-        "it may break existing callers of this function. If this is true for you, you can call this function "
+        "Backwards compatibility: New undefined gradient support checking feature is enabled by "
+        "default, but it may break existing callers of this function. If this is true for you, you "
+        "can call this function "
         'with "check_undefined_grad=False" to disable the feature',
         stacklevel=4,
     )
@@ -498,8 +502,8 @@ def _check_undefined_tangents(check: _Check) -> None:
         for nr, (a, b) in enumerate(pairs):
             if not np.allclose(a, b):
                 raise GradcheckError(
-                    f"Mismatch in tangent values for output with index: {nr} when input: {i} has an undefined "
-                    f"tangent value.  Got: {a} but expected: {b}"
+                    f"Mismatch in tangent values for output with index: {nr} when input: {i} has "
+                    f"an undefined tangent value.  Got: {a} but expected: {b}"
                 )
 
 
@@ -531,7 +535,8 @@ def _check_batched(check: _Check, output: Tensor, nr: int) -> None:
 def _expect_batched(found: Any, expected: Any, nr: int, j: int) -> None:
     if not np.allclose(found, expected, 1e-5, 1e-8):
         raise GradcheckError(
-            f"For output {nr} and input {j}:\ngradcheck or gradgradcheck failed while testing batched gradient "
+            f"For output {nr} and input {j}:\ngradcheck or gradgradcheck failed while testing "
+            "batched gradient "
             f"computation.\n\nGot:\n{make(found)!r}\n\nExpected:\n{make(expected)!r}"
         )
 
@@ -558,7 +563,7 @@ def _tangents_of(check: _Check, i: int, tangent: Tensor) -> list[Any]:
     return tangents_along(check.func, check.inputs, {i: tangent._data})
 
 
-# --- second order ----------------------------------------------------------------------------------------
+# --- second order --------------------------------------------------------------------------------
 
 
 def gradgradcheck(

@@ -63,10 +63,10 @@ class saved_tensors_hooks:
             update_special()
         if not tensor._is_inference and version[0] != before:
             raise RuntimeError(
-                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
-                "pack hook can not be modified by in-place operations as this can lead to unexpected "
-                "side-effects. Please open an issue if you need to perform in-place operations on the "
-                "input to a pack hook."
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as "
+                "input to pack hook can not be modified by in-place operations as this can lead to "
+                "unexpected side-effects. Please open an issue if you need to perform in-place "
+                "operations on the input to a pack hook."
             )
         return packed
 
@@ -103,8 +103,8 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
         context, tensor = packed
         if modes.allows_mutation is not context:
             raise AssertionError(
-                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the "
-                "graph was originally recorded."
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "
+                "which the graph was originally recorded."
             )
         found: Tensor = tensor
         return found
@@ -139,7 +139,8 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     edge = edge_of(tensor)
     if edge is None:
         raise RuntimeError(
-            "It is not possible to get the gradient edge for a Tensor that does not require gradients"
+            "It is not possible to get the gradient edge for a Tensor that does not require "
+            "gradients"
         )
     return GradientEdge(as_node(edge), tensor._output_nr)
 

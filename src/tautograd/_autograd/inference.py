@@ -1,7 +1,8 @@
 """Inference tensors: results of inference mode, which autograd never accepts.
 
-They have no version counter. In its place stands a box that cannot be read: whoever wants to save such
-a tensor for backward must note its version, and gets the error there. No operation needs to ask.
+They have no version counter. In its place stands a box that cannot be read: whoever wants to save
+such a tensor for backward must note its version, and gets the error there. No operation needs to
+ask.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ class _NoVersion(list[Any]):
     def __getitem__(self, index: Any) -> NoReturn:
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
-            "inference mode in computation tracked by autograd. To work around this, you can make a "
-            "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
-            "`torch.inference_mode()`."
+            "inference mode in computation tracked by autograd. To work around this, you can make "
+            "a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+            "instead of `torch.inference_mode()`."
         )
 
 

@@ -1,9 +1,9 @@
 """Jacobians for `gradcheck`: by finite differences, by reverse mode, by forward mode.
 
 All are arrays of (entries of the input, entries of the output). Where the function allows it, all
-columns are computed at once, as a batch that hides in the arrays (`_arrays.batched`). Such a Jacobian
-is believed only if it agrees with one product computed the plain way; otherwise, and where the
-function looks at values or memory, one entry is done at a time.
+columns are computed at once, as a batch that hides in the arrays (`_arrays.batched`). Such a
+Jacobian is believed only if it agrees with one product computed the plain way; otherwise, and
+where the function looks at values or memory, one entry is done at a time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def entries(tensors: Sequence[Any]) -> list[Tensor]:
     return [make(np.copy(t._data)) for t in tensors]
 
 
-# --- finite differences ----------------------------------------------------------------------------
+# --- finite differences --------------------------------------------------------------------------
 
 
 def numerical(fn: Function, inputs: tuple[Any, ...], nr: int, eps: float) -> list[Any]:
@@ -196,7 +196,7 @@ def _part_of_differences(
     return jacobians
 
 
-# --- reverse mode ------------------------------------------------------------------------------------
+# --- reverse mode --------------------------------------------------------------------------------
 
 
 def by_reverse(output: Tensor, inputs: list[Tensor]) -> tuple[list[Any], list[Any]]:
@@ -286,7 +286,7 @@ def _row_by_row(output: Tensor, inputs: list[Tensor]) -> list[Any]:
     ]
 
 
-# --- forward mode ----------------------------------------------------------------------------------------
+# --- forward mode --------------------------------------------------------------------------------
 
 
 def by_forward(fn: Function, inputs: tuple[Any, ...], nr: int) -> list[Any]:

@@ -175,8 +175,8 @@ class SavedTensor:
         packed = dict(node.packed or {})
         if slot in packed:
             raise RuntimeError(
-                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only "
-                "one pair of hooks is allowed at a time."
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: "
+                "only one pair of hooks is allowed at a time."
             )
         packed[slot] = (pack_hook(as_tensor(node, slot, node.saved[slot])), unpack_hook)
         node.packed = packed

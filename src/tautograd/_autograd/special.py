@@ -1,8 +1,8 @@
 """The long way round: applying an operation under forward mode or saved-tensor hooks.
 
 `apply` comes here only while `modes.special` says so. Forward mode is a recursion over levels: the
-innermost level's tangents are hidden, the operation runs as if they were not there (carrying the outer
-levels' tangents and being recorded as usual), and the op's JVP rule, itself made of recorded
+innermost level's tangents are hidden, the operation runs as if they were not there (carrying the
+outer levels' tangents and being recorded as usual), and the op's JVP rule, itself made of recorded
 operations on tensors, gives the tangent of the result.
 """
 
@@ -152,8 +152,8 @@ def jvp_of(
     jvp = op.jvp
     if jvp is None:
         raise NotImplementedError(
-            f"Trying to use forward AD with {op.public_name} that does not support it because it has "
-            "not been implemented yet."
+            f"Trying to use forward AD with {op.public_name} that does not support it because it "
+            "has not been implemented yet."
         )
     if jvp == LINEAR:
         along = tuple(

@@ -1,8 +1,8 @@
 """`torch.func`: functions from functions (`grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`, …).
 
-Reverse-mode transforms differentiate a fresh alias of each input, so they nest: the alias is part of
-the outer graph when there is one. Forward-mode transforms open a level of their own. Jacobians send
-a whole basis through at once, as a batch that the graph does not know of.
+Reverse-mode transforms differentiate a fresh alias of each input, so they nest: the alias is part
+of the outer graph when there is one. Forward-mode transforms open a level of their own. Jacobians
+send a whole basis through at once, as a batch that the graph does not know of.
 """
 
 from __future__ import annotations
@@ -117,18 +117,20 @@ def grad_and_value(
             if has_aux:
                 if not (isinstance(output, tuple) and len(output) == 2):
                     raise RuntimeError(
-                        "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if "
-                        "has_aux is True"
+                        "grad_and_value(f)(*args): output of function f should be a tuple: "
+                        "(output, aux) if has_aux is True"
                     )
                 output, aux = output
             if not isinstance(output, Tensor):
                 raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}"
+                    "grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got "
+                    f"{type(output)}"
                 )
             if output.ndim != 0:
                 raise RuntimeError(
-                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-                    f"{output.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got "
+                    f"tensor with {output.ndim} dims. Maybe you wanted to use the vjp or jacrev "
+                    "APIs instead?"
                 )
             inputs = leaves(chosen)
             outer = recording and _outer_graph([output], inputs)
@@ -195,7 +197,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     if has_aux:
         if not (isinstance(output, tuple) and len(output) == 2):
             raise RuntimeError(
-                "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
+                "vjp(f, *primals): output of function f should be a tuple: (output, aux) if "
+                "has_aux is True"
             )
         output, aux = output
     outputs, inputs = leaves(output), leaves(fresh)
@@ -236,12 +239,13 @@ def jvp(
     """`(output, tangent)`: the Jacobian-vector product of `func` at `primals` along `tangents`."""
     if not isinstance(primals, tuple):
         raise RuntimeError(
-            f"jvp(f, primals, tangents): Expected primals to be a tuple, got {type(primals).__name__}. E.g. it "
-            "should be valid to call f(*primals)."
+            "jvp(f, primals, tangents): Expected primals to be a tuple, got "
+            f"{type(primals).__name__}. E.g. it should be valid to call f(*primals)."
         )
     if not isinstance(tangents, tuple) or len(leaves(tangents)) != len(leaves(primals)):
         raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure."
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python "
+            "structure."
         )
     level = enter_dual_level()
     try:
@@ -259,8 +263,8 @@ def jvp(
         for u in unpacked:
             if u.tangent is None and strict:
                 raise RuntimeError(
-                    "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This "
-                    "is not allowed with strict=True."
+                    "jvp(f, primals, tangents, strict=True): The output of f is independent of the "
+                    "inputs. This is not allowed with strict=True."
                 )
             slopes.append(make(np.zeros_like(u.primal._data)) if u.tangent is None else u.tangent)
     finally:
@@ -274,8 +278,8 @@ def _tensors_only(output: Any) -> list[Tensor]:
     for value in found:
         if not isinstance(value, Tensor):
             raise RuntimeError(
-                f"jvp(f, primals, tangents): Expected f(*primals) to return only tensors, got unsupported "
-                f"type {type(value)}"
+                "jvp(f, primals, tangents): Expected f(*primals) to return only tensors, got "
+                f"unsupported type {type(value)}"
             )
     return found
 

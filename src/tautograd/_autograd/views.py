@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._ops.record import Op
 from .._tensor.tensor import Tensor, make
 from .apply import edge_of
 from .copy_slices import Way, part_replaced, replayed
@@ -144,7 +145,8 @@ def _no_longer_retained(tensor: Tensor) -> bool:
 
 def keep_original(tensor: Tensor, node: Node | None) -> None:
     """Before a write: where the operation's own rule needs what is overwritten, it gets a copy."""
-    if node is None or node.op is None or node.op.variadic or not node.saved:
+    op: Op | None = None if node is None else node.op  # a custom function's node has none
+    if node is None or op is None or op.variadic or not node.saved:
         return
     if node.saved[0] is tensor._data:
         node.saved[0] = np.copy(tensor._data)

@@ -1,7 +1,7 @@
 """`vmap`: run a function written for one example on a whole batch at once.
 
-Each input becomes a tensor whose array hides its batch dimension (`_arrays.batched`); operations and
-their gradients then run on all examples without knowing it.
+Each input becomes a tensor whose array hides its batch dimension (`_arrays.batched`); operations
+and their gradients then run on all examples without knowing it.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def vmap(
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+            "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+            f"{randomness}"
         )
     if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
@@ -138,13 +139,14 @@ def _expand_dims(in_dims: Any, args: tuple[Any, ...], func: Any) -> list[Any]:
     """One batch dimension (or None) per leaf of the arguments."""
     if not isinstance(in_dims, (int, tuple, list)) or isinstance(in_dims, bool):
         raise ValueError(
-            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a "
-            f"(potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}."
+            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int "
+            "or a (potentially nested) tuple matching the structure of inputs, got: "
+            f"{type(in_dims)}."
         )
     if not args:
         raise ValueError(
-            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are "
-            "trying to vmap over a function with no inputs. The latter is unsupported."
+            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you "
+            "are trying to vmap over a function with no inputs. The latter is unsupported."
         )
 
     return _spread(in_dims, args, in_dims, func)
@@ -163,8 +165,8 @@ def _spread(spec: Any, tree: Any, in_dims: Any, func: Any) -> list[Any]:
             specs = list(spec)
         else:
             raise ValueError(
-                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with "
-                f"the structure of inputs. in_dims has {len(spec)} elements but inputs has "
+                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible "
+                f"with the structure of inputs. in_dims has {len(spec)} elements but inputs has "
                 f"{len(values)}."
             )
     else:
@@ -179,17 +181,19 @@ def _check_dim(dim: Any, leaf: Any, in_dims: Any, func: Any) -> Any:
         return None
     if not isinstance(dim, int):
         raise ValueError(
-            f"{prefix}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+            f"{prefix}Got in_dim={dim} for an input but in_dim must be either an integer dimension "
+            "or None."
         )
     if not isinstance(leaf, Tensor):
         raise ValueError(
-            f"{prefix}Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap "
-            "over non-Tensor arguments, please use None as the respective in_dim"
+            f"{prefix}Got in_dim={dim} for an input but the input is of type {type(leaf)}. We "
+            "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
         )
     if not -leaf.ndim <= dim < leaf.ndim:
         raise ValueError(
-            f"{prefix}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
-            f"{leaf.ndim} so expected in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
+            f"{prefix}Got in_dim={dim} for some input, but that input is a Tensor of "
+            f"dimensionality {leaf.ndim} so expected in_dim to satisfy -{leaf.ndim} <= in_dim < "
+            f"{leaf.ndim}."
         )
     return dim % leaf.ndim
 
@@ -198,7 +202,8 @@ def _batch_size(flat: list[Any], dims: list[Any], func: Any) -> int:
     sizes = [x.shape[d] for x, d in zip(flat, dims, strict=True) if d is not None]
     if not sizes:
         raise ValueError(
-            f"vmap({_name(func)})(<inputs>): at least one input must be mapped over (in_dims are all None)"
+            f"vmap({_name(func)})(<inputs>): at least one input must be mapped over (in_dims are "
+            "all None)"
         )
     if len(set(sizes)) > 1:
         raise ValueError(
@@ -231,28 +236,29 @@ def _unwrap(outputs: Any, out_dims: Any, level: Level, func: Any) -> Any:
         specs = specs * len(found)
     if len(specs) != len(found):
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with the structure "
-            f"of outputs: {len(specs)} dims for {len(found)} outputs."
+            f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with the "
+            f"structure of outputs: {len(specs)} dims for {len(found)} outputs."
         )
     values = []
     for value, dim in zip(found, specs, strict=True):
         if not isinstance(value, Tensor):
             raise ValueError(
-                f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(value)}. "
-                "Did you mean to set out_dims= to None for output?"
+                f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type "
+                f"{type(value)}. Did you mean to set out_dims= to None for output?"
             )
         if dim is None:
             if isinstance(value._data, BatchedArray) and value._data.level == level.number:
                 raise ValueError(
-                    f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is "
-                    "None"
+                    f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor "
+                    "when out_dim is None"
                 )
             values.append(value)
         else:
             rank = value.ndim + 1
             if not -rank <= dim < rank:
                 raise IndexError(
-                    f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})"
+                    f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], "
+                    f"but got {dim})"
                 )
             values.append(unbatch(value, dim % rank, level))
     return rebuild(outputs, values)
