@@ -13,27 +13,30 @@ from .dims import wrap_dim
 from .elementwise import refuse, require_tensor
 from .public import NN_FUNCTIONAL, SPECIAL, public
 from .record import Op
+from .reducing import exact_sum
 from .refusals import no_kernel
 from .samples import Sample, T
+
+_largest: Any = np.maximum.reduce
 
 
 def _shifted(x: Any, dim: int) -> Any:
     """x minus its largest element, so that no exponential overflows."""
-    return x - np.max(x, axis=dim, keepdims=True) if 0 not in x.shape else x
+    return x - _largest(x, axis=dim, keepdims=True) if 0 not in x.shape else x
 
 
 def _softmax(x: Any, dim: int) -> Any:
     if x.ndim == 0:
         return np.exp(x - x)
     e = np.exp(_shifted(x, dim))
-    return e / np.sum(e, axis=dim, keepdims=True)
+    return e / exact_sum(e, (dim,), True)
 
 
 def _log_softmax(x: Any, dim: int) -> Any:
     if x.ndim == 0:
         return x - x
     x = _shifted(x, dim)
-    return x - np.log(np.sum(np.exp(x), axis=dim, keepdims=True))
+    return x - np.log(exact_sum(np.exp(x), (dim,), True))
 
 
 def _total(x: Any, dim: int) -> Any:
