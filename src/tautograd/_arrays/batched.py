@@ -70,6 +70,9 @@ class BatchedArray(NDArrayOperatorsMixin):
     def astype(self, dtype: Any, copy: bool = True) -> BatchedArray:
         return BatchedArray(np.astype(self.data, dtype, copy=copy), self.level)
 
+    def view(self, dtype: Any) -> BatchedArray:
+        return BatchedArray(self.data.view(dtype), self.level)
+
     def __len__(self) -> int:
         if not self.ndim:
             raise TypeError("len() of a 0-d tensor")

@@ -142,7 +142,7 @@ def _triangle_samples() -> list[Sample]:
     ]
 
 
-tril_op = Op(
+tril_op: Op = Op(
     "tril",
     lambda x, diagonal: np.tril(in_order(x), diagonal),
     ("x",),
@@ -151,7 +151,7 @@ tril_op = Op(
     opmath=False,
     samples=_triangle_samples,
 )
-triu_op = Op(
+triu_op: Op = Op(
     "triu",
     lambda x, diagonal: np.triu(in_order(x), diagonal),
     ("x",),

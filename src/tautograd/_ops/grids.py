@@ -27,6 +27,8 @@ def _as_blocks(x: Any) -> tuple[int, int]:
 def _block_diag(*tensors: Any) -> Any:
     blocks = [_as_blocks(x.shape) for x in tensors]
     shape = (sum(rows for rows, _ in blocks), sum(columns for _, columns in blocks))
+    if any(type(x) is not np.ndarray for x in tensors):
+        return _rows_of_blocks(tensors, blocks, shape[1])
     out = np.zeros_like(tensors[0], shape=shape, order="C")
     row = column = 0
     for x, (rows, columns) in zip(tensors, blocks, strict=True):
@@ -35,11 +37,22 @@ def _block_diag(*tensors: Any) -> Any:
     return out
 
 
+def _rows_of_blocks(tensors: Any, blocks: list[tuple[int, int]], width: int) -> Any:
+    """The same, joined together, for arrays that may not be written to."""
+    lines, column = [], 0
+    for x, (rows, columns) in zip(tensors, blocks, strict=True):
+        left = np.zeros_like(x, shape=(rows, column))
+        right = np.zeros_like(x, shape=(rows, width - column - columns))
+        lines.append(np.concatenate((left, np.reshape(x, (rows, columns)), right), 1))
+        column += columns
+    return np.concatenate(lines, 0)
+
+
 def _blocks_of(g: Any, tensors_shape: Any, needs: Any) -> Any:
     grads, row, column = [], 0, 0
     for shape, need in zip(tensors_shape, needs, strict=True):
         rows, columns = _as_blocks(shape)
-        block = g[row : row + rows, column : column + columns] if need else None
+        block = g[row : row + rows, column : column + columns]
         grads.append(np.reshape(block, shape) if need else None)
         row, column = row + rows, column + columns
     return grads
@@ -72,7 +85,8 @@ def block_diag(*tensors: Any) -> Tensor:
                 f"{i} has {x._data.ndim} dimensions"
             )
     if not found:
-        return FUNCTIONS["zeros"](1, 0)
+        empty: Tensor = FUNCTIONS["zeros"](1, 0)
+        return empty
     compute = common_dtype(found).numpy
     result: Tensor = apply(
         block_diag_op, found, {}, None if all(x._data.dtype == compute for x in found) else compute

@@ -125,7 +125,7 @@ def cat(tensors: Any, dim: Any = 0) -> Tensor:
         shape = x._data.shape
         if not shape:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-        if shape == (0,):
+        if not _counts(shape):
             continue
         if len(shape) != len(first):
             raise RuntimeError(

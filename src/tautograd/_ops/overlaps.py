@@ -48,7 +48,7 @@ def _partly_the_same(a: Any, b: Any) -> bool:
     first, second = address(a), address(b)
     if first == second and a.nbytes == b.nbytes:
         return bool(a.strides != b.strides)
-    return first < second + b.nbytes and second < first + a.nbytes
+    return bool(first < second + b.nbytes and second < first + a.nbytes)
 
 
 def _dense(array: Any) -> bool:

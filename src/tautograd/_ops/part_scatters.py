@@ -7,34 +7,35 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.formats import preserve_format
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
-from .parts import diagonal_op, narrow_bounds, replace_diagonal, select_op, slice_op
+from .parts import diagonal_op, narrow_bounds, select_op, slice_op
 from .public import public
-from .rearranging import copy_as, preserve_format
+from .rearranging import copy_as
 from .record import LINEAR, REGISTRY, Op, Rule
 from .samples import Sample, T
 from .strided_views import same_size
 
 
-def _scatter_of(
-    part: Op, parameters: str, samples: Callable[[], list[Sample]], replace_by: Any = None
-) -> Op:
-    """Declare the operation that writes `src` into a copy, where the view `part` shows it.
-
-    `replace_by` does it for array types whose `part` cannot be written to.
-    """
+def _scatter_of(part: Op, parameters: str, samples: Callable[[], list[Sample]]) -> Op:
+    """Declare the operation that writes `src` into a copy, where the view `part` shows it."""
     names = parameters.split()
     call = ", ".join(f"{n}={n}" for n in names)
+    embedding = REGISTRY[f"{part.name}_backward"]
 
     def replace(x: Any, src: Any, **where: Any) -> Any:
-        if replace_by is not None and type(x) is not np.ndarray:
-            return replace_by(x, src, **where)
-        out = copy_as(x, preserve_format)
-        np.copyto(part.forward(out, **where), src, casting="unsafe")
-        return out
+        if type(x) is np.ndarray and type(src) is np.ndarray:
+            out = copy_as(x, preserve_format)
+            np.copyto(part.forward(out, **where), src, casting="unsafe")
+            return out
+        # Parts of other arrays may not be written to: choose, element by element, which one counts.
+        shape = tuple(x.shape)
+        there = np.zeros(shape, np.bool_)
+        np.copyto(part.forward(there, **where), True)
+        return np.where(there, embedding.forward(np.astype(src, x.dtype), shape, **where), x)
 
     scope: dict[str, Any] = {"part": part, "np": np}
     zeros = "np.zeros_like(g, shape=src_shape)"
@@ -69,7 +70,6 @@ diagonal_scatter_op = _scatter_of(
         Sample(T(2, 3, 4), T(3, 1, seed=1), 1, -1, 0),
         Sample(T(3, 3, layout="transposed"), T(3, seed=1)),
     ],
-    replace_diagonal,
 )
 select_scatter_op = _scatter_of(
     select_op,

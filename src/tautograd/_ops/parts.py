@@ -194,13 +194,6 @@ def embed_diagonal(x: Any, shape: tuple[int, ...], offset: int, dim1: int, dim2:
     return np.moveaxis(np.reshape(flat, (*rest, rows, columns)), (-2, -1), (dim1, dim2))
 
 
-def replace_diagonal(x: Any, src: Any, offset: int, dim1: int, dim2: int) -> Any:
-    """`x` with a diagonal replaced, for the same array types."""
-    there = np.zeros(x.shape, np.bool_)
-    _diagonal(there, offset, dim1, dim2)[...] = True
-    return np.where(there, embed_diagonal(np.astype(src, x.dtype), x.shape, offset, dim1, dim2), x)
-
-
 diagonal_op = part(
     "diagonal",
     _diagonal,
@@ -247,7 +240,7 @@ def _windows(x: Any, dimension: int, size: int, step: int) -> Any:
     if not x.ndim:
         return np.reshape(x, (1,))[:size]
     if type(x) is not np.ndarray:
-        windows = np.lib.stride_tricks.sliding_window_view(x, size, dimension)
+        windows: Any = np.lib.stride_tricks.sliding_window_view(x, size, dimension)
         return windows[(*(_ALL,) * dimension, slice(None, None, step), ...)]
     x = spelled_out(x)
     shape, strides = list(x.shape), list(x.strides)
@@ -279,7 +272,7 @@ unfold_backward_op = Op(
     },
     jvp=LINEAR,
 )
-unfold_op = Op(
+unfold_op: Op = Op(
     "unfold",
     _windows,
     ("x",),

@@ -36,7 +36,7 @@ def _in_order(x: Any, dims: tuple[int, ...]) -> Any:
     return np.transpose(spelled_out(x), dims)
 
 
-transpose_op = Op(
+transpose_op: Op = Op(
     "transpose",
     _swapped,
     ("x",),
@@ -52,7 +52,7 @@ transpose_op = Op(
         Sample(T(2, 3, layout="transposed"), dim0=0, dim1=1),
     ],
 )
-t_op = Op(
+t_op: Op = Op(
     "t",
     lambda x: x.T if type(x) is np.ndarray and x.size else np.transpose(spelled_out(x)),
     ("x",),
@@ -61,7 +61,7 @@ t_op = Op(
     is_view=True,
     samples=lambda: [Sample(T(2, 3)), Sample(T(3)), Sample(T()), Sample(T(0, 2))],
 )
-permute_op = Op(
+permute_op: Op = Op(
     "permute",
     _in_order,
     ("x",),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from .._tensor.tensor import Tensor
 from .overlaps import refuse_overlap, refuse_partial_overlap
 
 Function = Callable[..., Any]
+Declared = TypeVar("Declared", bound=Function)  # what is declared keeps its own signature
 
 FUNCTIONS: dict[str, Function] = {}  # what `tautograd.<name>` offers
 METHODS: dict[str, Function] = {}  # what Tensor offers
@@ -44,14 +45,14 @@ def public(
     namespace: dict[str, Function] | None = None,
     aliases: tuple[str, ...] = (),
     number_first: bool = False,
-) -> Callable[[Function], Function]:
+) -> Callable[[Declared], Declared]:
     """Declare a public function on tensors; see the module's docstring.
 
     `number_first`: the function takes a number as its first argument, which a method cannot.
     """
 
-    def declare(fn: Function) -> Function:
-        exposed = _parse(fn, out) if function or method else fn
+    def declare(fn: Declared) -> Declared:
+        exposed: Any = _parse(fn, out) if function or method else fn
         for label in (name or fn.__name__, *aliases):
             if function:
                 (FUNCTIONS if namespace is None else namespace)[label] = exposed
@@ -62,7 +63,7 @@ def public(
                 attach(label + "_", twin)
                 if function and label + "_" in _INPLACE_FUNCTIONS:
                     FUNCTIONS[label + "_"] = twin
-        return exposed
+        return exposed  # type: ignore[no-any-return]
 
     return declare
 
@@ -160,6 +161,10 @@ def _parse(fn: Function, takes_out: bool | Function) -> Function:
     return call
 
 
+# Functions that PyTorch computes aside when `out` is given: which results are then in C order.
+CONTIGUOUS_OUT: dict[str, Callable[..., bool]] = {}
+
+
 def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
     """Compute, then write into the `out` tensor(s), resized if their shape differs."""
     several = isinstance(out, (tuple, list))
@@ -176,6 +181,8 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
             given = args[0] if args and isinstance(args[0], (tuple, list)) else args
             refuse_partial_overlap(target, *given, *kwargs.values())
     results = fn(*args, **kwargs)
+    if fn.__name__ in CONTIGUOUS_OUT and CONTIGUOUS_OUT[fn.__name__](results, *args):
+        results._data = np.copy(results._data, order="C")
     if several and isinstance(results, tuple) and len(out) != len(results):
         raise TypeError(f"expected tuple of {len(results)} elements but got {len(out)}")
     if several != isinstance(results, tuple):

@@ -127,7 +127,7 @@ def _flip(x: Any, dims: tuple[int, ...]) -> Any:
     return out
 
 
-flip_op = Op(
+flip_op: Op = Op(
     "flip",
     _flip,
     ("x",),
@@ -188,7 +188,7 @@ def flipud(input: Any) -> Tensor:
     return flip_dims(input, (0,))
 
 
-roll_op = Op(
+roll_op: Op = Op(
     "roll",
     lambda x, shifts, dims: np.roll(in_order(x), shifts if dims else shifts[0], dims or None),
     ("x",),
@@ -235,7 +235,7 @@ def _rot90(x: Any, k: int, dims: tuple[int, int]) -> Any:
     return np.swapaxes(_flip(x, (dims[1] if quarter == 1 else dims[0],)), *dims)
 
 
-rot90_op = Op(
+rot90_op: Op = Op(
     "rot90",
     _rot90,
     ("x",),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
+from .._arrays.formats import contiguous_format
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor, make
@@ -14,7 +15,7 @@ from .broadcasting import expand_to
 from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
 from .public import FUNCTIONS, public
-from .rearranging import clone, contiguous_format
+from .rearranging import clone
 from .record import LINEAR, Op
 from .samples import Sample, T
 from .shapes import ints

@@ -53,7 +53,7 @@ pixel_shuffle_op = Op(
     opmath=False,
     samples=lambda: [Sample(T(2, 8, 2, 3), 2), Sample(T(9, 1, 2), 3)],
 )
-pixel_unshuffle_op = Op(
+pixel_unshuffle_op: Op = Op(
     "pixel_unshuffle",
     _unshuffle,
     ("x",),
@@ -62,7 +62,7 @@ pixel_unshuffle_op = Op(
     opmath=False,
     samples=lambda: [Sample(T(2, 2, 4, 6), 2), Sample(T(1, 3, 6), 3)],
 )
-channel_shuffle_op = Op(
+channel_shuffle_op: Op = Op(
     "channel_shuffle",
     _mix,
     ("x",),

@@ -57,7 +57,7 @@ def _as_strided(
     if type(x) is np.ndarray and strides_of(x) == strides:
         step = x.dtype.itemsize
         return strided(x, size, [s * step for s in stride], (storage_offset - start) * step)
-    shown = _shown(x.shape, strides, start, size, stride, storage_offset)
+    shown = _shown(tuple(x.shape), strides, start, size, stride, storage_offset)
     flat = np.reshape(x, (-1,))
     values = np.where(shown < 0, np.zeros_like(flat, shape=()), np.take(flat, np.maximum(shown, 0)))
     return np.reshape(values, size)
@@ -67,6 +67,7 @@ def _embed(
     x: Any, shape: Ints, size: Ints, stride: Ints, storage_offset: int, strides: Ints, start: int
 ) -> Any:
     """The adjoint: an input element gets the sum over the output elements that show its place."""
+    shape = tuple(shape)
     shown = _shown(shape, strides, start, size, stride, storage_offset)
     count = int(np.prod(shape, dtype=np.int64))
     out = np.zeros_like(x, shape=(count + 1,))  # one more, for those that show nothing of the input
@@ -98,7 +99,7 @@ as_strided_backward_op = Op(
     },
     jvp=LINEAR,
 )
-as_strided_op = Op(
+as_strided_op: Op = Op(
     "as_strided",
     _as_strided,
     ("x",),
@@ -180,7 +181,8 @@ def check_storage(array: Any, size: Ints, stride: Ints, offset: int) -> None:
     if 0 in size:
         return
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-    needed, there = (last + 1) * array.dtype.itemsize, storage_of(array).nbytes
+    needed = (last + 1) * array.dtype.itemsize
+    there = getattr(storage_of(array), "nbytes", array.size * array.dtype.itemsize)
     if needed > there:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
@@ -204,7 +206,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
 def _scatter(
     x: Any, src: Any, size: Ints, stride: Ints, storage_offset: int, strides: Ints, start: int
 ) -> Any:
-    shown = _shown(x.shape, strides, start, size, stride, storage_offset)
+    shown = _shown(tuple(x.shape), strides, start, size, stride, storage_offset)
     count = int(np.prod(x.shape, dtype=np.int64))
     source = np.full(count + 1, -1)
     source[shown] = np.arange(len(shown))
@@ -215,7 +217,7 @@ def _scatter(
     return np.where(source < 0, x, taken)
 
 
-as_strided_scatter_op = Op(
+as_strided_scatter_op: Op = Op(
     "as_strided_scatter",
     _scatter,
     ("x", "src"),
@@ -265,7 +267,7 @@ def as_strided_scatter(
 
 def same_size(src: Tensor, shape: Ints) -> None:
     """A replacement must have the shape of the part it replaces."""
-    if src._data.shape != tuple(shape):
+    if tuple(src._data.shape) != tuple(shape):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(src._data.shape)}, slice size = {list(shape)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -112,6 +112,12 @@ class Tensor:
     is_cpu = True
     layout = strided
     __array_priority__ = 1000
+
+    if TYPE_CHECKING:  # what operations attach, for the checker of types
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __add__(self, other: Any) -> Tensor: ...
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
         from .creation import legacy_tensor
