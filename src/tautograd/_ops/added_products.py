@@ -11,6 +11,7 @@ from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .elementwise import conj
+from .fast_products import fast_addmm
 from .matrices import adjoint, turn
 from .product_checks import (
     SPELLED,
@@ -192,6 +193,10 @@ def addmm(
     """`beta * input + alpha * (mat1 @ mat2)`."""
     check_out_dtype("addmm", out_dtype)
     require("addmm", input=input, mat1=mat1, mat2=mat2)
+    if beta == alpha == 1:
+        fast = fast_addmm(input, mat1, mat2)
+        if fast is not None:
+            return fast
     a, b = mat1._data, mat2._data
     for label, array in (("mat1", a), ("mat2", b)):
         if array.ndim != 2:

@@ -29,7 +29,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     of lists that says which."""
     require("tensordot", a=a, b=b)
     if isinstance(dims, Tensor):
-        dims = dims.tolist()  # type: ignore[attr-defined]
+        dims = dims.tolist()
     if isinstance(dims, (tuple, list)):
         of_a, of_b = dims
         for chosen in (of_a, of_b):

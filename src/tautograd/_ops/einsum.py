@@ -1,14 +1,13 @@
 """Einstein summation: an equation such as `"bij,bjk->bik"`, carried out as batched matrix products.
 
-Each operand is laid out with one dimension per subscript, the output's first and then those that are
-summed, size one where it has none. Two operands are contracted by one `bmm`: subscripts both have and
-the output keeps are its batch, those that are summed its inner dimension. More operands are taken
-from the left, two at a time.
+Each operand is laid out with one dimension per subscript, the output's first and then those that
+are summed, size one where it has none. Two operands are contracted by one `bmm`: subscripts both
+have and the output keeps are its batch, those that are summed its inner dimension. More operands
+are taken from the left, two at a time.
 """
 
 from __future__ import annotations
 
-from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,13 @@ from .._tensor.tensor import Tensor
 from .permutations import movedim, permute_to
 from .products import bmm
 from .public import public
-from .views import reshape_to, unsqueeze, view_to
-
-LABELS = ascii_uppercase + ascii_lowercase
-ELLIPSIS = "..."
+from .subscripts import align, from_lists, order_of, parse, spread
+from .ones import unsqueeze
+from .views import reshape_to, view_to
 
 
 @public(method=False, out=False)
-def einsum(*args: Any) -> Tensor:
+def einsum(*args: Any) -> Any:
     """The sum over repeated subscripts of the products of the operands' elements.
 
     `einsum("ij,jk->ik", a, b)`, or with subscripts as lists of numbers:
@@ -37,7 +35,7 @@ def einsum(*args: Any) -> Tensor:
             "operand and its subscripts list"
         )
     if isinstance(args[0], Tensor):
-        equation, operands = _from_lists(args)
+        equation, operands = from_lists(args)
     else:
         equation, operands = args[0], args[1:]
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
@@ -47,162 +45,20 @@ def einsum(*args: Any) -> Tensor:
             raise TypeError(
                 f"expected Tensor as element {i} in argument 1, but got {type(operand).__name__}"
             )
-    inputs, output = _parse(equation, len(operands))
+    inputs, output = parse(equation, len(operands))
     inputs = [
-        _spread(s, x._data.ndim, i) for i, (s, x) in enumerate(zip(inputs, operands, strict=True))
+        spread(s, x._data.ndim, i) for i, (s, x) in enumerate(zip(inputs, operands, strict=True))
     ]
     ellipsis = max((sum(type(s) is int for s in labels) for labels in inputs), default=0)
     # The ellipsis of an operand with fewer dimensions stands for the last of them.
-    inputs = [_align(labels, ellipsis) for labels in inputs]
-    order, kept = _order(inputs, output, ellipsis)
+    inputs = [align(labels, ellipsis) for labels in inputs]
+    order, kept = order_of(inputs, output, ellipsis)
     sizes: dict[Any, int] = {}
     laid_out = [
         _lay_out(x, labels, order, sizes, i)
         for i, (x, labels) in enumerate(zip(operands, inputs, strict=True))
     ]
     return _contract(laid_out, kept)
-
-
-def _from_lists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """The equation that subscripts given as numbers stand for."""
-
-    def spell(subscripts: Any) -> str:
-        text = ""
-        for s in subscripts:
-            if s is Ellipsis:
-                text += ELLIPSIS
-            elif s >= 0 and s < len(LABELS):
-                text += LABELS[s]
-            else:
-                raise ValueError(
-                    "einsum(): subscript in subscript list is not within the valid range [0, 52)"
-                )
-        return text
-
-    equation = ",".join(spell(s) for s in args[1::2])
-    operands = args[0::2]
-    if len(args) % 2:
-        equation += "->" + spell(args[-1])
-        operands = args[:-1:2]
-    return equation, operands
-
-
-# --- the equation -----------------------------------------------------------------------------------
-
-
-def _parse(equation: str, count: int) -> tuple[list[list[Any]], list[Any] | None]:
-    """Subscripts of each operand and of the output (None if the equation leaves it open)."""
-    left, arrow, right = equation.partition("->")
-    inputs: list[list[Any]] = [[]]
-    position = 0
-    while position < len(left):
-        char = left[position]
-        labels = inputs[-1]
-        if char == ".":
-            if ELLIPSIS in labels:
-                raise RuntimeError(
-                    f"einsum(): found '.' for operand {len(inputs) - 1} for which an ellipsis was "
-                    "already found"
-                )
-            if left[position : position + 3] != ELLIPSIS:
-                raise RuntimeError(
-                    f"einsum(): found '.' for operand {len(inputs) - 1} that is not part of any ellipsis"
-                )
-            labels.append(ELLIPSIS)
-            position += 2
-        elif char == ",":
-            inputs.append([])
-            if len(inputs) > count:
-                raise RuntimeError(
-                    "einsum(): fewer operands were provided than specified in the equation"
-                )
-        elif char != " ":
-            _check_label(char, position)
-            labels.append(char)
-        position += 1
-    if len(inputs) < count:
-        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    return inputs, _parse_output(right, len(left) + 2, inputs) if arrow else None
-
-
-def _parse_output(text: str, start: int, inputs: list[list[Any]]) -> list[Any]:
-    output: list[Any] = []
-    position = 0
-    while position < len(text):
-        char = text[position]
-        if char == ".":
-            if ELLIPSIS in output:
-                raise RuntimeError(
-                    "einsum(): found '.' for output but an ellipsis (...) was already found"
-                )
-            if text[position : position + 3] != ELLIPSIS:
-                raise RuntimeError(
-                    "einsum(): found '.' for output that is not part of any ellipsis (...)"
-                )
-            output.append(ELLIPSIS)
-            position += 2
-        elif char != " ":
-            _check_label(char, start + position)
-            if char in output:
-                raise RuntimeError(
-                    f"einsum(): output subscript {char} appears more than once in the output"
-                )
-            if not any(char in labels for labels in inputs):
-                raise RuntimeError(
-                    f"einsum(): output subscript {char} does not appear in the equation for any input "
-                    "operand"
-                )
-            output.append(char)
-        position += 1
-    return output
-
-
-def _check_label(char: str, position: int) -> None:
-    if char not in LABELS:
-        raise RuntimeError(
-            f"einsum(): invalid subscript given at index {position} in the equation string, "
-            "subscripts must be in [a-zA-Z]"
-        )
-
-
-def _spread(labels: list[Any], ndim: int, operand: int) -> list[Any]:
-    """Subscripts with the ellipsis replaced by one number per dimension it stands for."""
-    if ELLIPSIS not in labels:
-        if len(labels) != ndim:
-            raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({len(labels)}) does not match the "
-                f"number of dimensions ({ndim}) for operand {operand} and no ellipsis was given"
-            )
-        return labels
-    at, rest = labels.index(ELLIPSIS), len(labels) - 1
-    if rest > ndim:
-        raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({rest}) is more than the number of "
-            f"dimensions ({ndim}) for operand {operand}"
-        )
-    return [*labels[:at], *range(ndim - rest), *labels[at + 1 :]]
-
-
-def _align(labels: list[Any], ellipsis: int) -> list[Any]:
-    missing = ellipsis - sum(type(s) is int for s in labels)
-    return [s + missing if type(s) is int else s for s in labels]
-
-
-def _order(
-    inputs: list[list[Any]], output: list[Any] | None, ellipsis: int
-) -> tuple[list[Any], int]:
-    """All subscripts, the output's first, and how many those are."""
-    dots = list(range(ellipsis))
-    every = sorted({s for labels in inputs for s in labels if type(s) is not int}, key=LABELS.index)
-    if output is None:
-        counts = [s for labels in inputs for s in labels]
-        order = dots + [s for s in every if counts.count(s) == 1]
-    else:
-        order = []
-        for s in output:
-            order.extend(dots if s == ELLIPSIS else [s])
-    rest = [s for s in (*dots, *every) if s not in order]
-    return order + rest, len(order)
 
 
 def _lay_out(
@@ -239,10 +95,10 @@ def _lay_out(
     return permute_to(x, tuple([present.index(label) for label in order]))
 
 
-# --- the contraction --------------------------------------------------------------------------------
+# --- the contraction -----------------------------------------------------------------------------
 
 
-def _contract(operands: list[Any], kept: int) -> Tensor:
+def _contract(operands: list[Any], kept: int) -> Any:
     """Multiply from the left, summing each dimension as soon as no later operand has it."""
     result = operands[0]
     ndim = result._data.ndim
@@ -268,12 +124,8 @@ def _contract(operands: list[Any], kept: int) -> Tensor:
     if ndim > kept:
         if len(operands) > 1:
             return view_to(result, result._data.shape[:kept])
-        return _as_any(result).sum(tuple(range(kept, ndim)))
-    return result  # type: ignore[no-any-return]
-
-
-def _as_any(x: Any) -> Any:
-    return x
+        return result.sum(tuple(range(kept, ndim)))
+    return result
 
 
 def _pair(left: Any, right: Any, summed: list[int]) -> Any:
@@ -282,7 +134,9 @@ def _pair(left: Any, right: Any, summed: list[int]) -> Any:
         return left * right
     shapes = left._data.shape, right._data.shape
     ndim = len(shapes[0])
-    batch, mine, theirs = [], [], []
+    batch: list[int] = []
+    mine: list[int] = []
+    theirs: list[int] = []
     for dim in range(ndim):
         if dim not in summed:
             a, b = shapes[0][dim] != 1, shapes[1][dim] != 1
@@ -311,5 +165,5 @@ def _pair(left: Any, right: Any, summed: list[int]) -> Any:
 
 
 @counterpart(np.einsum)
-def _np_einsum(equation: str, *operands: Tensor, optimize: Any = False) -> Tensor:
+def _np_einsum(equation: str, *operands: Tensor, optimize: Any = False) -> Any:
     return einsum(equation, *operands)

@@ -1,4 +1,4 @@
-"""The short way for the products people type: `a @ b`, `mm`, `linear`.
+"""The short way for the products people type: `a @ b`, `mm`, `addmm`, `linear`.
 
 Two plain float tensors whose shapes fit need no checks but the ones made here, so the product is
 one call of BLAS and its nodes are written down by hand. Where something is out of the ordinary the
@@ -15,17 +15,29 @@ from typing import Any
 import numpy as np
 
 from .._autograd.modes import modes
-from .._autograd.node import Node, next_sequence, node_type
+from .._autograd.node import NO_PARAMETERS, Node, next_sequence, node_type
 from .._autograd.sites import internal
 from .._tensor.tensor import Tensor, current_node, make
-from .added_products import addmm_op
-from .permutations import t_op
-from .products import COLUMNS, ROWS, bmm_op, mm_op
-from .views import unsafe_view_op
+from .record import REGISTRY
 
 _ndarray = np.ndarray
 _FLOATS = frozenset("fdFD")
-_LINEAR = {columns: {"beta": 1, "alpha": 1, "columns": columns} for columns in (False, True)}
+# Whether the second matrix lies in memory by columns: its gradient will, too.
+ROWS = {"columns": False}
+COLUMNS = {"columns": True}
+_ADDED_ROWS = {"beta": 1, "alpha": 1, "columns": False}
+_ADDED_COLUMNS = {"beta": 1, "alpha": 1, "columns": True}
+
+
+class _NodeTypes(dict[str, Any]):
+    """The classes of nodes, by the names of their records, found when first needed."""
+
+    def __missing__(self, name: str) -> Any:
+        found = self[name] = node_type(REGISTRY[name])
+        return found
+
+
+_types = _NodeTypes()
 
 
 def _edge(x: Tensor) -> Any:
@@ -36,12 +48,13 @@ def _edge(x: Tensor) -> Any:
     return x if node is None and x._requires_grad else node
 
 
-def _place(node: Node, data: Any) -> Node:
-    """Where, when and what a node stands for."""
+def _placed(node: Node, data: Any) -> Node:
+    """A node with what it stands for, when and where."""
+    node.shapes = None
     node.sequence = next_sequence()
     node.shape = data.shape
     node.dtype = data.dtype
-    frame = _getframe(3)
+    frame = _getframe(2)
     code = frame.f_code
     while internal[code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
@@ -51,114 +64,150 @@ def _place(node: Node, data: Any) -> Node:
     return node
 
 
-def _product_node(op: Any, a: Tensor, b: Tensor, x: Any, y: Any, parameters: Any) -> Any:
-    """A node for a product of two; None where neither wants a gradient."""
-    first, second = _edge(a), _edge(b)
-    if first is None and second is None:
+def _noted(
+    name: str, edges: tuple[Any, ...], numbers: Any, x: Any, xs: Any, y: Any, ys: Any, data: Any
+) -> Node:
+    """A node for the product of x and y, its last two inputs, each with its box of versions; either
+    is saved where the other wants a gradient."""
+    node: Node = _types[name]()
+    node.edges = edges
+    if any(numbers):
+        node.edge_nrs = numbers
+    count = len(edges)
+    node.saved = saved = [None] * (count + 1)
+    node.versions = versions = []
+    if edges[-1] is not None:
+        saved[count - 2] = x
+        versions.append((xs, xs[0], count - 2))
+    if edges[-2] is not None:
+        saved[count - 1] = y
+        versions.append((ys, ys[0], count - 1))
+    return _placed(node, data)
+
+
+def _turned(weight: Tensor, edge: Any, data: Any) -> Any:
+    """A node for `weight.t()`."""
+    if edge is None:
         return None
-    node = node_type(op)()
-    node.edges = (first, second)
-    if a._output_nr or b._output_nr:
-        node.edge_nrs = (a._output_nr, b._output_nr)
-    saved: list[Any] = [None, None, None]
-    versions: list[Any] = []
-    if second is not None:
-        saved[0] = x
-        box = a._version_box
-        versions.append((box, box[0], 0))
-    if first is not None:
-        saved[1] = y
-        box = b._version_box
-        versions.append((box, box[0], 1))
-    node.saved, node.versions, node.shapes = saved, versions, None
-    node.parameters = parameters
-    return node
+    node: Node = _types["t"]()
+    node.edges = (edge,)
+    if weight._output_nr:
+        node.edge_nrs = (weight._output_nr,)
+    return _placed(node, data)
 
 
 def fast_matmul(a: Tensor, b: Tensor) -> Tensor | None:
-    """The product of two matrices, or of two batches of matrices with the same batch shape."""
+    """The product of two vectors or matrices, or of two batches of them of the same shape."""
     recording, quietly = modes.way
-    if recording is None:
-        return None
     x, y = a._data, b._data
-    if type(x) is not _ndarray or type(y) is not _ndarray:
+    if recording is None or type(x) is not _ndarray or type(y) is not _ndarray:
         return None
     if x.dtype is not y.dtype or x.dtype.char not in _FLOATS:
         return None
-    rank = x.ndim
-    if rank < 2 or y.ndim != rank:
+    rank, other = x.ndim, y.ndim
+    if rank == 2 and other:
+        if other > 2 or x.shape[1] != y.shape[0]:
+            return None
+        name = "mm" if other == 2 else "mv"
+    elif rank == 1 and other == 1 and x.shape == y.shape:
+        name = "dot"
+    elif rank < 3 or x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2]:
         return None
-    if x.shape[-1] != y.shape[-2] or (rank > 2 and x.shape[:-2] != y.shape[:-2]):
+    else:
+        name = "bmm"
+    out = make(quietly(np.matmul, x, y))
+    if not recording:
+        return out
+    edges = (_edge(a), _edge(b))
+    if edges == (None, None):
+        return out
+    data = out._data
+    numbers = (a._output_nr, b._output_nr)
+    node = _noted(name, edges, numbers, x, a._version_box, y, b._version_box, data)
+    if name == "mm":
+        strides = y.strides
+        node.parameters = COLUMNS if strides[0] < strides[1] else ROWS
+    elif name == "bmm":
+        node.parameters = NO_PARAMETERS
+        view: Node = _types["unsafe_view"]()
+        view.edges = (node,)
+        view.parameters = {"size": data.shape}
+        node = _placed(view, data)
+        node.shapes = (data.shape,)
+    out._node = node
+    return out
+
+
+def _fit(x: Any, y: Any, z: Any) -> bool:
+    """Whether these are float matrices of one dtype, and a vector or matrix to add."""
+    if type(x) is not _ndarray or type(y) is not _ndarray or type(z) is not _ndarray:
+        return False
+    dtype = x.dtype
+    if y.dtype is not dtype or z.dtype is not dtype or dtype.char not in _FLOATS:
+        return False
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
+        return False
+    return bool(z.shape == (y.shape[1],) or z.shape == (x.shape[0], y.shape[1]))
+
+
+def fast_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor | None:
+    """`input + mat1 @ mat2`, the input a row or of the shape of the result."""
+    recording, quietly = modes.way
+    x, y, z = mat1._data, mat2._data, input._data
+    if recording is None or not _fit(x, y, z):
+        return None
+    out = make(quietly(_affine, x, y, z))
+    if recording:
+        _note_sum(out, input, mat1, y, _edge(mat2), mat2._output_nr, mat2._version_box)
+    return out
+
+
+def fast_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
+    """`input @ weight.T + bias` for matrices: `mm` or `addmm` of the transposed weight."""
+    recording, quietly = modes.way
+    x, w = input._data, weight._data
+    if recording is None or type(w) is not _ndarray or w.ndim != 2:
+        return None
+    y = w.T
+    if bias is not None:
+        z = bias._data
+        if not _fit(x, y, z):
+            return None
+        out = make(quietly(_affine, x, y, z))
+        if recording:
+            turned = _turned(weight, _edge(weight), y)
+            _note_sum(out, bias, input, y, turned, 0, weight._version_box)
+        return out
+    if type(x) is not _ndarray or x.ndim != 2 or x.shape[1] != w.shape[1]:
+        return None
+    if x.dtype is not w.dtype or x.dtype.char not in _FLOATS:
         return None
     out = make(quietly(np.matmul, x, y))
     if recording:
-        data = out._data
-        if rank == 2:
-            strides = y.strides
-            parameters = COLUMNS if strides[0] < strides[1] else ROWS
-            node = _product_node(mm_op, a, b, x, y, parameters)
-            out._node = None if node is None else _place(node, data)
-            return out
-        inner = _product_node(bmm_op, a, b, x, y, {})
-        if inner is not None:
-            node = node_type(unsafe_view_op)()
-            node.edges = (_place(inner, data),)
-            node.shapes = (data.shape,)
-            node.parameters = {"size": data.shape}
-            out._node = _place(node, data)
+        edges = (_edge(input), _turned(weight, _edge(weight), y))
+        if edges != (None, None):
+            data, numbers, boxes = out._data, (input._output_nr, 0), weight._version_box
+            node = _noted("mm", edges, numbers, x, input._version_box, y, boxes, data)
+            node.parameters = COLUMNS if y.strides[0] < y.strides[1] else ROWS
+            out._node = node
     return out
 
 
-def fast_linear(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
-    """`input @ weight.T + bias` for matrices, as one `addmm` of the transposed weight."""
-    recording, quietly = modes.way
-    if recording is None:
-        return None
-    x, w, b = input._data, weight._data, bias._data
-    if type(x) is not _ndarray or type(w) is not _ndarray or type(b) is not _ndarray:
-        return None
-    dtype = x.dtype
-    if w.dtype is not dtype or b.dtype is not dtype or dtype.char not in _FLOATS:
-        return None
-    if x.ndim != 2 or w.ndim != 2 or b.ndim != 1:
-        return None
-    if x.shape[1] != w.shape[1] or b.shape[0] != w.shape[0]:
-        return None
-    turned = w.T
-    out = make(quietly(_affine, x, turned, b))
-    if not recording:
-        return out
-    first, second, third = _edge(bias), _edge(input), _edge(weight)
-    if first is None and second is None and third is None:
-        return out
-    saved: list[Any] = [None, None, None, None]
-    versions: list[Any] = []
-    if third is not None:
-        turning = node_type(t_op)()
-        turning.edges = (third,)
-        turning.shapes = None
-        if weight._output_nr:
-            turning.edge_nrs = (weight._output_nr,)
-        third = _place(turning, turned)
-        saved[1] = x
-        box = input._version_box
-        versions.append((box, box[0], 1))
-    if second is not None:
-        saved[2] = turned
-        box = weight._version_box
-        versions.append((box, box[0], 2))
-    node = node_type(addmm_op)()
-    node.edges = (first, second, third)
-    if input._output_nr or bias._output_nr:
-        node.edge_nrs = (bias._output_nr, input._output_nr, 0)
-    node.saved, node.versions, node.shapes = saved, versions, None
-    strides = turned.strides
-    node.parameters = _LINEAR[strides[0] < strides[1]]
-    out._node = _place(node, out._data)
-    return out
+def _note_sum(
+    out: Tensor, input: Tensor, mat1: Tensor, y: Any, edge: Any, number: int, box: Any
+) -> None:
+    """The node of an `addmm`, where one of its inputs wants a gradient."""
+    edges = (_edge(input), _edge(mat1), edge)
+    if edges == (None, None, None):
+        return
+    numbers = (input._output_nr, mat1._output_nr, number)
+    x, data = mat1._data, out._data
+    node = _noted("addmm", edges, numbers, x, mat1._version_box, y, box, data)
+    node.parameters = _ADDED_COLUMNS if y.strides[0] < y.strides[1] else _ADDED_ROWS
+    out._node = node
 
 
-def _affine(x: Any, y: Any, b: Any) -> Any:
+def _affine(x: Any, y: Any, z: Any) -> Any:
     product = np.matmul(x, y)
-    product += b
+    product += z
     return product

@@ -35,7 +35,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
             f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {w.ndim}D"
         )
     if bias is None:
-        return matmul(input, t(weight))
+        fast = fast_linear(input, weight, None)
+        return matmul(input, t(weight)) if fast is None else fast
     if not isinstance(bias, Tensor):
         require_tensor("linear", bias, "bias", 3)
     if x.ndim == 2:

@@ -19,7 +19,7 @@ from .norms import vector_norm
 from .product_checks import spoken
 from .public import LINALG, public
 from .singular_values import svdvals
-from .views import unsqueeze
+from .ones import unsqueeze
 
 
 def _pair(dim: Any) -> tuple[int, ...]:
@@ -142,7 +142,7 @@ def cond(input: Any, p: Any = None) -> Any:
     if input._data.ndim > 1 and not input._data.size:
         return _empty_condition(input)
     if p is None or p in (2, -2):
-        values = svdvals(input)
+        values: Any = svdvals(input)
         largest, smallest = values.narrow(-1, 0, 1), values.narrow(-1, -1, 1)
         ratio = smallest / largest if p == -2 else largest / smallest
         return ratio.squeeze(-1)
@@ -181,7 +181,8 @@ def matrix_rank(
         return input.new_zeros(batch, dtype=int64)
     if tol is not None:
         atol, rtol = tol, 0.0
-    values = eigvalsh(input.detach()).abs() if hermitian else svdvals(input.detach())
+    found: Any = eigvalsh(input.detach()) if hermitian else svdvals(input.detach())
+    values = found.abs()
     if rtol is None:
         default = epsilon_of(input._data, *input._data.shape[-2:])
         rtol = default if atol is None else _unless_positive(atol, default)

@@ -15,6 +15,7 @@ from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
 from .elementwise import conj
+from .fast_products import COLUMNS, ROWS, fast_matmul
 from .matrices import adjoint, turn
 from .product_checks import (
     SPELLED,
@@ -103,10 +104,6 @@ vdot_op = Op(
 )
 
 
-ROWS = {"columns": False}
-COLUMNS = {"columns": True}
-
-
 def by_column(array: Any) -> bool:
     """Whether a matrix lies in memory column by column."""
     strides = getattr(array, "strides", None)
@@ -118,6 +115,10 @@ def mm(input: Any, mat2: Any, out_dtype: Any = None) -> Tensor:
     """The product of two matrices."""
     check_out_dtype("mm", out_dtype)
     require("mm", input=input, mat2=mat2)
+    if input._data.ndim == mat2._data.ndim == 2:
+        fast = fast_matmul(input, mat2)
+        if fast is not None:
+            return fast
     a, b = input._data, mat2._data
     if a.ndim != 2 or b.ndim != 2:
         raise RuntimeError(f"{'self' if a.ndim != 2 else 'mat2'} must be a matrix")
@@ -147,6 +148,10 @@ def bmm(input: Any, mat2: Any, out_dtype: Any = None) -> Tensor:
 def mv(input: Any, vec: Any) -> Tensor:
     """The product of a matrix and a vector."""
     require("mv", input=input, vec=vec)
+    if input._data.ndim == 2 and vec._data.ndim == 1:
+        fast = fast_matmul(input, vec)
+        if fast is not None:
+            return fast
     check_mv(None, input, vec, vec)
     result: Tensor = apply(mv_op, (input, vec))
     return result
@@ -156,6 +161,10 @@ def mv(input: Any, vec: Any) -> Tensor:
 def dot(input: Any, tensor: Any) -> Tensor:
     """The sum of the products of two vectors' elements (neither is conjugated)."""
     require("dot", input=input, tensor=tensor)
+    if input._data.ndim == tensor._data.ndim == 1:
+        fast = fast_matmul(input, tensor)
+        if fast is not None:
+            return fast
     check_vectors(input, tensor)
     result: Tensor = apply(dot_op, (input, tensor))
     return result
