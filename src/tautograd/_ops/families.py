@@ -50,6 +50,7 @@ from . import (
     matrix_norms,
     norms,
     numerical_gradient,
+    ones,
     part_scatters,
     parts,
     permutations,
@@ -61,6 +62,7 @@ from . import (
     rearranging,
     rectifiers,
     reductions,
+    renorming,
     repeating,
     resizing,
     rounding,
@@ -78,6 +80,7 @@ from . import (
     tensor_systems,
     triangles,
     trigonometric,
+    truths,
     views,
     writing,
 )
