@@ -84,9 +84,15 @@ def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: in
     if flags.c_contiguous or flags.f_contiguous:
         if owner is not array:
             offset += address(array) - address(owner)
-        return np.ndarray(
-            shape, array.dtype, owner if flags.c_contiguous else owner.T, offset, strides
-        )
+        try:
+            return np.ndarray(
+                shape, array.dtype, owner if flags.c_contiguous else owner.T, offset, strides
+            )
+        except ValueError:
+            if 0 not in shape:
+                raise
+            room = np.empty(array.dtype.itemsize, np.uint8)  # no elements: any memory will do
+            return np.ndarray(shape, array.dtype, room, 0, strides)
     if offset:
         array = np.lib.stride_tricks.as_strided(array, (2,), (offset,))[1:]
     return np.lib.stride_tricks.as_strided(array, tuple(shape), tuple(strides))

@@ -119,10 +119,12 @@ def _laid_out(found: Any, x: Any, indices: Indices, given: list[Any]) -> Any:
     strides = [x.strides[d] for d in sliced]
     operands = [(*strides[:start], *(0,) * block, *strides[start:])]
     for _, array in given:
-        shape, own = (array.shape, array.strides) if array.dtype != np.bool_ else ((-1,), (8,))
+        shape, own = array.shape, array.strides
+        if array.dtype == np.bool_:  # a mask counts as the vectors of its places
+            shape, own = found.shape[start : start + 1], (np.dtype(np.int64).itemsize,)
         wide = (*(1,) * start, *shape, *(1,) * (rank - start - block))
         own = (*(0,) * (block - len(shape)), *own)
-        steps = view_strides(shape, own, wide) if block == len(shape) and -1 not in shape else None
+        steps = view_strides(shape, own, wide) if block == len(shape) else None
         if steps is None:
             steps = (*(0,) * start, *own, *(0,) * (rank - start - block))
         wide = (*(1,) * (rank - len(wide)), *wide)
@@ -212,6 +214,8 @@ def positions(indices: Indices, shape: tuple[int, ...]) -> Any:
 
 def write(out: Any, indices: Indices, values: Any, accumulate: bool) -> None:
     """Put (or add) values, broadcast to what the indices reach, into a dense array of our own."""
+    if not indices.is_mask and not count(indices.result_shape):
+        return
     if isinstance(out, np.ndarray) and (indices.is_mask or not accumulate):
         key = indices.key  # the places of a mask are distinct, so adding needs no care for repeats
         out[key] = out[key] + values if accumulate else values
@@ -397,7 +401,9 @@ def put_at(input: Tensor, given: list[Any], values: Tensor, accumulate: bool = F
     source = values._data
     if np.may_share_memory(input._data, source):
         source = np.copy(source)
-    if not accumulate:
+    if not indices.is_mask and not count(indices.result_shape):
+        pass
+    elif not accumulate:
         input._data[indices.key] = source
     else:
         np.copyto(input._data, _index_put(input._data, indices, source, True))
@@ -406,6 +412,11 @@ def put_at(input: Tensor, given: list[Any], values: Tensor, accumulate: bool = F
 
 
 def _tensors(indices: Any) -> list[Any]:
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(
+            "index_put(): argument 'indices' (position 1) must be tuple of Tensors, not "
+            f"{type(indices).__name__}"
+        )
     for i, tensor in enumerate(indices):
         if not isinstance(tensor, Tensor):
             raise TypeError(

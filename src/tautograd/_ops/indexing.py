@@ -19,9 +19,10 @@ from .._autograd.forward_ad import alias_op
 from .._tensor.arguments import as_element, type_name
 from .._tensor.tensor import Tensor, make
 from .index_put import index_by, prepare, put_at
+from .ones import unsqueeze_op
 from .parts import select_view, slice_view
 from .public import attach
-from .views import unsqueeze_op, view_to
+from .views import view_to
 from .writing import copy_, fill_
 
 _INTEGER_KINDS = "iu"
@@ -205,10 +206,9 @@ def _slice(view: Tensor, dim: int, key: slice, skip_whole: bool = True) -> Tenso
     shape = view._data.shape
     if not shape:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    step = 1 if key.step is None else operator.index(key.step)
-    if step <= 0:
-        raise ValueError("step must be greater than zero")
     start, stop, step = key.indices(shape[dim])
+    if step < 0:
+        raise ValueError("step must be greater than zero")
     if skip_whole and step == 1 and stop == shape[dim] and _names_all(key, stop):
         return view
     return slice_view(view, dim, start, stop, step)
