@@ -66,7 +66,10 @@ def bump(tensor: Tensor, depth: int = 2) -> None:
         return
     box = tensor._version_box
     box[0] += 1
-    box[1:] = [mark(depth)]
+    if len(box) > 1:
+        box[1] = mark(depth)
+    else:
+        box.append(mark(depth))
 
 
 def _wants_gradient(value: Any) -> bool:

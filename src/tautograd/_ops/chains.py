@@ -6,11 +6,12 @@ from itertools import pairwise
 from typing import Any
 
 from .._tensor.tensor import Tensor
+from .ones import unsqueeze
 from .product_checks import SPELLED, spoken
 from .products import mm
 from .public import LINALG, public
 from .shapes import tensor_list
-from .views import unsqueeze, view_to
+from .views import view_to
 
 
 def _cheapest(sizes: list[int]) -> Any:

@@ -14,11 +14,11 @@ import numpy as np
 
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
+from .ones import unsqueeze
 from .permutations import movedim, permute_to
 from .products import bmm
 from .public import public
 from .subscripts import align, from_lists, order_of, parse, spread
-from .ones import unsqueeze
 from .views import reshape_to, view_to
 
 

@@ -12,11 +12,11 @@ from .._autograd.modes import modes
 from .._autograd.views import bump, check_writable
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
+from .ones import squeeze_call, squeeze_dim_op, squeeze_dims_op, squeeze_op, unsqueeze_op
 from .permutations import t_op, transpose_op
 from .public import FUNCTIONS, attach
 from .record import Op, renamed
 from .strided_views import as_strided_call, as_strided_op
-from .views import squeeze_call, squeeze_dim_op, squeeze_dims_op, squeeze_op, unsqueeze_op
 
 # In-place forms have node names of their own.
 _TWINS = {

@@ -11,16 +11,15 @@ from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
+from .ones import atleast_1d, atleast_2d, atleast_3d
 from .parts import select_op, slice_op
 from .promotion import common_dtype
-from .public import FUNCTIONS, public
+from .public import public
 from .rearranging import suggested_format
 from .record import LINEAR, Op
 from .samples import Sample, T
 from .shapes import tensor_list
 from .views import reshape_to
-
-atleast_1d, atleast_2d, atleast_3d = (FUNCTIONS[f"atleast_{n}d"] for n in (1, 2, 3))
 
 
 def _counts(shape: tuple[int, ...]) -> bool:
@@ -28,7 +27,17 @@ def _counts(shape: tuple[int, ...]) -> bool:
     return len(shape) != 1 or bool(shape[0])
 
 
+def _plain(tensors: tuple[Any, ...]) -> bool:
+    """Whether NumPy's own `concatenate` lays the result out as PyTorch does."""
+    for x in tensors:
+        if type(x) is not np.ndarray or not x.size or not x.flags.c_contiguous:
+            return False
+    return True
+
+
 def _cat(*tensors: Any, dim: int) -> Any:
+    if _plain(tensors):
+        return np.concatenate(tensors, dim)
     tensors = tuple([x for x in tensors if _counts(x.shape)]) or tensors
     first = tensors[0]
     shape = list(first.shape)
@@ -75,6 +84,9 @@ cat_op = Op(
 
 def _stack(*tensors: Any, dim: int) -> Any:
     first = tensors[0]
+    if _plain(tensors):
+        shape = (*first.shape[:dim], 1, *first.shape[dim:])
+        return np.concatenate([x.reshape(shape) for x in tensors], dim)
     shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
     out = np.empty_like(first, shape=shape, order="C")
     return np.stack(tensors, dim, out=out)
@@ -123,6 +135,8 @@ def cat(tensors: Any, dim: Any = 0) -> Tensor:
     first = next((x._data.shape for x in tensors if _counts(x._data.shape)), (0,))
     for i, x in enumerate(tensors):
         shape = x._data.shape
+        if shape == first and shape:
+            continue
         if not shape:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
         if not _counts(shape):

@@ -14,12 +14,13 @@ from .broadcasting import expand_to
 from .elementwise import check_broadcast
 from .fast_products import fast_matmul
 from .matrices import turn
+from .ones import squeeze, squeeze_dim_op, unsqueeze
 from .permutations import t, transpose
 from .product_checks import require
 from .products import bmm, dot, mm, mv
 from .public import LINALG, public
 from .record import unviewed
-from .views import reshape_to, squeeze, squeeze_dim_op, unsafe_view_op, unsqueeze
+from .views import reshape_to, unsafe_view_op
 
 # PyTorch takes the extra dimension of a fresh result away in place.
 _squeeze_op = unviewed(squeeze_dim_op, "SqueezeBackward4")

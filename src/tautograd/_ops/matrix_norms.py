@@ -16,10 +16,10 @@ from .inverses import inv_ex
 from .least_squares import epsilon_of
 from .matrix_checks import check_float, check_matrix, check_square
 from .norms import vector_norm
+from .ones import unsqueeze
 from .product_checks import spoken
 from .public import LINALG, public
 from .singular_values import svdvals
-from .ones import unsqueeze
 
 
 def _pair(dim: Any) -> tuple[int, ...]:

@@ -14,12 +14,13 @@ from .._tensor.tensor import Tensor, make
 from .broadcasting import expand_to
 from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
+from .ones import unsqueeze
 from .public import FUNCTIONS, public
 from .rearranging import clone
 from .record import LINEAR, Op
 from .samples import Sample, T
 from .shapes import ints
-from .views import flatten, unsqueeze, view_to
+from .views import flatten, view_to
 
 
 def _interleaved(shape: tuple[int, ...], repeats: tuple[int, ...]) -> tuple[int, ...]:

@@ -21,10 +21,9 @@ from .samples import Sample, T
 
 def unrecorded(self: Tensor, *others: Any) -> bool:
     """Whether a write into `self` concerns no history, so that it can go straight to memory."""
-    if modes.special:
-        return False
-    if not modes.grad:
-        return True
+    recording = modes.way[0]
+    if not recording:
+        return recording is not None
     for x in (self, self._base, *others):
         if isinstance(x, Tensor) and edge_of(x) is not None:
             return False
@@ -153,6 +152,9 @@ _fill_inplace_op = renamed(fill_op, "FillBackward2")
 _fill_tensor_inplace_op = renamed(fill_tensor_op, "FillBackward3")
 
 
+_SAFE = 3e38  # numbers below it fit every float
+
+
 def _fill_value(self: Tensor, value: Any, name: str) -> Any:
     """A 0-dim tensor, or a number that this tensor's dtype can hold."""
     if isinstance(value, Tensor):
@@ -191,6 +193,17 @@ def fill(input: Any, value: Any) -> Tensor:
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element to `value`."""
     check_writable(input, value)
+    data = input._data
+    if (
+        (type(value) is float or type(value) is int)
+        and data.dtype.char in "fd"
+        and -_SAFE < value < _SAFE
+        and type(data) is np.ndarray
+        and unrecorded(input)
+    ):
+        data.fill(value)
+        bump(input)
+        return input
     value = _fill_value(input, value, "fill_")
     if unrecorded(input, value):
         number = real_part(value._data, input._data.dtype) if isinstance(value, Tensor) else value
@@ -209,7 +222,10 @@ def zero_(input: Tensor) -> Tensor:
     """Set every element to zero."""
     check_writable(input)
     if unrecorded(input):
-        np.copyto(input._data, 0, casting="unsafe")
+        if type(input._data) is np.ndarray:
+            input._data.fill(0)
+        else:
+            np.copyto(input._data, 0, casting="unsafe")
         bump(input)
         return input
     store(input, apply(zero_op, (input,)))
