@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .alone import values_alone
 from .arrays import DIFFERENTIABLE
 from .cases import Call, is_elementwise, tensors_in
 from .departures import NOISE_IN_PYTORCH, STANDS_FOR, WRONG_IN_PYTORCH, extends
@@ -121,21 +122,38 @@ def value_disagreement(
     call: Call, key: str, want: Item, got: Item, condition: Condition, coarse: str
 ) -> str | None:
     a, b = _wide(want.array), _wide(got.array)
-    if want.dtype not in _INEXACT:
-        wrong = a != b
-    else:
-        through = want.dtype if key.startswith("out") else max(want.dtype, coarse, key=epsilon)
-        wrong = apart(call, key, through, a, b, condition)
-        if np.any(wrong):
-            exact = exact_values(call, key, wrong)
-            if exact is not None:
-                wrong &= apart(call, key, through, exact, b, condition)
-        if key.startswith("out") and is_elementwise(call.op) and a.dtype.kind == "f":
-            wrong = wrong | ((a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b)))
+    wrong = _differs(call, key, want, a, b, condition, coarse)
+    if np.any(wrong):
+        exact = exact_values(call, key, wrong, want.dtype)
+        if exact is not None:
+            wrong &= _differs(call, key, want, exact, b, condition, coarse)
+    if np.any(wrong) and key == "out0":
+        alone = values_alone(call, wrong)
+        if alone is not None:
+            wrong &= _differs(call, key, want, alone, b, condition, coarse)
     if not np.any(wrong):
         return None
     where = tuple(int(i) for i in np.argwhere(wrong)[0])
     return f"{b[where]!r} for {a[where]!r} at {where} ({int(np.sum(wrong))} of {a.size} differ)"
+
+
+def _differs(
+    call: Call, key: str, want: Item, a: Any, b: Any, condition: Condition, coarse: str
+) -> Any:
+    """Where `b` is not what `a` allows."""
+    if want.dtype not in _INEXACT:
+        return a != b if a.dtype != object else ~_congruent(a, b, 256**want.array.itemsize)
+    through = want.dtype if key.startswith("out") else max(want.dtype, coarse, key=epsilon)
+    wrong = apart(call, key, through, a, b, condition)
+    if key.startswith("out") and is_elementwise(call.op) and a.dtype.kind == "f":
+        wrong = wrong | ((a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b)))
+    return wrong
+
+
+@np.vectorize
+def _congruent(a: Any, b: Any, wraps: Any) -> bool:
+    """Whether two whole numbers are one when they wrap around; NaN is none."""
+    return isinstance(a, int) and (a - int(b)) % int(wraps) == 0
 
 
 _INEXACT = frozenset((*DIFFERENTIABLE, *STANDS_FOR))

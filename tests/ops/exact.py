@@ -9,12 +9,15 @@ miss the exact value somewhere; a record for which it does not has no place here
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import mpmath
 import numpy as np
+from mpmath.libmp.libhyper import NoConvergence
 
+from .arrays import numpy_dtype
 from .cases import Call
 from .measure import cotangent
 
@@ -30,49 +33,99 @@ def _mvlgamma(x: Any, p: int) -> Any:
     return p * (p - 1) * mpmath.log(mpmath.pi) / 4 + sum(terms)
 
 
+def _igamma(a: Any, x: Any) -> Any:
+    return 1 - _igammac(a, x)
+
+
+def _igammac(a: Any, x: Any) -> Any:
+    """The upper incomplete gamma function, regularised; by its limits where the order is huge."""
+    if a > 1e5:
+        width = (x - a) / mpmath.sqrt(a)
+        if abs(width) > 100:
+            return mpmath.mpf(width < 0)
+    return mpmath.gammainc(a, x, regularized=True)
+
+
+def _zeta(x: Any, q: Any) -> Any:
+    """The Hurwitz zeta function; for large q or x by its leading terms."""
+    if x > 500 and q > 0:
+        return mpmath.fsum(mpmath.power(q + k, -x) for k in range(3))
+    if q > 1e12:
+        return mpmath.power(q, 1 - x) / (x - 1) + mpmath.power(q, -x) / 2
+    return mpmath.zeta(x, q)
+
+
 # The function of a record's tensor arguments (and its parameters, by position or name).
 EXACT: dict[str, Callable[..., Any]] = {
     "digamma": mpmath.digamma,
     "erf": mpmath.erf,
+    "gcd": lambda x, y: math.gcd(int(x), int(y)),
     "gelu": lambda x: x * _ndtr(x),
+    "igamma": _igamma,
+    "igammac": _igammac,
     "lgamma": mpmath.loggamma,
     "mvlgamma": _mvlgamma,
     "polygamma": mpmath.polygamma,
     "special_airy_ai": mpmath.airyai,
+    "special_bessel_j0": lambda x: mpmath.besselj(0, x),
+    "special_bessel_j1": lambda x: mpmath.besselj(1, x),
+    "special_bessel_y0": lambda x: mpmath.bessely(0, x),
+    "special_bessel_y1": lambda x: mpmath.bessely(1, x),
     "special_log_ndtr": lambda x: mpmath.log(_ndtr(x)),
+    "special_modified_bessel_i1": lambda x: mpmath.besseli(1, x),
+    "special_modified_bessel_k1": lambda x: mpmath.besselk(1, x),
+    "special_scaled_modified_bessel_k1": lambda x: mpmath.exp(x) * mpmath.besselk(1, x),
+    "special_zeta": _zeta,
 }
 
 
-def exact_values(call: Call, key: str, where: Any) -> np.ndarray | None:
-    """The exact values of an item of a comparison at the places given, NaN elsewhere; None where
-    this file cannot tell."""
+def exact_values(call: Call, key: str, where: Any, dtype: str) -> np.ndarray | None:
+    """The exact values of an item of a comparison (of this dtype) at the places given, NaN
+    elsewhere; None where this file cannot tell."""
     fn = EXACT.get(call.op.name)
-    if fn is None or len(call.tensors) != 1 or key not in ("out0", "grad0", "second0", "second1"):
+    order = {"out0": 0, "grad0": 1, "second0": 2, "second1": 1}.get(key)
+    if fn is None or order is None or (order and len(call.tensors) > 1):
         return None
-    x = np.asarray(call.engine.array(call.tensors[0]))
-    if x.dtype.kind not in "fV":
-        return None
-    values, factors = x.astype(np.float64), _factors(call, key, x.shape)
-    order = {"out0": 0, "grad0": 1, "second0": 2, "second1": 1}[key]
-    found = np.full(x.shape, np.nan)
+    inputs = [np.broadcast_to(_as_computed(call, t, dtype), where.shape) for t in call.tensors]
+    factors = _factors(call, key, where.shape)
+    found = np.full(where.shape, np.nan, object if dtype.endswith(_INTEGERS) else np.float64)
     with mpmath.workdps(DIGITS):
         for place in np.argwhere(where):
             at = tuple(place)
-            if np.isfinite(values[at]):
-                found[at] = _value(call, fn, values[at], order, factors[at])
+            numbers = [x[at] for x in inputs]
+            if np.all(np.isfinite(np.array(numbers, float))):
+                found[at] = _value(call, fn, numbers, order, factors[at])
+    if found.dtype != object:
+        with np.errstate(over="ignore"):  # more than the largest number is infinity
+            return found.astype(numpy_dtype(dtype)).astype(np.float64)
     return found
 
 
-def _value(call: Call, fn: Callable[..., Any], x: float, order: int, factor: float) -> float:
-    def along(z: Any) -> Any:
-        args = [z if call.engine.is_tensor(a) else a for a in call.args]
+_INTEGERS = ("int8", "int16", "int32", "int64")
+
+
+def _as_computed(call: Call, tensor: Any, dtype: str) -> np.ndarray:
+    """An input as the function sees it: integers are rounded to the dtype of the result first."""
+    x = np.asarray(call.engine.array(tensor))
+    if dtype.endswith(_INTEGERS):
+        return x.astype(object)
+    return (x.astype(numpy_dtype(dtype)) if x.dtype.kind in "biu" else x).astype(np.float64)
+
+
+def _value(call: Call, fn: Callable[..., Any], numbers: Any, order: int, factor: float) -> Any:
+    def along(*values: Any) -> Any:
+        left = list(values)
+        args = [left.pop(0) if call.engine.is_tensor(a) else a for a in call.args]
         kwargs = {k: v for k, v in call.kwargs.items() if v != "none"}
         return fn(*args, **kwargs)
 
     try:
-        derivative = mpmath.diff(along, mpmath.mpf(x), order) if order else along(mpmath.mpf(x))
+        values = [x if isinstance(x, int) else mpmath.mpf(x) for x in numbers]
+        derivative = mpmath.diff(along, *values, order) if order else along(*values)
+        if isinstance(derivative, int):
+            return derivative
         return float(mpmath.re(derivative) * factor)
-    except (ValueError, ZeroDivisionError, TypeError, mpmath.NoConvergence):
+    except (ValueError, ZeroDivisionError, TypeError, OverflowError, NoConvergence):
         return float("nan")
 
 

@@ -1,0 +1,47 @@
+"""What PyTorch gives for one element by itself, where that is not what it gives among others.
+
+Its vectorised kernels and the scalar ones that finish a row are two implementations, and at some
+places they contradict each other: `fmod(1, 1e-45)` is NaN among eight, and 0 alone; the GELU of
+infinity is NaN or infinity; softshrink gives 0 or -0. Neither is then the specification. Where
+tautograd differs from the one it must agree with the other.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+from .cases import TORCH, Call, is_elementwise, program_of
+
+MOST = 1000  # elements; a record that differs in more differs in kind
+
+
+def values_alone(call: Call, where: Any) -> np.ndarray | None:
+    """PyTorch's results at the places given, each computed by itself; NaN elsewhere."""
+    if not is_elementwise(call.op) or not 0 < np.sum(where) <= MOST:
+        return None
+    reference = Call(TORCH, call.op, call.sample, call.dtype, False)
+    program = program_of(TORCH, call.op)
+    found: np.ndarray | None = None
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        for place in np.argwhere(where):
+            args = [_at(a, where.shape, place) for a in reference.args]
+            kwargs = {k: _at(v, where.shape, place) for k, v in reference.kwargs.items()}
+            value = TORCH.array(program(*args, **kwargs))
+            if found is None:
+                found = np.full(
+                    where.shape, np.nan, value.dtype if value.dtype.kind == "c" else float
+                )
+            found[tuple(place)] = value.reshape(())
+    return found
+
+
+def _at(value: Any, shape: tuple[int, ...], place: Any) -> Any:
+    """One element of a tensor, as a tensor of one element (a 0-dim one stays as it is)."""
+    if not isinstance(value, torch.Tensor) or not value.ndim:
+        return value
+    return value.broadcast_to(shape)[tuple(place)].clone().reshape(1)
