@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_iterated
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
 from .complex import sgn_op
@@ -18,7 +19,7 @@ from .elementwise import (
     unary,
 )
 from .promotion import common_dtype, number_as
-from .public import FUNCTIONS, METHODS, attach, public
+from .public import CONTIGUOUS_OUT, FUNCTIONS, METHODS, attach, public
 from .record import LINEAR, MULTILINEAR, Op
 from .refusals import no_kernel, refusal
 from .samples import Sample, T, over, pairs
@@ -200,7 +201,9 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     if type(alpha) is not int or alpha != 1:
         alpha = check_alpha(alpha, (input, other))
     if isinstance(other, Tensor):
-        return call_elementwise(rsub_op, (input, other), {"alpha": alpha})
+        result = call_elementwise(rsub_op, (input, other), {"alpha": alpha})
+        result._data = as_iterated(result._data, (other._data, input._data))
+        return result
     return call_elementwise(rsub_scalar_op, (input,), {"alpha": alpha}, numbers={"y": other})
 
 
@@ -220,8 +223,8 @@ neg_op = unary(
     promotion="common",
     aliases=("negative",),
     refuses=refusal(
-        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert "
-        "a mask, use the `~` or `logical_not()` operator instead.",
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+        "invert a mask, use the `~` or `logical_not()` operator instead.",
         "b",
     ),
     doc="Minus each element.",
@@ -275,3 +278,4 @@ cls.__rsub__ = operator(rsub_op, rsub)
 cls.__mul__ = cls.__rmul__ = operator(mul_op, mul)
 cls.__iadd__, cls.__isub__, cls.__imul__ = cls.add_, cls.sub_, cls.mul_
 cls.__neg__, cls.__pos__, cls.__abs__ = cls.neg, cls.positive, cls.abs
+CONTIGUOUS_OUT["abs"] = CONTIGUOUS_OUT["absolute"] = lambda result, input: is_complex(input)

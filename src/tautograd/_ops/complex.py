@@ -1,8 +1,8 @@
 """Complex numbers: their parts (as views), conjugates, angles, and how to make them.
 
 PyTorch's convention: the gradient of a real loss is `dL/da + i dL/db` for `z = a + ib`, so the VJP
-of a holomorphic f is `g * conj(f')`. Functions that are not holomorphic (|z|, the angle, z/|z|) have
-a VJP and a JVP that are adjoint over pairs of real numbers.
+of a holomorphic f is `g * conj(f')`. Functions that are not holomorphic (|z|, the angle, z/|z|)
+have a VJP and a JVP that are adjoint over pairs of real numbers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
+from .._arrays.strided import strides_of
 from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS, counterpart
 from .._tensor.tensor import Tensor
@@ -116,14 +117,14 @@ def view_as_complex(input: Any) -> Tensor:
     name = from_numpy_dtype(data.dtype).name
     if name not in ("float32", "float64"):
         raise RuntimeError(
-            "view_as_complex is only supported for half, float and double tensors, but got a tensor "
-            f"of scalar type: {LEGACY_NAMES[input.dtype]}"
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {LEGACY_NAMES[input.dtype]}"
         )
     if data.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if data.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    strides = [s // data.dtype.itemsize for s in getattr(data, "strides", ())]
+    strides = strides_of(data) if isinstance(data, np.ndarray) else ()
     if strides and strides[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(s % 2 for s in strides[:-1]):
@@ -313,18 +314,21 @@ def join(re: Any, im: Any) -> Any:
     return out
 
 
-_FLOAT_PAIRS: Any = lambda: [
-    Sample(T(*a, dtype=d, low=0.3), T(*b, dtype=d, seed=1))
-    for a, b in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()), ((0, 2), (2,)))
-    for d in ("float32", "float64")
-]
+def _float_pairs() -> list[Sample]:
+    return [
+        Sample(T(*a, dtype=d, low=0.3), T(*b, dtype=d, seed=1))
+        for a, b in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()), ((0, 2), (2,)))
+        for d in ("float32", "float64")
+    ]
+
+
 complex_op = Op(
     "complex",
     join,
     ("re", "im"),
     vjp={"re": lambda g: np.real(g), "im": lambda g: np.imag(g)},
     jvp={"re": lambda t: t * (1 + 0j), "im": lambda t: t * 1j},
-    samples=_FLOAT_PAIRS,
+    samples=_float_pairs,
 )
 polar_op = Op(
     "polar",
@@ -340,7 +344,7 @@ polar_op = Op(
         "angle": lambda t, out: t * out * 1j,
     },
     refuses=no_kernel("polar_cpu", "h"),
-    samples=_FLOAT_PAIRS,
+    samples=_float_pairs,
 )
 
 

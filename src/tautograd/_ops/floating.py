@@ -76,13 +76,17 @@ nextafter_op = binary(
 )
 
 
-def two_to_the(y: Any) -> Any:
-    return power_of_complex(np.asarray(2, y.dtype), y) if y.dtype.kind == "c" else np.exp2(y)
+def _times_power(x: Any, y: Any, kind: Any) -> Any:
+    """x times 2**y, the power rounded to the dtype that y had (`kind`)."""
+    if y.dtype.kind == "c":
+        return x * power_of_complex(np.asarray(2, y.dtype), y)
+    power = np.exp2(y if kind.kind in "iu" else np.astype(y, kind))
+    return x * np.astype(power, y.dtype)
 
 
 ldexp_op = Op(
     "ldexp",
-    lambda x, y: x * two_to_the(y),
+    _times_power,
     ("x", "y"),
     vjp={
         "x": lambda g, y: g * conj(exp2_op(y)),
@@ -100,7 +104,9 @@ def ldexp(input: Any, other: Any) -> Tensor:
     """`input * 2**other`."""
     require_tensor("ldexp", input)
     require_tensor("ldexp", other, "other", 2)
-    return call_elementwise(ldexp_op, (input, other), {})
+    if other.dtype.name == "bool" and input.dtype.is_floating_point:
+        raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
+    return call_elementwise(ldexp_op, (input, other), {"kind": other._data.dtype})
 
 
 frexp_op = Op(
@@ -124,9 +130,17 @@ def frexp(input: Any) -> Any:
     return RETURN_TYPES["frexp"](apply(frexp_op, (input,)))
 
 
+def _least_common(x: Any, y: Any) -> Any:
+    """Integers narrower than C's int are computed as int, and wrap at the end."""
+    if x.dtype.itemsize >= 4:
+        return np.absolute(np.lcm(x, y))
+    wide = np.lcm(np.astype(x, np.int32), np.astype(y, np.int32))
+    return np.astype(np.absolute(wide), x.dtype)
+
+
 for _name, _ufunc, _doc in (
     ("gcd", np.gcd, "The greatest common divisor."),
-    ("lcm", np.lcm, "The least common multiple."),
+    ("lcm", _least_common, "The least common multiple."),
 ):
     binary(
         _name,

@@ -57,14 +57,26 @@ def _polygamma(x: Any, n: int) -> Any:
     return (-1) ** (n + 1) * math.gamma(n + 1) * _zeta(np.full_like(x, n + 1), x)
 
 
+_POLYGAMMA: dict[str, Any] = {
+    "vjp": {"x": lambda g, x, n: g * polygamma_op(x, n=n + 1)},
+    "jvp": {"x": lambda t, x, n: t * polygamma_op(x, n=n + 1)},
+    "promotion": "float",
+    "refuses": no_kernel("polygamma", "c"),
+}
+polygamma_in_place_op = Op(
+    "polygamma_",
+    _polygamma,
+    ("x",),
+    **_POLYGAMMA,
+    node="PolygammaBackward1",
+    public="Tensor.polygamma_",
+    samples=lambda: [Sample(T(2, 3, low=0.5, high=4), n) for n in (0, 1, 2)],
+)
 polygamma_op = Op(
     "polygamma",
     _polygamma,
     ("x",),
-    vjp={"x": lambda g, x, n: g * polygamma_op(x, n=n + 1)},
-    jvp={"x": lambda t, x, n: t * polygamma_op(x, n=n + 1)},
-    promotion="float",
-    refuses=no_kernel("polygamma", "c"),
+    **_POLYGAMMA,
     samples=lambda: [
         Sample(n, T(*shape, low=0.5, high=4))
         for n in (0, 1, 2, 3)
@@ -88,8 +100,15 @@ def _polygamma_method(self: Any, n: int) -> Tensor:
     return polygamma(n, self)  # type: ignore[no-any-return]
 
 
+def _polygamma_for_twin(self: Any, n: int) -> Tensor:
+    n = require_int(n, "polygamma_", "n")
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return call_elementwise(polygamma_in_place_op, (self,), {"n": n})
+
+
 attach("polygamma", _polygamma_method)
-attach("polygamma_", inplace_twin("polygamma", _polygamma_method))
+attach("polygamma_", inplace_twin("polygamma", _polygamma_for_twin))
 
 
 def _over_steps(function: Any, x: Any, p: int) -> Any:
@@ -131,9 +150,14 @@ def _gamma_density(a: Any, x: Any) -> Any:
     return np.exp((a - 1) * np.log(x) - x - lgamma_op(a))
 
 
+def _endless(x: Any, y: Any) -> Any:
+    """Of infinite order: all of the integral lies beyond any y, and even NaN."""
+    return (x == np.inf) & ~(y < 0) & (y != np.inf)
+
+
 igamma_op = binary(
     "igamma",
-    lambda x, y: scipy_function("gammainc")(x, y),
+    lambda x, y: np.where(_endless(x, y), 0, scipy_function("gammainc")(x, y)),
     vjp={"y": lambda g, x, y: g * _gamma_density(x, y)},
     jvp={"y": lambda t, x, y: t * _gamma_density(x, y)},
     refuses=no_kernel("igamma_cpu", "bic"),
@@ -142,7 +166,7 @@ igamma_op = binary(
 )
 igammac_op = binary(
     "igammac",
-    lambda x, y: scipy_function("gammaincc")(x, y),
+    lambda x, y: np.where(_endless(x, y), 1, scipy_function("gammaincc")(x, y)),
     vjp={"y": lambda g, x, y: -g * _gamma_density(x, y)},
     jvp={"y": lambda t, x, y: -t * _gamma_density(x, y)},
     refuses=no_kernel("igammac_cpu", "bic"),
@@ -164,7 +188,7 @@ def _zeta_slope(x: Any, y: Any) -> Any:
 
 zeta_op = Op(
     "special_zeta",
-    lambda x, y: _zeta(x, y),
+    lambda x, y: np.where((x > 1) & (y == np.inf), np.nan, _zeta(x, y)),
     ("x", "y"),
     vjp={"y": lambda g, x, y: g * _zeta_slope(x, y)},
     jvp={"y": lambda t, x, y: t * _zeta_slope(x, y)},

@@ -10,6 +10,7 @@ from .._arrays.dtypes import complex128, float64
 from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
+from .c_products import product_of_c
 from .elementwise import (
     call_elementwise,
     conj,
@@ -23,7 +24,6 @@ from .public import public
 from .record import Op
 from .refusals import no_kernel
 from .samples import Sample, T
-
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -40,8 +40,8 @@ def _power(x: Any, y: Any) -> Any:
 
 
 def power_of_complex(x: Any, y: Any) -> Any:
-    """`exp(y * log(x))`, also where that has no value: PyTorch knows no other way."""
-    return np.exp(y * np.log(x))
+    """`exp(y * log(x))`, as C's cpow has it: PyTorch knows no other way."""
+    return np.exp(product_of_c(y, np.log(x)))
 
 
 # What PyTorch computes without a power, and so rounds otherwise.
@@ -105,7 +105,8 @@ def _log(x: Any) -> Any:
 
 def _at_zero(x: Any, y: Any) -> Any:
     """Where x ** y does not move with y: a base of 0 and an exponent that is not negative."""
-    return (x == 0) & (np.real(y) >= 0)
+    not_negative = (x == 0) & (np.real(y) >= 0)
+    return not_negative & (np.imag(y) == 0) if y.dtype.kind == "c" else not_negative
 
 
 pow_op = Op(
@@ -160,8 +161,8 @@ def pow(input: Any, exponent: Any) -> Tensor:
         kind = common_dtype((input, exponent))
         if kind.category == 1 and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        if kind.category == 0:
-            raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+        if kind.category == 0:  # True ** True, True ** False
+            return input.clone() if exponent else input.logical_or(~input)  # type: ignore[no-any-return]
         # A Python number, rounded to the dtype: it chooses the way to compute.
         rounded = number_as(exponent, kind.numpy, _FLOAT32 if kind.is_half else None).item()
         found: Tensor = apply(pow_scalar_op, (input,), {"exponent": rounded}, kind.numpy)

@@ -60,8 +60,7 @@ hardshrink_op = slope_record(
 )
 softshrink_op = slope_record(
     "softshrink",
-    # x - x is 0, and NaN for NaN
-    lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x - x)),
+    lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)),
     lambda g, x, lambd: masked(g, ~((x >= -lambd) & (x <= lambd))),
     "softshrink_check",
     both_sides({"lambd": 1.3}),
@@ -204,7 +203,8 @@ def prelu(input: Any, weight: Any) -> Tensor:
         )
     if weight._data.ndim > 1:
         raise RuntimeError(
-            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._data.ndim}"
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+            f"{weight._data.ndim}"
         )
     if count != 1:
         if ndim == 0:
@@ -254,8 +254,8 @@ def _rrelu(input: Any, lower: float, upper: float, training: bool, generator: An
     refuse(rrelu_op, input._data.dtype)
     if lower > upper:
         raise RuntimeError(
-            f"Lower bound should be less than or equal to the upper bound, but got lower: {lower:g} "
-            f"and upper: {upper:g}"
+            "Lower bound should be less than or equal to the upper bound, but got lower: "
+            f"{lower:g} and upper: {upper:g}"
         )
     noise = _noise(input, lower, upper, training, generator)
     wide = np.float64 if input._data.dtype == np.float64 else np.float32

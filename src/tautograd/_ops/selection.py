@@ -32,7 +32,6 @@ from .record import Op
 from .refusals import no_kernel, refusal
 from .samples import Sample, T, pairs
 
-
 # --- where ---------------------------------------------------------------------------------------
 
 where_op = Op(
@@ -140,7 +139,7 @@ def _declare_numeric_choice(name: str, ufunc: Any, larger: bool) -> Op:
         return (x >= y if larger else x <= y) | np.isnan(y)
 
     def forward(x: Any, y: Any) -> Any:
-        # Of two zeros PyTorch gives the first (in bfloat16 the second), the ufunc now this, now that.
+        # Of two zeros PyTorch gives the first (in bfloat16 the second), the ufunc either.
         return blend(first_wins(x, y), x, y) if x.dtype.kind == "f" else ufunc(x, y)
 
     return binary(
@@ -315,14 +314,20 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
         if any(tensors):
             raise TypeError(
                 "clamp() received an invalid combination of arguments - got "
-                f"({', '.join(type(v).__name__ for v in (input, min, max))}), but expected one of:\n"
+                f"({', '.join(type(v).__name__ for v in (input, min, max))}), "
+                "but expected one of:\n"
                 " * (Tensor input, Tensor min = None, Tensor max = None)\n"
                 " * (Tensor input, Number min = None, Number max = None)"
             )
         return _clamp_numbers(clamp_op, input, min, max)
-    if len(tensors) == 2 and common_dtype((input, min, max)).name == "bool":
-        raise NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'")
+    if len(tensors) == 2:
+        _refuse_booleans("clamp_cpu", input, min, max)
     return call_elementwise(clamp_tensor_op, (input, min, max), {})
+
+
+def _refuse_booleans(kernel: str, *operands: Any) -> None:
+    if common_dtype(operands).name == "bool":
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
 @public(inplace=True)
@@ -332,6 +337,7 @@ def clamp_min(input: Any, min: Any) -> Tensor:
     require_operand("clamp_min", min, "min", 2)
     if isinstance(min, Tensor):
         return call_elementwise(clamp_min_tensor_op, (input, min), {})
+    _refuse_booleans("clamp_min_scalar_cpu", input, min)
     return _clamp_numbers(clamp_min_op, input, min, None)
 
 
@@ -342,6 +348,7 @@ def clamp_max(input: Any, max: Any) -> Tensor:
     require_operand("clamp_max", max, "max", 2)
     if isinstance(max, Tensor):
         return call_elementwise(clamp_max_tensor_op, (input, max), {})
+    _refuse_booleans("clamp_max_scalar_cpu", input, max)
     return _clamp_numbers(clamp_max_op, input, None, max)
 
 
