@@ -92,9 +92,9 @@ def test_captured_parameters_get_gradients(torch):
 
 @same
 def test_reentrant_does_not_work_with_grad(torch):
-    x, w = _inputs(torch)
+    x, _ = _inputs(torch)
     out = _checkpoint(torch).checkpoint(lambda x: x.exp(), x, use_reentrant=True)
-    with pytest.raises(RuntimeError, match="checkpoint is incompatible with .grad"):
+    with pytest.raises(RuntimeError, match=r"checkpoint is incompatible with .grad"):
         torch.autograd.grad(out.sum(), x)
 
 

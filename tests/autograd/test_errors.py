@@ -116,9 +116,9 @@ def test_grad_of_an_input_that_wants_none(torch):
 def test_mismatched_gradient(torch):
     x = torch.ones(2, requires_grad=True)
     y = x * 2
-    with pytest.raises(RuntimeError, match="Mismatch in shape: grad_output.0. has a shape of"):
+    with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output.0. has a shape of"):
         y.backward(torch.ones(3))
-    with pytest.raises(RuntimeError, match="Mismatch in shape: grad_output.0. has a shape of"):
+    with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output.0. has a shape of"):
         torch.autograd.grad(y, x, torch.ones(2, 1))
     with pytest.raises(RuntimeError, match="For complex Tensors, both grad_output and output"):
         y.backward(torch.ones(2, dtype=torch.complex64))
@@ -211,7 +211,7 @@ def test_assigned_gradient_must_fit(torch):
 @same
 def test_numpy_of_a_tensor_that_wants_gradients(torch):
     x = torch.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match="Can't call numpy.. on Tensor that requires grad"):
+    with pytest.raises(RuntimeError, match=r"Can't call numpy.. on Tensor that requires grad"):
         x.numpy()
     return x.detach().numpy().tolist()
 

@@ -133,7 +133,7 @@ def test_vjp_with_aux_and_nests(torch):
 @same
 def test_vjp_errors(torch):
     x = _x(torch)
-    with pytest.raises(RuntimeError, match="to return|tensors"):
+    with pytest.raises(RuntimeError, match=r"to return|tensors"):
         torch.func.vjp(lambda x: 3, x)
     _, pull = torch.func.vjp(lambda x: x * 2, x)
     with pytest.raises(RuntimeError):

@@ -144,7 +144,7 @@ def test_hooks_on_one_saved_tensor_only_once(torch):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y = x**2
     y.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: t)
-    with pytest.raises(RuntimeError, match="only be modified once|already been set"):
+    with pytest.raises(RuntimeError, match=r"only be modified once|already been set"):
         y.grad_fn._raw_saved_self.register_hooks(lambda t: t, lambda t: t)
 
 

@@ -353,9 +353,7 @@ def test_multi_grad_hook_for_any(torch):
     a, b = (torch.tensor(float(i), requires_grad=True) for i in range(1, 3))
     product = a * b
     calls = []
-    torch.autograd.graph.register_multi_grad_hook(
-        (product, a, b), lambda grad: calls.append(grad), mode="any"
-    )
+    torch.autograd.graph.register_multi_grad_hook((product, a, b), calls.append, mode="any")
     (product * 3).backward()
     (a * 5).backward()
     return calls
@@ -408,7 +406,7 @@ def test_a_hook_stays_with_the_graph_when_the_tensor_is_gone(torch):
     x = torch.tensor(1.0, requires_grad=True)
     y = x * 2
     calls = []
-    y.register_hook(lambda g: calls.append(g))
+    y.register_hook(calls.append)
     z = y * 3
     del y
     z.backward()

@@ -50,10 +50,22 @@ class _Double(tautograd.autograd.Function):
         return grad * 2
 
 
+def _with_hooks(loss):
+    loss.register_hook(lambda g: g * 2)
+    loss.grad_fn.register_hook(lambda into, out: None)
+    loss.retain_grad()
+    loss.backward()
+
+
+def _in_anomaly_mode(x, w):
+    with tautograd.autograd.set_detect_anomaly(True):
+        _step(x, w).backward()
+
+
 ROUNDS = {
     "backward": lambda x, w: _step(x, w).backward(),
-    "forward only": lambda x, w: _step(x, w),
-    "no_grad": lambda x, w: tautograd.no_grad()(_step)(x, w),
+    "forward only": _step,
+    "no_grad": tautograd.no_grad()(_step),
     "grad": lambda x, w: tautograd.autograd.grad(_step(x, w), w),
     "second order": lambda x, w: tautograd.autograd.grad(
         tautograd.autograd.grad(_step(x, w), w, create_graph=True)[0].sum(), w
@@ -70,20 +82,8 @@ ROUNDS = {
         .sum()
         .backward()
     ),
-    "anomaly": lambda x, w: _in_anomaly_mode(x, w),
+    "anomaly": _in_anomaly_mode,
 }
-
-
-def _with_hooks(loss):
-    loss.register_hook(lambda g: g * 2)
-    loss.grad_fn.register_hook(lambda into, out: None)
-    loss.retain_grad()
-    loss.backward()
-
-
-def _in_anomaly_mode(x, w):
-    with tautograd.autograd.set_detect_anomaly(True):
-        _step(x, w).backward()
 
 
 def _memory():

@@ -37,7 +37,7 @@ def test_set_grad_enabled_as_function_and_context(torch):
 @same
 def test_mode_is_restored_after_an_error(torch):
     with pytest.raises(ZeroDivisionError), torch.no_grad():
-        1 / 0  # noqa: B018
+        1 / 0
     return torch.is_grad_enabled()
 
 
@@ -78,10 +78,10 @@ def test_set_grad_enabled_decorator(torch):
 def test_decorated_generator(torch, mode):
     @getattr(torch, mode)()
     def counts():
-        received = []
-        for i in range(3):
-            received.append((torch.is_grad_enabled(), (yield i)))
-        return received
+        first = torch.is_grad_enabled(), (yield 0)
+        second = torch.is_grad_enabled(), (yield 1)
+        third = torch.is_grad_enabled(), (yield 2)
+        return first, second, third
 
     outside = []
     generator = counts()

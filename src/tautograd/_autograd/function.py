@@ -7,25 +7,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .._arrays.batched import innermost
 from .._tensor.tensor import Tensor, make
 from .apply import edge_of
-from .function_node import (
-    BackwardCFunction,
-    FunctionCtx,
-    FunctionNode,
-    SavedInput,
-    SavedOutput,
-    SavedPacked,
-    saved_nothing,
-)
+from .function_node import BackwardCFunction, FunctionCtx, FunctionNode
+from .function_results import finish
 from .modes import modes
-from .node import next_sequence
 from .sites import mark
 from .special import hide_tangents, set_tangent, show_tangents
-from .views import adopt, bump, check_writable
 
 
 class FunctionMeta(type):
@@ -104,7 +93,7 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """Outputs and their batch dimensions from whole batches; needed only to do it another way."""
+        """Outputs and their batch dimensions, from whole batches."""
         raise NotImplementedError("vmap is not implemented.")
 
     @classmethod
@@ -134,7 +123,7 @@ class Function(metaclass=FunctionMeta):
             modes.grad = before
             show_tangents(tangents)
         several = isinstance(outputs, (tuple, list))
-        results = _finish(node, args, tuple(outputs) if several else (outputs,))
+        results = finish(node, args, tuple(outputs) if several else (outputs,))
         if tangents:
             _run_jvp(cls, node, args, tangents, results)
         return results if several else results[0]
@@ -189,89 +178,6 @@ def _prepare(cls: Any, args: tuple[Any, ...]) -> FunctionNode:
 
         remember_stack(node)
     return node
-
-
-def _finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Give the outputs their node, keep what was saved, honour what was marked."""
-    records = any(edge is not None for edge in node.edges)
-    dirty = {id(t) for t in node.dirty}
-    flat = {id(t) for t in node.non_differentiable}
-    inputs = {id(a) for a in args if isinstance(a, Tensor)}
-    if not dirty <= inputs:
-        raise RuntimeError("mark_dirty only accepts input tensors, but argument is not an input")
-    if records and not dirty <= {id(o) for o in outputs}:
-        raise RuntimeError(
-            "Some elements marked as dirty during the forward method were not returned as output. "
-            "The inputs that are modified inplace must all be outputs of the Function."
-        )
-    node.sequence = next_sequence()
-    results = []
-    for nr, output in enumerate(outputs):
-        if not isinstance(output, Tensor):
-            results.append(output)
-            node.outputs.append(((), np.dtype(np.float32)))
-            continue
-        node.outputs.append((output._data.shape, output._data.dtype))
-        differentiable = records and id(output) not in flat and output._data.dtype.kind in "fcV"
-        if id(output) in dirty:
-            check_writable(output)
-            bump(output, 3)
-            results.append(_rewrite(output, node, nr) if differentiable else output)
-            continue
-        # An input handed back, or a view of one, is an output of its own.
-        if id(output) in inputs or output._node is not None or output._base is not None:
-            output = _alias(output)
-        if differentiable:
-            output._node = node
-            output._output_nr = nr
-            output._requires_grad = False
-        results.append(output)
-    if records:
-        _keep_saved(node, args, outputs, results)
-    return tuple(results)
-
-
-def _alias(tensor: Tensor) -> Tensor:
-    out = make(tensor._data)
-    out._version_box = tensor._version_box
-    return out
-
-
-def _rewrite(output: Tensor, node: FunctionNode, nr: int) -> Tensor:
-    """An input changed in place takes this node as its history."""
-    result = make(output._data)
-    result._node = node
-    result._output_nr = nr
-    adopt(output, result)
-    return output
-
-
-def _keep_saved(node: FunctionNode, args: Any, outputs: Any, results: Any) -> None:
-    position = {id(o): nr for nr, o in enumerate(outputs) if isinstance(o, Tensor)}
-    position |= {id(o): nr for nr, o in enumerate(results) if isinstance(o, Tensor)}
-    unchanged = {id(a) for a in args if isinstance(a, Tensor)} - {id(t) for t in node.dirty}
-    saved: list[Callable[[FunctionNode], Any]] = []
-    for tensor in node.to_save:
-        if tensor is None:
-            saved.append(saved_nothing)
-            continue
-        if not isinstance(tensor, Tensor):
-            raise TypeError(
-                "save_for_backward can only save variables, but argument "
-                f"{len(saved)} is of type {type(tensor).__name__}"
-            )
-        nr = None if id(tensor) in unchanged else position.get(id(tensor))
-        if modes.saved_hooks:
-            pack, unpack_hook = modes.saved_hooks[-1]
-            edge = "own" if nr is not None else edge_of(tensor)
-            number = tensor._output_nr if nr is None else nr
-            saved.append(SavedPacked(pack(_alias(tensor)), unpack_hook, edge, number))
-        elif nr is not None:
-            saved.append(SavedOutput(results[nr], nr))
-        else:
-            saved.append(SavedInput(tensor))
-    node.saved = tuple(saved)
-    node.to_save = ()
 
 
 def _run_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, results: Any) -> None:

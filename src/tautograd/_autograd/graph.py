@@ -30,7 +30,7 @@ class Node(metaclass=_AnyNode):
 
 
 class saved_tensors_hooks:
-    """Inside, each tensor saved for backward goes through `pack_hook`, and back by `unpack_hook`."""
+    """Inside, each tensor saved for backward goes through `pack_hook`, back by `unpack_hook`."""
 
     def __init__(
         self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]

@@ -160,7 +160,7 @@ def _several(node: Node, gradient: Any) -> Any:
 def saved_tensors(node: Node) -> Any:
     """What a node saved, as tensors with their history."""
     if node.packed is not None:
-        from .special import unpack_tensors
+        from .packing import unpack_tensors
 
         return unpack_tensors(node)
     saved = unpack(node)

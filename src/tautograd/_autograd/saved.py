@@ -156,7 +156,7 @@ def saved_attribute(node: Node, attribute: str) -> Any:
     if raw:
         return SavedTensor(node, slot)
     if node.packed and slot in node.packed:
-        from .special import unpack_tensors
+        from .packing import unpack_tensors
 
         return unpack_tensors(node)[slot]
     if op.variadic and slot == 0:

@@ -1,4 +1,4 @@
-"""The long way round: applying an operation under forward mode or saved-tensor hooks.
+"""The long way round: applying an operation under forward mode (or saved-tensor hooks).
 
 `apply` comes here only while `modes.special` says so. Forward mode is a recursion over levels: the
 innermost level's tangents are hidden, the operation runs as if they were not there (carrying the
@@ -8,7 +8,6 @@ operations on tensors, gives the tangent of the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,6 @@ from .._tensor.tensor import Tensor, make
 from .apply import run_forward, wrap
 from .lifted import Lifted, lift, lower
 from .modes import modes
-from .node import Node
-from .saved import as_tensor, unpack
 
 
 def apply_special(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any) -> Any:
@@ -33,6 +30,8 @@ def apply_special(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], c
         outs = out if isinstance(out, tuple) else (out,)
         node = next((o._node for o in outs if o._node is not None), None)
         if node is not None and node.op is op and node.saved and node.packed is None:
+            from .packing import pack_saved
+
             pack_saved(node, inputs, out)
     return out
 
@@ -58,7 +57,7 @@ def _with_tangents(
 
 
 def hide_tangents(inputs: Any, level: int = 0) -> list[tuple[Tensor, Any]]:
-    """Take away tangents of this level and inner ones (also of bases, from which views get theirs)."""
+    """Take away tangents of this level and inner ones, and those of bases, which views follow."""
     tensors = dict.fromkeys(_tensors(inputs))
     bases = dict.fromkeys(x._base for x in tensors if x._base is not None)
     hidden = [(x, x._tangents) for x in {**tensors, **bases} if x._tangents]
@@ -218,120 +217,3 @@ def _total(terms: list[Any]) -> Any:
     for term in terms[1:]:
         total = total + term
     return total
-
-
-# --- packing -------------------------------------------------------------------------------------
-
-
-def pack_saved(node: Node, inputs: tuple[Any, ...], out: Any) -> None:
-    """Replace what a node saved by packed objects: a user's, or tensors that carry tangents."""
-    saved = list(node.saved)
-    packed: dict[int, tuple[Any, Callable[[Any], Any]]] = {}
-    hooks = modes.saved_hooks[-1] if modes.saved_hooks else None
-    slots = range(len(saved)) if not node.op.variadic else (0, 1)
-    for i in slots:
-        value = saved[i]
-        last = i == len(saved) - 1
-        if value is None or not (isinstance(value, tuple) or hasattr(value, "dtype")):
-            continue
-        if isinstance(value, np.generic):
-            continue
-        slot = -1 if last else i
-        if hooks is None:
-            if last:
-                # A copy of the output without its node, which would point back here.
-                packed[-1] = (_snapshot(out), _same)
-            else:
-                held = tuple(inputs) if node.op.variadic else inputs[i]
-                packed[slot] = (_snapshot(held), _same)
-        else:
-            pack, unpack_hook = hooks
-            packed[slot] = (_pack(node, slot, value, pack, inputs), _checked(unpack_hook))
-        saved[i] = None
-    node.saved = saved
-    node.packed = packed
-    node.unusual = True
-    if hooks is not None:
-        # A packed value is the user's own: in-place changes of the original no longer matter.
-        node.versions = []
-
-
-def _snapshot(held: Any) -> Any:
-    """A tensor as it is now, tangents of every level included."""
-    if isinstance(held, tuple):
-        return tuple(_snapshot(h) for h in held)
-    copy = make(held._data)
-    for level, tangent in (held._tangents or {}).items():
-        set_tangent(copy, level, tangent)
-    return copy
-
-
-def _pack(node: Node, slot: int, value: Any, pack: Any, inputs: tuple[Any, ...]) -> Any:
-    if isinstance(value, tuple):
-        tensors = inputs if slot == 0 else [make(v) for v in value]
-        return tuple(pack(_plain(t)) for t in tensors)
-    if slot >= 0 and isinstance(inputs[slot], Tensor):
-        tensor = inputs[slot]
-        return pack(tensor if tensor.grad_fn is None else _plain(tensor))
-    return pack(make(value))
-
-
-def _plain(tensor: Tensor) -> Tensor:
-    out = make(tensor._data)
-    out._version_box = tensor._version_box
-    return out
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _checked(unpack_hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def call(value: Any) -> Any:
-        result = unpack_hook(value)
-        if not isinstance(result, Tensor):
-            raise TypeError(
-                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-                f"{type(result).__name__}"
-            )
-        return result
-
-    return call
-
-
-def unpack_tensors(node: Node) -> Any:
-    """What a node saved, with packed values unpacked and given their history again."""
-    saved = list(unpack(node))
-    for slot, (value, unpack_hook) in node.packed.items():
-        variadic = node.op.variadic and slot == 0
-        if variadic or (isinstance(value, tuple) and slot == -1 and node.op.outputs != 1):
-            parts = tuple(unpack_hook(v) for v in value)
-            saved[slot] = tuple(
-                _with_history(node, i if variadic else -1, p, 0 if variadic else i)
-                for i, p in enumerate(parts)
-            )
-        else:
-            saved[slot] = _with_history(node, slot, unpack_hook(value), 0)
-    for i, value in enumerate(saved):
-        slot = -1 if i == len(saved) - 1 else i
-        if value is not None and not isinstance(value, (Tensor, tuple)):
-            saved[i] = as_tensor(node, slot, value)
-    return saved
-
-
-def _with_history(node: Node, slot: int, tensor: Tensor, nr: int) -> Tensor:
-    if slot >= 0 and node.edges[slot] is not None and node.edges[slot].is_leaf_edge:
-        leaf = node.edges[slot]
-        if leaf._data is tensor._data and not leaf._tangents and not tensor._tangents:
-            found: Tensor = leaf
-            return found
-    out = as_tensor(node, slot, tensor._data)
-    if out._tangents is not tensor._tangents:
-        if out is not tensor and out.is_leaf_edge and out._node is None and out._requires_grad:
-            return out
-        out._tangents = tensor._tangents
-    if slot < 0:
-        out._output_nr = nr
-        if nr not in node.op.differentiable_outputs and node.op.outputs > 1:
-            out._node = None
-    return out

@@ -1,8 +1,7 @@
-"""`torch.func`: functions from functions (`grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`, …).
+"""`torch.func`: functions from functions (`grad`, `vjp`, `jvp`, `linearize`).
 
 Reverse-mode transforms differentiate a fresh alias of each input, so they nest: the alias is part
-of the outer graph when there is one. Forward-mode transforms open a level of their own. Jacobians
-send a whole basis through at once, as a batch that the graph does not know of.
+of the outer graph when there is one. Forward-mode transforms open a level of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batched import BatchedArray
 from .._tensor.tensor import Tensor, make
 from .apply import apply, edge_of
 from .engine import run_backward
@@ -21,12 +19,12 @@ from .forward_ad import alias_op, enter_dual_level, exit_dual_level, make_dual, 
 from .grad_mode import enable_grad
 from .modes import modes
 from .trees import leaves, map_tree, rebuild
-from .vmap import open_level, unbatch
 
 Argnums = int | tuple[int, ...]
 
 
-def _chosen(args: tuple[Any, ...], argnums: Argnums) -> Any:
+def choose(args: tuple[Any, ...], argnums: Argnums) -> Any:
+    """The arguments to differentiate."""
     for i in (argnums,) if isinstance(argnums, int) else argnums:
         if not isinstance(i, int):
             raise RuntimeError(f"argnum must be an integer, got {i!r}")
@@ -35,7 +33,8 @@ def _chosen(args: tuple[Any, ...], argnums: Argnums) -> Any:
     return args[argnums] if isinstance(argnums, int) else tuple(args[i] for i in argnums)
 
 
-def _replaced(args: tuple[Any, ...], argnums: Argnums, values: Any) -> tuple[Any, ...]:
+def replaced(args: tuple[Any, ...], argnums: Argnums, values: Any) -> tuple[Any, ...]:
+    """All arguments, with these values for the chosen ones."""
     new = list(args)
     if isinstance(argnums, int):
         new[argnums] = values
@@ -45,7 +44,7 @@ def _replaced(args: tuple[Any, ...], argnums: Argnums, values: Any) -> tuple[Any
     return tuple(new)
 
 
-def _fresh(value: Any) -> Any:
+def fresh_alias(value: Any) -> Any:
     """An alias to differentiate: joined to the outer graph if there is one, else a new leaf."""
     if not isinstance(value, Tensor):
         return value
@@ -56,7 +55,7 @@ def _fresh(value: Any) -> Any:
     return alias
 
 
-def _outer_graph(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
+def outer_graph(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
     """Whether the outputs depend on anything that wants gradients besides these inputs."""
     own = {id(edge_of(x)) for x in inputs if x._node is None}
     stack = [edge_of(out) for out in outputs if isinstance(out, Tensor)]
@@ -72,7 +71,7 @@ def _outer_graph(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
     return False
 
 
-def _gradients(
+def gradients_of(
     outputs: list[Tensor],
     inputs: list[Tensor],
     cotangents: list[Tensor],
@@ -111,8 +110,8 @@ def grad_and_value(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         recording = modes.grad
         with enable_grad():
-            chosen = map_tree(_fresh, _chosen(args, argnums))
-            output = func(*_replaced(args, argnums, chosen), **kwargs)
+            chosen = map_tree(fresh_alias, choose(args, argnums))
+            output = func(*replaced(args, argnums, chosen), **kwargs)
             aux = None
             if has_aux:
                 if not (isinstance(output, tuple) and len(output) == 2):
@@ -133,12 +132,12 @@ def grad_and_value(
                     "APIs instead?"
                 )
             inputs = leaves(chosen)
-            outer = recording and _outer_graph([output], inputs)
-            gradients = _gradients([output], inputs, [make(np.ones_like(output._data))], outer)
-        value = output if outer else _settled(output)
+            outer = recording and outer_graph([output], inputs)
+            gradients = gradients_of([output], inputs, [make(np.ones_like(output._data))], outer)
+        value = output if outer else settled(output)
         result = rebuild(chosen, gradients), value
         return (
-            (result[0], (value, map_tree(_settled if not outer else _same, aux)))
+            (result[0], (value, map_tree(settled if not outer else same, aux)))
             if has_aux
             else result
         )
@@ -146,11 +145,11 @@ def grad_and_value(
     return wrapper
 
 
-def _same(value: Any) -> Any:
+def same(value: Any) -> Any:
     return value
 
 
-def _settled(value: Any) -> Any:
+def settled(value: Any) -> Any:
     """A result without the transform's own graph; outer tangents stay."""
     if not isinstance(value, Tensor) or (value._node is None and not value._requires_grad):
         return value
@@ -191,7 +190,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """`(output, vjp_fn)`: `vjp_fn(cotangents)` is the vector-Jacobian product at `primals`."""
     recording = modes.grad
     with enable_grad():
-        fresh = map_tree(_fresh, primals)
+        fresh = map_tree(fresh_alias, primals)
         output = func(*fresh)
     aux = None
     if has_aux:
@@ -204,7 +203,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     outputs, inputs = leaves(output), leaves(fresh)
     if not outputs or not all(isinstance(o, Tensor) for o in outputs):
         raise RuntimeError("vjp(f, *primals): Expected f(*primals) to return only tensors")
-    outer = recording and _outer_graph(outputs, inputs)
+    outer = recording and outer_graph(outputs, inputs)
 
     def vjp_fn(
         *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
@@ -222,10 +221,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         create = modes.grad and (outer or any(c.requires_grad for c in given))
         if create_graph is not None:
             create = create_graph
-        return rebuild(fresh, _gradients(outputs, inputs, given, create))
+        return rebuild(fresh, gradients_of(outputs, inputs, given, create))
 
-    shown = output if outer else map_tree(_settled, output)
-    return (shown, vjp_fn, map_tree(_settled, aux)) if has_aux else (shown, vjp_fn)
+    shown = output if outer else map_tree(settled, output)
+    return (shown, vjp_fn, map_tree(settled, aux)) if has_aux else (shown, vjp_fn)
 
 
 def jvp(
@@ -292,144 +291,3 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
         return jvp(func, primals, tangents)[1]
 
     return output, jvp_fn
-
-
-def _basis(tensors: list[Tensor], start: int, stop: int) -> list[Any]:
-    """Rows start…stop of the standard basis of all these tensors' entries together."""
-    rows = []
-    offset = 0
-    for tensor in tensors:
-        size = tensor._data.size
-        block = np.zeros((stop - start, size), tensor._data.dtype)
-        first, last = max(start, offset), min(stop, offset + size)
-        if first < last:
-            index = np.arange(first, last)
-            block[index - start, index - offset] = 1
-        rows.append(block.reshape(stop - start, *tensor._data.shape))
-        offset += size
-    return rows
-
-
-def _chunks(total: int, chunk_size: int | None) -> list[tuple[int, int]]:
-    step = total if chunk_size is None else chunk_size
-    return [(s, min(s + step, total)) for s in range(0, total, max(step, 1))]
-
-
-def jacrev(
-    func: Callable[..., Any],
-    argnums: Argnums = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-    _preallocate_and_copy: bool = False,
-) -> Callable[..., Any]:
-    """A function that returns the Jacobian of `func`, by reverse mode with all rows at once."""
-    if chunk_size is not None and chunk_size <= 0:
-        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-
-    @functools.wraps(func)
-    def wrapper(*args: Any) -> Any:
-        recording = modes.grad
-        with enable_grad():
-            chosen = map_tree(_fresh, _chosen(args, argnums))
-            output = func(*_replaced(args, argnums, chosen))
-            aux = None
-            if has_aux:
-                output, aux = output
-            outputs, inputs = leaves(output), leaves(chosen)
-            outer = recording and _outer_graph(outputs, inputs)
-            jacobians = rows_by_reverse(outputs, inputs, outer, chunk_size)
-        result = _shape_jacobian(jacobians, output, outputs, chosen, inputs)
-        return (result, map_tree(_settled, aux)) if has_aux else result
-
-    return wrapper
-
-
-def rows_by_reverse(
-    outputs: list[Tensor], inputs: list[Tensor], create: bool, chunk_size: int | None = None
-) -> list[Tensor]:
-    """For each input a tensor of (entries of all outputs, *shape of the input)."""
-    from .._ops.public import FUNCTIONS
-
-    total = sum(o._data.size for o in outputs)
-    pieces = []
-    for start, stop in _chunks(total, chunk_size):
-        with open_level(stop - start) as level:
-            cotangents = [make(BatchedArray(b, level.number)) for b in _basis(outputs, start, stop)]
-            found = _gradients(outputs, inputs, cotangents, create)
-            pieces.append([unbatch(g, 0, level) for g in found])
-    if not pieces:
-        return [make(np.zeros((0, *x._data.shape), x._data.dtype)) for x in inputs]
-    return [c[0] if len(c) == 1 else FUNCTIONS["cat"](list(c)) for c in zip(*pieces, strict=True)]
-
-
-def _shape_jacobian(
-    rows: list[Tensor], output: Any, outputs: list[Tensor], chosen: Any, inputs: list[Tensor]
-) -> Any:
-    """Nest Jacobians as PyTorch does: by output, then by input."""
-    per_output = []
-    offset = 0
-    for o in outputs:
-        size = o._data.size
-        blocks = [
-            r.narrow(0, offset, size).reshape((*o._data.shape, *x._data.shape))
-            for r, x in zip(rows, inputs, strict=True)
-        ]
-        per_output.append(rebuild(chosen, blocks))
-        offset += size
-    return per_output[0] if isinstance(output, Tensor) else _nest(output, per_output)
-
-
-def _nest(tree: Any, values: list[Any]) -> Any:
-    rest = iter(values)
-
-    def place(node: Any) -> Any:
-        if isinstance(node, dict):
-            return {k: place(v) for k, v in node.items()}
-        if isinstance(node, (list, tuple)):
-            return tuple(place(v) for v in node)
-        return next(rest)
-
-    return place(tree)
-
-
-def jacfwd(
-    func: Callable[..., Any],
-    argnums: Argnums = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
-) -> Callable[..., Any]:
-    """A function that returns the Jacobian of `func`, by forward mode with all columns at once."""
-
-    @functools.wraps(func)
-    def wrapper(*args: Any) -> Any:
-        chosen = _chosen(args, argnums)
-        inputs = leaves(chosen)
-        total = sum(x._data.size for x in inputs)
-
-        def along(*values: Any) -> Any:
-            return func(*_replaced(args, argnums, rebuild(chosen, list(values))))
-
-        with open_level(total, randomness) as level:
-            tangents = tuple(make(BatchedArray(b, level.number)) for b in _basis(inputs, 0, total))
-            found = jvp(along, tuple(inputs), tangents, has_aux=has_aux)
-            columns = [unbatch(t, 0, level) for t in leaves(found[1])]
-        blocks = [[] for _ in columns]
-        offset = 0
-        for x in inputs:
-            size = x._data.size
-            for block, column in zip(blocks, columns, strict=True):
-                part = column.narrow(0, offset, size).movedim(0, -1)
-                block.append(part.reshape((*column._data.shape[1:], *x._data.shape)))
-            offset += size
-        per_output = [rebuild(chosen, block) for block in blocks]
-        result = per_output[0] if isinstance(found[0], Tensor) else _nest(found[0], per_output)
-        return (result, found[2]) if has_aux else result
-
-    return wrapper
-
-
-def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that returns the Hessian of `func`: forward mode over reverse mode."""
-    return jacfwd(jacrev(func, argnums), argnums)

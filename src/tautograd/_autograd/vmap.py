@@ -11,8 +11,6 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .._arrays.batched import BatchedArray, put_level, sum_level, take_level
 from .._ops.record import LINEAR, Op
 from .._tensor.tensor import Tensor
@@ -22,7 +20,7 @@ from .trees import leaves, map_tree, rebuild
 
 to_batched_op = Op(
     "to_batched",
-    lambda x, axis, level: put_level(x, axis, level),
+    put_level,
     ("x",),
     vjp={
         "x": lambda g, axis, level, x_shape: from_batched_op(
@@ -35,7 +33,7 @@ to_batched_op = Op(
 )
 from_batched_op = Op(
     "from_batched",
-    lambda x, axis, level, size: take_level(x, axis, level, size),
+    take_level,
     ("x",),
     vjp={"x": lambda g, axis, level: to_batched_op(g, axis=axis, level=level)},
     jvp=LINEAR,
@@ -46,7 +44,7 @@ from_batched_op = Op(
 # each example, which needs no copies.
 sum_batch_op = Op(
     "sum_batch",
-    lambda x, level: sum_level(x, level),
+    sum_level,
     ("x",),
     vjp={"x": lambda g: g},
     jvp=LINEAR,

@@ -1,4 +1,4 @@
-"""Automatic differentiation as users meet it: `backward`, `grad`, modes, custom functions, checks."""
+"""Automatic differentiation as users meet it: `backward`, `grad`, modes, functions, checks."""
 
 from .._autograd.anomaly import detect_anomaly, set_detect_anomaly
 from .._autograd.api import backward, grad

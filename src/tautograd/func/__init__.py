@@ -1,17 +1,8 @@
 """Functions of functions: gradients, Jacobians and batches, composed freely."""
 
 from .._autograd.functional_call import functional_call, stack_module_state
-from .._autograd.transforms import (
-    grad,
-    grad_and_value,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    linearize,
-    value_and_grad,
-    vjp,
-)
+from .._autograd.jacobian_transforms import hessian, jacfwd, jacrev
+from .._autograd.transforms import grad, grad_and_value, jvp, linearize, value_and_grad, vjp
 from .._autograd.vmap import vmap
 
 __all__ = [

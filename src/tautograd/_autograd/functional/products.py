@@ -1,0 +1,128 @@
+"""Products with Jacobians and Hessians: `vjp`, `jvp`, `vhp`, `hvp`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..grad_mode import enable_grad, set_grad_enabled
+from ..modes import modes
+from .arguments import (
+    INPUT,
+    OUTPUTS,
+    Tensors,
+    as_tuple,
+    check_gradients,
+    check_outputs,
+    check_scalar,
+    filled,
+    fresh,
+    gradients,
+    pick,
+    settle,
+    vector,
+    zeros,
+)
+
+
+def vjp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
+    """`(func(inputs), v · J)`: the product of a vector and the Jacobian."""
+    with enable_grad():
+        in_tuple, inputs = as_tuple(inputs, "inputs", "vjp")
+        inputs = fresh(inputs, create_graph)
+        out_tuple, outputs = as_tuple(func(*inputs), OUTPUTS, "vjp")
+        check_outputs(outputs, strict)
+        v = vector(v, outputs, out_tuple, "vjp", create_graph, "the user-provided function returns")
+    with set_grad_enabled(create_graph or modes.grad):
+        found = gradients(outputs, inputs, v, create_graph)
+        product = filled(found, inputs, strict, create_graph, "back")
+    return (
+        pick(settle(outputs, create_graph), out_tuple),
+        pick(settle(product, create_graph), in_tuple),
+    )
+
+
+def jvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
+    """`(func(inputs), J · v)`: the product of the Jacobian and a vector.
+
+    The VJP `u ↦ u · J` is linear in u, and its own VJP is `v ↦ J · v`: reverse mode twice.
+    """
+    with enable_grad():
+        in_tuple, inputs = as_tuple(inputs, "inputs", "jvp")
+        inputs = fresh(inputs, create_graph)
+        v = vector(v, inputs, in_tuple, "jvp", create_graph, INPUT)
+        out_tuple, outputs = as_tuple(func(*inputs), OUTPUTS, "jvp")
+        check_outputs(outputs, strict)
+        u = tuple(zeros(o).requires_grad_() for o in outputs)  # any finite value will do
+        through = gradients(outputs, inputs, u, create_graph=True)
+        check_gradients(through, strict, of_hessian=False)
+    with set_grad_enabled(create_graph or modes.grad):
+        found = gradients(through, u, v, create_graph)
+        product = filled(found, outputs, strict, create_graph, "back_trick")
+    return (
+        pick(settle(outputs, create_graph), out_tuple),
+        pick(settle(product, create_graph), out_tuple),
+    )
+
+
+def _scalar_gradient(name: str, func: Any, inputs: Tensors, strict: bool) -> tuple[Tensors, Any]:
+    """A scalar function's output and its gradient, which can be differentiated again."""
+    out_tuple, outputs = as_tuple(func(*inputs), OUTPUTS, name)
+    check_outputs(outputs, strict)
+    check_scalar(name, out_tuple, outputs)
+    found = gradients(outputs, inputs, None, create_graph=True)
+    check_gradients(found, strict, of_hessian=True)
+    return outputs, found
+
+
+def vhp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
+    """`(func(inputs), v · H)`: the product of a vector and the Hessian of a scalar function."""
+    with enable_grad():
+        in_tuple, inputs = as_tuple(inputs, "inputs", "vhp")
+        inputs = fresh(inputs, create_graph)
+        v = vector(v, inputs, in_tuple, "vhp", create_graph, INPUT)
+        outputs, first = _scalar_gradient("vhp", func, inputs, strict)
+    with set_grad_enabled(create_graph or modes.grad):
+        found = gradients(first, inputs, v, create_graph)
+        product = filled(found, inputs, strict, create_graph, "double_back")
+    return (settle(outputs[0], create_graph), pick(settle(product, create_graph), in_tuple))
+
+
+def hvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> Any:
+    """`(func(inputs), H · v)`: the product of the Hessian of a scalar function and a vector."""
+    with enable_grad():
+        in_tuple, inputs = as_tuple(inputs, "inputs", "hvp")
+        inputs = fresh(inputs, create_graph)
+        v = vector(v, inputs, in_tuple, "hvp", create_graph, INPUT)
+        outputs, first = _scalar_gradient("hvp", func, inputs, strict)
+        u = tuple(zeros(x).requires_grad_() for x in inputs)
+        through = gradients(first, inputs, u, create_graph=True)
+        check_gradients(through, strict, of_hessian=False)
+    with set_grad_enabled(create_graph or modes.grad):
+        found = gradients(through, u, v, create_graph)
+        product = filled(found, inputs, strict, create_graph, "double_back_trick")
+    return (settle(outputs[0], create_graph), pick(settle(product, create_graph), in_tuple))

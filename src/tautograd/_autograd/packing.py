@@ -1,0 +1,128 @@
+"""Saved tensors in other form: packed by a user's hooks, or with their tangents of forward mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Tensor, make
+from .modes import modes
+from .node import Node
+from .saved import as_tensor, unpack
+from .special import set_tangent
+
+
+def pack_saved(node: Node, inputs: tuple[Any, ...], out: Any) -> None:
+    """Replace what a node saved by packed objects: a user's, or tensors that carry tangents."""
+    saved = list(node.saved)
+    packed: dict[int, tuple[Any, Callable[[Any], Any]]] = {}
+    hooks = modes.saved_hooks[-1] if modes.saved_hooks else None
+    slots = range(len(saved)) if not node.op.variadic else (0, 1)
+    for i in slots:
+        value = saved[i]
+        last = i == len(saved) - 1
+        if value is None or not (isinstance(value, tuple) or hasattr(value, "dtype")):
+            continue
+        if isinstance(value, np.generic):
+            continue
+        slot = -1 if last else i
+        if hooks is None:
+            if last:
+                # A copy of the output without its node, which would point back here.
+                packed[-1] = (_snapshot(out), _same)
+            else:
+                held = tuple(inputs) if node.op.variadic else inputs[i]
+                packed[slot] = (_snapshot(held), _same)
+        else:
+            pack, unpack_hook = hooks
+            packed[slot] = (_pack(node, slot, value, pack, inputs), _checked(unpack_hook))
+        saved[i] = None
+    node.saved = saved
+    node.packed = packed
+    node.unusual = True
+    if hooks is not None:
+        # A packed value is the user's own: in-place changes of the original no longer matter.
+        node.versions = []
+
+
+def _snapshot(held: Any) -> Any:
+    """A tensor as it is now, tangents of every level included."""
+    if isinstance(held, tuple):
+        return tuple(_snapshot(h) for h in held)
+    copy = make(held._data)
+    for level, tangent in (held._tangents or {}).items():
+        set_tangent(copy, level, tangent)
+    return copy
+
+
+def _pack(node: Node, slot: int, value: Any, pack: Any, inputs: tuple[Any, ...]) -> Any:
+    if isinstance(value, tuple):
+        tensors = inputs if slot == 0 else [make(v) for v in value]
+        return tuple(pack(_plain(t)) for t in tensors)
+    if slot >= 0 and isinstance(inputs[slot], Tensor):
+        tensor = inputs[slot]
+        return pack(tensor if tensor.grad_fn is None else _plain(tensor))
+    return pack(make(value))
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    out = make(tensor._data)
+    out._version_box = tensor._version_box
+    return out
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _checked(unpack_hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        result = unpack_hook(value)
+        if not isinstance(result, Tensor):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(result).__name__}"
+            )
+        return result
+
+    return call
+
+
+def unpack_tensors(node: Node) -> Any:
+    """What a node saved, with packed values unpacked and given their history again."""
+    saved = list(unpack(node))
+    for slot, (value, unpack_hook) in node.packed.items():
+        variadic = node.op.variadic and slot == 0
+        if variadic or (isinstance(value, tuple) and slot == -1 and node.op.outputs != 1):
+            parts = tuple(unpack_hook(v) for v in value)
+            saved[slot] = tuple(
+                _with_history(node, i if variadic else -1, p, 0 if variadic else i)
+                for i, p in enumerate(parts)
+            )
+        else:
+            saved[slot] = _with_history(node, slot, unpack_hook(value), 0)
+    for i, value in enumerate(saved):
+        slot = -1 if i == len(saved) - 1 else i
+        if value is not None and not isinstance(value, (Tensor, tuple)):
+            saved[i] = as_tensor(node, slot, value)
+    return saved
+
+
+def _with_history(node: Node, slot: int, tensor: Tensor, nr: int) -> Tensor:
+    if slot >= 0 and node.edges[slot] is not None and node.edges[slot].is_leaf_edge:
+        leaf = node.edges[slot]
+        if leaf._data is tensor._data and not leaf._tangents and not tensor._tangents:
+            found: Tensor = leaf
+            return found
+    out = as_tensor(node, slot, tensor._data)
+    if out._tangents is not tensor._tangents:
+        if out is not tensor and out.is_leaf_edge and out._node is None and out._requires_grad:
+            return out
+        out._tangents = tensor._tangents
+    if slot < 0:
+        out._output_nr = nr
+        if nr not in node.op.differentiable_outputs and node.op.outputs > 1:
+            out._node = None
+    return out
