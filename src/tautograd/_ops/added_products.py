@@ -46,9 +46,13 @@ def _plus(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """`beta * input + alpha * product`; a beta of zero ignores the input, NaN and all."""
     if alpha != 1:
         product = product * _as_number(alpha, product.dtype)
-    if beta != 0:
-        product += times(input, _as_number(beta, product.dtype))
-    return product
+    if beta == 0:
+        return product
+    term = times(input, _as_number(beta, product.dtype))
+    if isinstance(product, np.ndarray) and isinstance(term, np.ndarray):
+        product += term  # no second array of this size
+        return product
+    return product + term
 
 
 def _as_number(factor: Any, dtype: Any) -> Any:

@@ -40,6 +40,11 @@ class _NodeTypes(dict[str, Any]):
 _types = _NodeTypes()
 
 
+def _by_column(array: Any) -> bool:
+    strides = array.strides
+    return bool(strides[0] < strides[1])
+
+
 def _edge(x: Tensor) -> Any:
     """What produced a tensor; see `edge_of` in _autograd/apply.py."""
     if x._base is not None:
@@ -51,6 +56,7 @@ def _edge(x: Tensor) -> Any:
 def _placed(node: Node, data: Any) -> Node:
     """A node with what it stands for, when and where."""
     node.shapes = None
+    node.mark = 0
     node.sequence = next_sequence()
     node.shape = data.shape
     node.dtype = data.dtype
@@ -104,6 +110,8 @@ def fast_matmul(a: Tensor, b: Tensor) -> Tensor | None:
         return None
     if x.dtype is not y.dtype or x.dtype.char not in _FLOATS:
         return None
+    if a._is_inference or b._is_inference:
+        return None
     rank, other = x.ndim, y.ndim
     if rank == 2 and other:
         if other > 2 or x.shape[1] != y.shape[0]:
@@ -115,7 +123,8 @@ def fast_matmul(a: Tensor, b: Tensor) -> Tensor | None:
         return None
     else:
         name = "bmm"
-    out = make(quietly(np.matmul, x, y))
+    parameters = NO_PARAMETERS if name != "mm" else COLUMNS if _by_column(y) else ROWS
+    out = make(quietly(_types[name].op.forward, x, y, **parameters))
     if not recording:
         return out
     edges = (_edge(a), _edge(b))
@@ -124,11 +133,8 @@ def fast_matmul(a: Tensor, b: Tensor) -> Tensor | None:
     data = out._data
     numbers = (a._output_nr, b._output_nr)
     node = _noted(name, edges, numbers, x, a._version_box, y, b._version_box, data)
-    if name == "mm":
-        strides = y.strides
-        node.parameters = COLUMNS if strides[0] < strides[1] else ROWS
-    elif name == "bmm":
-        node.parameters = NO_PARAMETERS
+    node.parameters = parameters
+    if name == "bmm":
         view: Node = _types["unsafe_view"]()
         view.edges = (node,)
         view.parameters = {"size": data.shape}
@@ -154,11 +160,13 @@ def fast_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor | None:
     """`input + mat1 @ mat2`, the input a row or of the shape of the result."""
     recording, quietly = modes.way
     x, y, z = mat1._data, mat2._data, input._data
-    if recording is None or not _fit(x, y, z):
+    if recording is None or mat1._is_inference or mat2._is_inference or not _fit(x, y, z):
         return None
-    out = make(quietly(_affine, x, y, z))
+    parameters = _ADDED_COLUMNS if _by_column(y) else _ADDED_ROWS
+    out = make(quietly(_types["addmm"].op.forward, z, x, y, **parameters))
     if recording:
-        _note_sum(out, input, mat1, y, _edge(mat2), mat2._output_nr, mat2._version_box)
+        edge, box = _edge(mat2), mat2._version_box
+        _note_sum(out, input, mat1, y, edge, mat2._output_nr, box, parameters)
     return out
 
 
@@ -168,33 +176,44 @@ def fast_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
     x, w = input._data, weight._data
     if recording is None or type(w) is not _ndarray or w.ndim != 2:
         return None
+    if input._is_inference or weight._is_inference:
+        return None
     y = w.T
     if bias is not None:
         z = bias._data
         if not _fit(x, y, z):
             return None
-        out = make(quietly(_affine, x, y, z))
+        parameters = _ADDED_COLUMNS if _by_column(y) else _ADDED_ROWS
+        out = make(quietly(_types["addmm"].op.forward, z, x, y, **parameters))
         if recording:
-            turned = _turned(weight, _edge(weight), y)
-            _note_sum(out, bias, input, y, turned, 0, weight._version_box)
+            edge = _turned(weight, _edge(weight), y)
+            _note_sum(out, bias, input, y, edge, 0, weight._version_box, parameters)
         return out
     if type(x) is not _ndarray or x.ndim != 2 or x.shape[1] != w.shape[1]:
         return None
     if x.dtype is not w.dtype or x.dtype.char not in _FLOATS:
         return None
-    out = make(quietly(np.matmul, x, y))
+    layout = COLUMNS if _by_column(y) else ROWS
+    out = make(quietly(_types["mm"].op.forward, x, y, **layout))
     if recording:
         edges = (_edge(input), _turned(weight, _edge(weight), y))
         if edges != (None, None):
             data, numbers, boxes = out._data, (input._output_nr, 0), weight._version_box
             node = _noted("mm", edges, numbers, x, input._version_box, y, boxes, data)
-            node.parameters = COLUMNS if y.strides[0] < y.strides[1] else ROWS
+            node.parameters = layout
             out._node = node
     return out
 
 
 def _note_sum(
-    out: Tensor, input: Tensor, mat1: Tensor, y: Any, edge: Any, number: int, box: Any
+    out: Tensor,
+    input: Tensor,
+    mat1: Tensor,
+    y: Any,
+    edge: Any,
+    number: int,
+    box: Any,
+    parameters: dict[str, Any],
 ) -> None:
     """The node of an `addmm`, where one of its inputs wants a gradient."""
     edges = (_edge(input), _edge(mat1), edge)
@@ -203,11 +222,5 @@ def _note_sum(
     numbers = (input._output_nr, mat1._output_nr, number)
     x, data = mat1._data, out._data
     node = _noted("addmm", edges, numbers, x, mat1._version_box, y, box, data)
-    node.parameters = _ADDED_COLUMNS if y.strides[0] < y.strides[1] else _ADDED_ROWS
+    node.parameters = parameters
     out._node = node
-
-
-def _affine(x: Any, y: Any, z: Any) -> Any:
-    product = np.matmul(x, y)
-    product += z
-    return product

@@ -114,8 +114,9 @@ def spread(labels: list[Any], ndim: int, operand: int) -> list[Any]:
     if ELLIPSIS not in labels:
         if len(labels) != ndim:
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({len(labels)}) does not match "
-                f"the number of dimensions ({ndim}) for operand {operand} and no ellipsis was given"
+                f"einsum(): the number of subscripts in the equation ({len(labels)}) does not "
+                f"match the number of dimensions ({ndim}) for operand {operand} and no ellipsis "
+                "was given"
             )
         return labels
     at, rest = labels.index(ELLIPSIS), len(labels) - 1
