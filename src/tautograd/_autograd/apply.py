@@ -258,6 +258,7 @@ def record(
     if op.parameters:
         node.parameters = parameters
     node.sequence = next_sequence()
+    node.mark = 0
     frame = _getframe(2)
     while internal[frame.f_code.co_filename] and frame.f_back is not None:
         frame = frame.f_back

@@ -68,6 +68,7 @@ def apply_view(
     if op.parameters:
         node.parameters = parameters
     node.sequence = next_sequence()
+    node.mark = 0
     if op.shape_inputs:
         node.shapes = (array.shape,)
     node.shape = data.shape

@@ -137,6 +137,7 @@ def part_replaced(base: Tensor, edge: Any, view: Tensor, result: Tensor, way: Wa
         node.edge_nrs = (base._output_nr, *numbers[1:])
     node.parameters = {}
     node.sequence = next_sequence()
+    node.mark = 0
     node.code, node.instruction = written.code, written.instruction
     node.shape, node.dtype = base._data.shape, base._data.dtype
     return node

@@ -1,8 +1,9 @@
 """Backward: walk the recorded graph from its roots, latest node first, and apply the chain rule.
 
-First a pass counts how many edges lead to each node, so that a node runs once, when every
-gradient that flows into it has arrived. Nodes that are ready wait in a heap, ordered by when they
-were recorded. Nothing recurses, so depth is bounded by memory alone.
+An edge leads to a node that was recorded earlier, so a heap ordered by time of recording gives each
+node its turn when every gradient that flows into it has arrived. Leaves have no such time: a first
+pass counts the edges that lead to each, and the last one in completes its gradient. Nothing
+recurses, so depth is bounded by memory alone.
 
 Gradients are raw arrays, and rules run on raw arrays. Only under `create_graph=True` (or inside
 forward mode) are they tensors: then the same rules run on `Lifted` tensors and are recorded.
@@ -11,6 +12,7 @@ forward mode) are they tensors: then the same rules run on `Lifted` tensors and 
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Sequence
 from heapq import heappop, heappush, heappushpop
 from sys import _getframe
@@ -67,11 +69,10 @@ def walk(
 ) -> None:
     """Run every node from the starts down, each with the gradient that is pending for it."""
     needed = None if captures is None else captures.needed(starts)
-    counts = _count_dependencies(starts, needed)
     run = _new(Run)
-    run.counts = counts
+    run.number = number = next_run_number()
     run.starts = starts
-    run.number = next_run_number()
+    waiting = _count_leaf_edges(starts, needed, number)
     if captures is not None:
         run.has_inputs = True
     mode = modes.__dict__  # this thread's, looked up once
@@ -88,22 +89,15 @@ def walk(
     used_at = frame.f_code, frame.f_lasti
     try:
         heap: list[Any] = []
-        node: Any = None
-        for edge in starts:
-            if edge.is_leaf_edge:
-                if edge not in counts:
-                    _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
-            elif not counts[edge]:
-                counts[edge] = -1  # once, however often it is a start
-                if node is None:
-                    node = edge
-                else:
-                    heappush(heap, (-edge.sequence, edge))
-        if heap:
-            node = heappushpop(heap, (-node.sequence, node))[1]
+        for edge in dict.fromkeys(starts) if len(starts) > 1 else starts:
+            if not edge.is_leaf_edge:
+                heappush(heap, (-edge.sequence, edge))
+            elif edge not in waiting:
+                _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
+        node: Any = heappop(heap)[1] if heap else None
         while node is not None:
             ready: Any = None  # one node that need not go through the heap
-            gradient = pending.pop(node, None)
+            gradient = pending.pop(node)
             runs = True
             if captures is not None or node.unusual:
                 runs = needed is None or node in needed.through
@@ -139,27 +133,38 @@ def walk(
                                 grad = fit(node, i, grad, shape, dtype, True)
                         elif grad.shape != shape or grad.dtype != dtype:
                             grad = quietly(fit, node, i, grad, shape, dtype, False)
-                        if edge in pending or (not leaf and edge.shape is None):
+                    if not leaf:
+                        if edge in pending:
+                            if grad is not None:
+                                deliver(pending, edge, numbers[i] if numbers else 0, grad)
+                            continue
+                        if grad is not None and edge.shape is None:
                             deliver(pending, edge, numbers[i] if numbers else 0, grad)
                         else:
                             pending[edge] = grad
-                    left = counts[edge] - 1
+                        if ready is None:
+                            ready = edge
+                        else:
+                            heappush(heap, (-edge.sequence, edge))
+                        continue
+                    if grad is not None:
+                        if edge in pending:
+                            deliver(pending, edge, 0, grad)
+                        else:
+                            pending[edge] = grad
+                    left = waiting[edge] - 1
                     if left:
-                        counts[edge] = left
-                    elif leaf:
-                        # Nothing but `pending` may hold the gradient while the leaf decides
-                        # whether it can take the array as its own.
-                        grad = None
-                        if ours:
-                            grads[i] = None
-                        if captures is not None:
-                            _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
-                        elif edge in pending:
-                            accumulate_leaf(edge, pending.pop(edge), lifted)
-                    elif ready is None:
-                        ready = edge
-                    else:
-                        heappush(heap, (-edge.sequence, edge))
+                        waiting[edge] = left
+                        continue
+                    # Nothing but `pending` may hold the gradient while the leaf decides
+                    # whether it can take the array as its own.
+                    grad = None
+                    if ours:
+                        grads[i] = None
+                    if captures is not None:
+                        _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
+                    elif edge in pending:
+                        accumulate_leaf(edge, pending.pop(edge), lifted)
             if not heap:
                 node = ready
             elif ready is None:
@@ -171,15 +176,14 @@ def walk(
 
 
 _new = object.__new__
-next_run_number = itertools.count().__next__
+next_run_number = itertools.count(1).__next__
 
 
 class Run:
-    """One backward pass: which edges it will reach, and how."""
+    """One backward pass: where it started, and how."""
 
-    __slots__ = ("__dict__", "counts", "number", "starts")
+    __slots__ = ("__dict__", "number", "starts")
 
-    counts: dict[Any, int]
     starts: list[Any]
     number: int
     has_inputs = False
@@ -192,8 +196,15 @@ def current_run() -> Any:
 
 def tensors_reached(run: Run, tensors: Sequence[Tensor]) -> int:
     """How many of these tensors a backward pass reaches."""
-    edges = (edge_of(t) for t in tensors)
-    return sum(edge is not None and (edge in run.counts or edge in run.starts) for edge in edges)
+    reached = set(run.starts)
+    stack = [edge for edge in reached if not edge.is_leaf_edge]
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None and edge not in reached:
+                reached.add(edge)
+                if not edge.is_leaf_edge:
+                    stack.append(edge)
+    return sum(edge_of(tensor) in reached for tensor in tensors)
 
 
 def _arrive_at_leaf(
@@ -226,21 +237,28 @@ def _sum(present: Any, grad: Any) -> Any:
     return present + grad if isinstance(present, Tensor) else modes.quietly(np.add, present, grad)
 
 
-def _count_dependencies(starts: list[Any], needed: Needed | None) -> dict[Any, int]:
-    """How many gradients each edge waits for; a start may wait for some as well."""
-    counts: dict[Any, int] = {edge: 0 for edge in starts if not edge.is_leaf_edge}
-    stack = list(counts)
-    while stack:
-        for edge in stack.pop().edges:
-            if edge is None or (needed is not None and edge not in needed.all):
-                continue
-            if edge in counts:
-                counts[edge] += 1
-            else:
-                counts[edge] = 1
-                if not edge.is_leaf_edge:
+_marks_lock = threading.Lock()
+
+
+def _count_leaf_edges(starts: list[Any], needed: Needed | None, number: int) -> dict[Any, int]:
+    """How many edges lead to each leaf; every node is marked with the number of this pass once."""
+    leaves: dict[Any, int] = {}
+    stack = []
+    with _marks_lock:  # another thread may walk the same graph, and only one can mark it at a time
+        for edge in starts:
+            if not edge.is_leaf_edge and edge.mark != number:
+                edge.mark = number
+                stack.append(edge)
+        while stack:
+            for edge in stack.pop().edges:
+                if edge is None or (needed is not None and edge not in needed.all):
+                    continue
+                if edge.is_leaf_edge:
+                    leaves[edge] = leaves.get(edge, 0) + 1
+                elif edge.mark != number:
+                    edge.mark = number
                     stack.append(edge)
-    return counts
+    return leaves
 
 
 def _wrong_count(node: Node, count: int) -> None:

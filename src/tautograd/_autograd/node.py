@@ -32,6 +32,7 @@ class Node:
         "dtype",
         "edges",
         "instruction",
+        "mark",
         "parameters",
         "saved",
         "sequence",
@@ -62,6 +63,7 @@ class Node:
     shapes: Any  # of the inputs; there only where a rule asks for them
     parameters: dict[str, Any]
     sequence: int
+    mark: int  # the number of the last backward pass that came by
     shape: Any
     dtype: Any
     code: Any  # where the user's code recorded this, resolved late: see sites.py

@@ -113,6 +113,7 @@ def fast_operator(
                         box = other._version_box
                         versions.append((box, box[0], 1))
         node.sequence = next_sequence()
+        node.mark = 0
         node.shape = data.shape
         node.dtype = data.dtype
         frame = _getframe(1)
