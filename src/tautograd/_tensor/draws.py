@@ -90,35 +90,89 @@ def fill_like(
     """A new array laid out as another, filled in the order of its memory."""
     source = checked(generator)
     if modes.vmap_levels:
-        return draw(sampler, generator, tuple(tensor.shape), *args, **kwargs)
+        refuse_random()
+        own = [level.number for level in modes.vmap_levels if level.randomness == "different"]
+        plain, batches = tensor._data, _batches(tensor._data)
+        if batches[::-1] != own:
+            return draw(sampler, generator, tuple(tensor.shape), *args, **kwargs)
+        for _ in batches:
+            plain = plain.data
+        array = empty_preserving(plain, kind, memory_format or preserve_format)
+        array[...] = _in_memory_order(array, sampler, source, args, kwargs)
+        for number in own:
+            array = BatchedArray(array, number)
+        return array
     array = empty_preserving(tensor._data, kind, memory_format or preserve_format)
     array[...] = _in_memory_order(array, sampler, source, args, kwargs)
     return array
 
 
-def per_example(sampler: Sampler, source: Any, values: Any) -> Any:
-    """Draws that depend on values: `sampler(source, values)`, for each example of each batch."""
+def per_example(sampler: Sampler, source: Any, *values: Any) -> Any:
+    """Draws that depend on values: `sampler(source, *values)`, for each example of each batch."""
     if not modes.vmap_levels:
-        return sampler(source, values)
-    refuse_random()
-    return _through_levels(sampler, source, values, modes.vmap_levels[::-1])
+        return sampler(source, *values)
+    refuse_same(*values)
+    different = [level for level in modes.vmap_levels if level.randomness == "different"]
+    return _through_levels(sampler, source, values, different)
 
 
-def _through_levels(sampler: Sampler, source: Any, values: Any, levels: tuple[Any, ...]) -> Any:
+def _through_levels(sampler: Sampler, source: Any, values: Any, levels: list[Any]) -> Any:
     if not levels:
-        return sampler(source, values)
-    level, outer = levels[0], levels[1:]
-    batched = isinstance(values, BatchedArray) and values.level == level.number
-    if level.randomness == "same":
-        if batched:
-            raise RuntimeError(
-                "Vmap does not currently support same randomness with a batched tensor input. "
-                "Please file an issue with functorch"
-            )
-        return _through_levels(sampler, source, values, outer)
-    examples = values.data if batched else [values] * level.size
-    drawn = [_through_levels(sampler, source, one, outer) for one in examples]
-    return BatchedArray(np.stack(drawn), level.number)
+        return sampler(source, *values)
+    *outer, level = levels
+
+    def example(value: Any, at: int) -> Any:
+        batched = isinstance(value, BatchedArray) and value.level == level.number
+        return value.data[at] if batched else value
+
+    chosen = ([example(value, at) for value in values] for at in range(level.size))
+    found = [_through_levels(sampler, source, one, outer) for one in chosen]
+    return BatchedArray(np.stack(found), level.number)
+
+
+def refuse_same(*arrays: Any) -> None:
+    """Numbers that depend on a batch cannot be the same for all its examples."""
+    refuse_random()
+    same = {level.number for level in modes.vmap_levels if level.randomness == "same"}
+    if any(number in same for array in arrays for number in _batches(array)):
+        raise RuntimeError(
+            "Vmap does not currently support same randomness with a batched tensor input. "
+            "Please file an issue with functorch"
+        )
+
+
+def check_batches(target: Any, values: Any) -> None:
+    """Refuse to fill a tensor that the examples share with numbers that differ between them."""
+    if not modes.vmap_levels:
+        return
+    refuse_same(values)
+    if not set(_batches(values)) <= set(_batches(target)):
+        raise RuntimeError(
+            "vmap: aten::bernoulli_(self, *extra_args) is not possible because there exists a "
+            "Tensor `other` in extra_args that has more elements than `self`. This happened due to "
+            "`other` being vmapped over but `self` not being vmapped over in a vmap. Please try to "
+            "use out-of-place operators instead of aten::bernoulli_."
+        )
+    _check_different(target)
+
+
+def _check_different(target: Any) -> None:
+    batches = _batches(target)
+    if any(v.randomness == "different" and v.number not in batches for v in modes.vmap_levels):
+        raise RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
+            "appear like same randomness. If this is necessary for your usage, please file an "
+            "issue with functorch."
+        )
+
+
+def _batches(array: Any) -> list[int]:
+    """The `vmap`s that an array has a batch of, innermost first."""
+    found = []
+    while isinstance(array, BatchedArray):
+        found.append(array.level)
+        array = array.data
+    return found
 
 
 def _in_memory_order(array: Any, sampler: Sampler, source: Any, args: Any, kwargs: Any) -> Any:
@@ -133,20 +187,15 @@ def _in_memory_order(array: Any, sampler: Sampler, source: Any, args: Any, kwarg
 
 def _as_allowed(array: Any) -> tuple[Any, list[int]]:
     """The plain array to fill, without the batches whose examples get the same numbers."""
+    _check_different(array)
     levels = {level.number: level.randomness for level in modes.vmap_levels}
-    batches = []
-    while isinstance(array, BatchedArray):
-        batches.append(array.level)
+    batches = _batches(array)
+    for _ in batches:
         array = array.data
-    if any(r == "different" and n not in batches for n, r in levels.items()):
-        raise RuntimeError(
-            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
-            "appear like same randomness. If this is necessary for your usage, please file an "
-            "issue with functorch."
-        )
     same = [at for at, n in enumerate(reversed(batches)) if levels[n] == "same"]
-    keep = tuple(0 if axis in same else slice(None) for axis in range(array.ndim))
-    return (array[keep] if array.size else array), same
+    if same:  # drawn apart, then copied to each example
+        array = np.empty([n for axis, n in enumerate(array.shape) if axis not in same], np.bool_)
+    return array, same
 
 
 def _spread(values: Any, like: Any, same: list[int]) -> Any:

@@ -20,7 +20,7 @@ from .arguments import (
     type_name,
     wanted_dtype,
 )
-from .draws import draw, fill_like, refuse_random
+from .draws import draw, fill_like, refuse_same
 from .filled import function, into
 from .random_nodes import drawn
 from .random_state import Generator, default_generator
@@ -266,6 +266,7 @@ def normal(
         values = draw(_random.normal, generator, shape, mean, std, dtype=kind.numpy)
         return _given(values, out, "normal", requires_grad)
     _check_deviation(std)
+    refuse_same(*(v._data for v in given))
     shape = np.broadcast_shapes(*(tuple(v.shape) for v in given))
     # In this order, each rounded: times the deviation, plus the mean.
     spread = 1.0 if isinstance(std, Tensor) else float(std)
@@ -316,11 +317,8 @@ def poisson(input: Any, generator: Any = None) -> Tensor:
 @function
 def binomial(count: Any, prob: Any, generator: Any = None) -> Tensor:
     """How many of `count` trials succeed, each with probability `prob`."""
-    from .random_state import checked
-
-    refuse_random()
-    trials = _tensor("binomial", count)
-    values = _random.binomial(checked(generator), trials._data, prob._data)
+    trials, chance = _tensor("binomial", count), _tensor("binomial", prob)
+    values = _from_values(_random.binomial, trials._data, chance._data)(generator)
     return drawn("Binomial0", values, trials)
 
 
@@ -341,12 +339,12 @@ def multinomial(
     return _given(np.copy(sampler(generator), order="C"), out, "multinomial")
 
 
-def _from_values(sampler: Any, values: Any) -> Any:
+def _from_values(sampler: Any, *values: Any) -> Any:
     """A sampler of one draw for each value, or row of them, also when the values are a batch."""
     from .draws import per_example
     from .random_state import checked
 
-    return lambda generator: per_example(sampler, checked(generator), values)
+    return lambda generator: per_example(sampler, checked(generator), *values)
 
 
 def _method(name: str) -> None:

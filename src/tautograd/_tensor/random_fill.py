@@ -9,7 +9,7 @@ from .._autograd.views import check_writable
 from .._ops.elementwise import check_broadcast
 from .._ops.public import attach
 from .arguments import type_name
-from .draws import fill, per_example, write_drawn
+from .draws import check_batches, fill, per_example, write_drawn
 from .random_state import checked
 from .tensor import Tensor
 
@@ -101,6 +101,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     shape = tuple(self.shape)
     check_writable(self)
     check_broadcast(shape, tuple(p.shape))
+    check_batches(self._data, p._data)
     values = per_example(
         lambda source, rates: _random.bernoulli_from(source, rates, kind, shape),
         checked(generator),
