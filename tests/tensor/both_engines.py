@@ -45,9 +45,7 @@ def run(engine: Any, program: Program) -> Any:
 
 def key_phrase(error: Exception) -> str:
     """The first sentence of a message; of one about arguments, what precedes their list."""
-    return re.split(
-        r"(?<=[a-z\])])\. |(?<=[a-z\])])\.$| - got \(|, which is output", _one_line(error)
-    )[0]
+    return re.split(r"(?<=[a-z\])])\. |(?<=[a-z\])])\.$| - got \(|: \[torch", _one_line(error))[0]
 
 
 def _one_line(error: Exception) -> str:

@@ -41,9 +41,23 @@ def walk_tensor(tensor: Tensor, way: Way) -> Tensor:
 
 
 def _replace_part(base: Any, part: Any, chain: Way) -> Any:
-    out = np.copy(base)
-    np.copyto(walk(out, chain), part)
-    return out
+    out = np.copy(base, order="C")
+    shown = walk(out, chain)
+    # In another order in memory than the base had, the same way may lead to a copy.
+    probe = out if type(out) is np.ndarray else np.empty(tuple(out.shape), np.bool_)
+    if np.may_share_memory(shown if probe is out else walk(probe, chain), probe):
+        np.copyto(shown, part)
+        return out
+    # So ask which element of the base each one of the part is (counted from one; 0 is none).
+    count = probe.size
+    places = walk(np.arange(1, count + 1).reshape(probe.shape), chain)
+    source: Any = np.full(count + 1, -1)
+    source[places.reshape(-1)] = np.arange(places.size)
+    source = source[1:].reshape(probe.shape)
+    values = np.reshape(np.broadcast_to(part, places.shape), (-1,))
+    if not places.size:
+        return out
+    return np.where(source < 0, base, np.take(values, np.maximum(source, 0)))
 
 
 view_scatter: Op = Op(
@@ -114,9 +128,9 @@ class CopySlices(Node):
             if first is None:
                 first = part * 0
             return [apply(view_scatter, (gradient, first), {"chain": self.way}), *rest]
-        whole = np.copy(gradient)
-        np.copyto(walk(whole, self.way), 0 if first is None else first)
-        return [whole, *rest]
+        if first is None:
+            first = np.zeros_like(part)
+        return [_replace_part(gradient, first, self.way), *rest]
 
 
 def part_replaced(base: Tensor, edge: Any, view: Tensor, result: Tensor, way: Way) -> Node:

@@ -41,15 +41,13 @@ def why_not_rebased(view: Tensor, changed: str) -> str:
     """Why a view's history cannot follow a change of its memory; `changed` says whose change."""
     reason, node = view._view_creation, view._node
     which = "" if node is None else f"Output {view._output_nr} of {spoken_name(node)} is a view"
-    if reason == "multi_output":
-        return f"{which or 'A view'} and {changed} modified inplace.{_SEVERAL}"
+    if reason == "multi_output" and which:
+        return f"{which} and {changed} modified inplace.{_SEVERAL}"
     start = f"{which} of a view which was created in" if which else "A view was created in"
     if reason == "inference":
         return (
             f"{start} inference mode and {changed} modified inplace in normal mode."
             + _BLOCK.format("inference_mode")
         )
-    return (
-        f"{start} no_grad mode and {changed} modified inplace with grad mode enabled."
-        + _BLOCK.format("no_grad")
-    )
+    said = f"{start} no_grad mode and {changed} modified inplace with grad mode enabled."
+    return said + (_SEVERAL if reason == "multi_output" else _BLOCK.format("no_grad"))

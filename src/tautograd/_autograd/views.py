@@ -49,11 +49,11 @@ def replay_history(view: Tensor, base: Tensor) -> None:
 def way_to(view: Tensor, base: Tensor) -> Way:
     """The operations that lead from a base to its view.
 
-    A base that became another view of its own memory (`t_()`) has lost the way: then it is found
-    again from where the two lie in memory.
+    A base that became another view of its own memory (`t_()`) has lost the way, and `as_strided`
+    may show what the view it was called on does not: then the way is found from where the two lie.
     """
-    if not base._became_view:
-        way: Way = view._view
+    way: Way = view._view
+    if not base._became_view and not any(op.name == "as_strided" for op, _, _ in way):
         return way
     from .._ops.strided_views import as_strided_op, way_between
 

@@ -53,6 +53,7 @@ def become(self: Tensor, op: Op, parameters: dict[str, Any]) -> Tensor:
 
 def t_(self: Tensor) -> Tensor:
     """Transpose this matrix."""
+    check_writable(self)
     if self._data.ndim > 2:
         raise RuntimeError(
             f"t_() expects a tensor with <= 2 dimensions, but self is {self._data.ndim}D"

@@ -14,7 +14,7 @@ from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .elementwise import require_tensor
 from .public import public
-from .record import LINEAR, Op
+from .record import LINEAR, Op, renamed
 from .samples import Sample, T
 from .shapes import ints
 
@@ -75,6 +75,10 @@ permute_op: Op = Op(
         Sample(T(0, 2), dims=(1, 0)),
     ],
 )
+
+
+# `movedim` where there is nothing to move.
+alias_op = renamed(permute_op, "AliasBackward0")
 
 
 @public(out=False, aliases=("swapdims",))
@@ -160,7 +164,8 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
             raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")
         wrapped.append(found)
     if not ndim:
-        return permute_to(input, ())
+        same: Tensor = apply_view(alias_op, input, {"dims": ()})
+        return same
     rest = iter([d for d in range(ndim) if d not in wrapped[0]])
     places = dict(zip(wrapped[1], wrapped[0], strict=True))
     return permute_to(input, tuple([places[d] if d in places else next(rest) for d in range(ndim)]))

@@ -1,4 +1,4 @@
-"""Views of all of a tensor in another shape: view, reshape, flatten, squeeze, unsqueeze.
+"""Views of all of a tensor in another shape: view, reshape, flatten, unflatten, view(dtype).
 
 Each is a NumPy view of the same memory. Its parameters alone lead from the base to the view, so
 that an in-place change can replay the way (see `_autograd.views`).
