@@ -344,3 +344,15 @@ def test_saved_values_are_freed(torch):
     dead = refs[0]() is None
     out.sum().backward()
     return dead, refs[1]() is None, x.grad
+
+
+@same
+def test_vmap_inside_runs_again_for_the_same_graph(torch):
+    x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+    w = torch.randn(4, dtype=torch.float64, requires_grad=True)
+
+    def loss(x, w):
+        return torch.func.vmap(lambda row: (row * w).sin() * row)(x).sum()
+
+    torch.utils.checkpoint.checkpoint(loss, x, w, use_reentrant=False).backward()
+    return x.grad, w.grad

@@ -225,6 +225,24 @@ def take_level(array: Any, axis: int, level: int, size: int) -> Any:
     return np.moveaxis(np.copy(materialize(array, level, size)), 0, axis)
 
 
+def levels_of(array: Any) -> tuple[int, ...]:
+    """The levels whose batches an array hides, innermost `vmap` first."""
+    found = []
+    while isinstance(array, BatchedArray):
+        found.append(array.level)
+        array = array.data
+    return tuple(found)
+
+
+def with_levels(array: Any, levels: tuple[int, ...]) -> Any:
+    """The same batches as those of other levels: what one run made, for the graph of another."""
+    for _ in levels_of(array):
+        array = array.data
+    for level in reversed(levels):
+        array = BatchedArray(array, level)
+    return array
+
+
 def sum_level(array: Any, level: int) -> Any:
     """Sum over the batch of one level, which may lie under others."""
     if array.level == level:

@@ -11,8 +11,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ..._arrays.batched import levels_of, with_levels
 from ..._random import default_generator
-from ..._tensor.tensor import Tensor
+from ..._tensor.tensor import Tensor, make
 from ..engine import current_run, next_run_number
 from ..grad_mode import enable_grad
 from ..graph import saved_tensors_hooks
@@ -29,10 +30,11 @@ class CheckpointError(RuntimeError):
 class _Placeholder:
     """Stands for one saved tensor until the function has run again."""
 
-    __slots__ = ("__weakref__", "run", "spent", "value")
+    __slots__ = ("__weakref__", "levels", "run", "spent", "value")
 
-    def __init__(self) -> None:
+    def __init__(self, levels: tuple[int, ...]) -> None:
         self.value: Any = None
+        self.levels = levels  # of the `vmap`s in which the graph was recorded
         self.run = -1  # number of the backward pass for which `value` was recomputed
         self.spent = False
 
@@ -60,7 +62,7 @@ class Region:
     # The forward: leave placeholders.
 
     def pack(self, tensor: Tensor) -> _Placeholder:
-        placeholder = _Placeholder()
+        placeholder = _Placeholder(levels_of(tensor._data))
         self.placeholders.append(weakref.ref(placeholder))
         self.descriptions.append(self.describe(tensor))
         if self.debug:
@@ -104,7 +106,10 @@ class Region:
                 )
             placeholder = self.placeholders[position]()
             if placeholder is not None:
-                placeholder.value = detached(tensor) if tensor.requires_grad else tensor
+                value = detached(tensor) if tensor.requires_grad else tensor
+                if placeholder.levels != levels_of(tensor._data):
+                    value = make(with_levels(value._data, placeholder.levels))
+                placeholder.value = value
                 placeholder.run, placeholder.spent = run, False
             if self.early_stop and len(recomputed) == len(self.placeholders):
                 raise _EnoughError
