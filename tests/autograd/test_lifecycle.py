@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import sys
 import tracemalloc
 import weakref
 from collections.abc import Iterator
@@ -86,10 +87,10 @@ ROUNDS = {
 }
 
 
-def _memory():
-    """Bytes in use, without the interpreter's own free lists, which the collector clears."""
+def _blocks_in_use():
+    """Blocks of memory, without the interpreter's own free lists, which the collector clears."""
     gc.collect()
-    return tracemalloc.get_traced_memory()[0]
+    return sys.getallocatedblocks()
 
 
 @pytest.mark.parametrize("kind", ROUNDS)
@@ -104,17 +105,13 @@ def test_memory_is_flat_without_the_collector(kind):
         w.grad = None
 
     with _no_collector():
-        rounds(10)  # caches fill
-        tracemalloc.start()
-        rounds(10)
-        before = _memory()
+        rounds(20)  # caches fill
+        before = _blocks_in_use()
         rounds(count)
         in_cycles = gc.collect()
-        after = _memory()
-        tracemalloc.stop()
+        left = _blocks_in_use() - before
     assert not in_cycles, f"{in_cycles / count:.1f} objects of each round wait for the collector"
-    # Less than one small object per round.
-    assert after - before < 1_000 + 25 * count, f"{(after - before) / count:.1f} bytes per round"
+    assert left < 20 + count / 4, f"{left / count:.2f} objects are left by each round"
 
 
 class _Marker:
@@ -322,3 +319,18 @@ def test_interrupt_in_vmap_leaves_no_level_open():
     with pytest.raises(KeyboardInterrupt):
         tautograd.func.jvp(stops, (tautograd.ones(2),), (tautograd.ones(2),))
     assert tautograd.autograd.forward_ad.unpack_dual(tautograd.ones(2)).tangent is None
+
+
+def test_arrays_do_not_pile_up_over_a_thousand_rounds():
+    x = tautograd.randn(50, 40)
+    w = tautograd.randn(40, 30).requires_grad_()
+    with _no_collector():
+        peaks = []
+        for _ in range(2):
+            tracemalloc.start()
+            for _ in range(500):
+                (x @ w).tanh().sum().backward()
+                w.grad = None
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0], f"peaks of memory in bytes: {peaks}"

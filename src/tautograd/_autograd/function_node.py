@@ -229,6 +229,10 @@ class SavedOutput:
         return out
 
 
+# The edge of an output: the node itself, which its own saved values must not hold.
+OWN: Any = object()
+
+
 class SavedPacked:
     """A tensor that went through a pack hook; what unpacks has the history of the original."""
 
@@ -236,7 +240,7 @@ class SavedPacked:
 
     def __init__(self, packed: Any, unpack_hook: Any, edge: Any, nr: int) -> None:
         self.packed, self.unpack_hook = packed, unpack_hook
-        self.edge, self.nr = edge, nr  # an edge of None stands for the node itself
+        self.edge, self.nr = edge, nr
 
     def __call__(self, node: FunctionNode) -> Tensor:
         tensor = self.unpack_hook(self.packed)
@@ -245,7 +249,7 @@ class SavedPacked:
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                 f"{type(tensor).__name__}"
             )
-        edge = node if self.edge == "own" else self.edge
+        edge: Any = node if self.edge is OWN else self.edge
         if edge is not None and edge.is_leaf_edge:
             leaf: Tensor = edge
             return leaf if leaf._data is tensor._data else on_behalf_of(leaf, tensor._data)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor, make
 from .apply import edge_of
-from .function_node import FunctionNode, SavedInput, SavedOutput, SavedPacked, saved_nothing
+from .function_node import OWN, FunctionNode, SavedInput, SavedOutput, SavedPacked, saved_nothing
 from .modes import modes
 from .node import next_sequence
 from .views import adopt, bump, check_writable
@@ -88,7 +88,7 @@ def _keep_saved(node: FunctionNode, args: Any, outputs: Any, results: Any) -> No
         nr = None if id(tensor) in unchanged else position.get(id(tensor))
         if modes.saved_hooks:
             pack, unpack_hook = modes.saved_hooks[-1]
-            edge = "own" if nr is not None else edge_of(tensor)
+            edge = OWN if nr is not None else edge_of(tensor)
             number = tensor._output_nr if nr is None else nr
             saved.append(SavedPacked(pack(_alias(tensor)), unpack_hook, edge, number))
         elif nr is not None:

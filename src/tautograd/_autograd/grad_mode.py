@@ -38,7 +38,8 @@ class _Mode:
                 FutureWarning,
                 stacklevel=2,
             )
-            function.__init__ = self(function.__init__)
+            decorated_class: Any = function
+            decorated_class.__init__ = self(decorated_class.__init__)
             return function
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
@@ -144,6 +145,8 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """Like `no_grad`, and results are inference tensors, which autograd never accepts."""
 
+    mode: bool
+
     def __new__(cls, mode: Any = True) -> Any:
         self = super().__new__(cls)
         if isinstance(mode, bool):
@@ -162,7 +165,7 @@ class inference_mode(_Mode):
         modes.grad, modes.inference = self._before
         update_special()
 
-    def clone(self) -> inference_mode:
+    def clone(self) -> Any:
         return type(self)(self.mode)
 
 

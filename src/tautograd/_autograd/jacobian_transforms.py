@@ -150,7 +150,7 @@ def jacfwd(
             tangents = tuple(make(BatchedArray(b, level.number)) for b in _basis(inputs, 0, total))
             found = jvp(along, tuple(inputs), tangents, has_aux=has_aux)
             columns = [unbatch(t, 0, level) for t in leaves(found[1])]
-        blocks = [[] for _ in columns]
+        blocks: list[list[Any]] = [[] for _ in columns]
         offset = 0
         for x in inputs:
             size = x._data.size

@@ -114,9 +114,8 @@ def _with_history(node: Node, slot: int, tensor: Tensor, nr: int) -> Tensor:
     if slot >= 0 and node.edges[slot] is not None and node.edges[slot].is_leaf_edge:
         leaf = node.edges[slot]
         if leaf._data is tensor._data and not leaf._tangents and not tensor._tangents:
-            found: Tensor = leaf
-            return found
-    out = as_tensor(node, slot, tensor._data)
+            return leaf  # type: ignore[no-any-return]
+    out: Tensor = as_tensor(node, slot, tensor._data)
     if out._tangents is not tensor._tangents:
         if out is not tensor and out.is_leaf_edge and out._node is None and out._requires_grad:
             return out

@@ -58,7 +58,7 @@ def fresh_alias(value: Any) -> Any:
 def outer_graph(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
     """Whether the outputs depend on anything that wants gradients besides these inputs."""
     own = {id(edge_of(x)) for x in inputs if x._node is None}
-    stack = [edge_of(out) for out in outputs if isinstance(out, Tensor)]
+    stack = [edge_of(out) for out in outputs]
     seen = set()
     while stack:
         edge = stack.pop()

@@ -160,7 +160,7 @@ def hessian(
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     forward = outer_jacobian_strategy == "forward-mode"
 
-    def scalar(*values: Tensor) -> Tensor:
+    def scalar(*values: Tensor) -> Any:
         several, outputs = as_tuple(func(*values), OUTPUTS, "hessian")
         check_outputs(outputs, strict)
         check_scalar("hessian", several, outputs)
