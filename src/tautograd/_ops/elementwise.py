@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._autograd.apply import apply
+from .._autograd.apply import apply, apply_one
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
 from .promotion import compute_dtype, number_as
@@ -177,9 +177,14 @@ def unary(
     op = Op(name, forward, ("x",), promotion=promotion, node=node, **rules, **record)
     label = op.public_name.replace(".", "_")
 
+    refused = op.refuses or {}
+    direct = frozenset(code for code in "fdFD" if np.dtype(code) not in refused)
+
     def call(input: Any) -> Any:
         if not isinstance(input, Tensor):
             require_tensor(label, input)
+        if input._data.dtype.char in direct:
+            return apply_one(op, input)  # nothing to promote
         return call_elementwise(op, (input,), {})
 
     call.__name__ = call.__qualname__ = op.public_name.rpartition(".")[2]

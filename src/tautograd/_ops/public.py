@@ -57,7 +57,7 @@ def public(
             if function:
                 (FUNCTIONS if namespace is None else namespace)[label] = exposed
             if method and namespace is None:
-                attach(label, _of_tensors(label, exposed) if number_first else exposed)
+                attach(label, _of_tensors(label, exposed) if number_first else _method(fn))
             if inplace:
                 twin = inplace_twin(label, fn)
                 attach(label + "_", twin)
@@ -69,69 +69,15 @@ def public(
 
 
 # The in-place forms that PyTorch also offers as functions.
-_INPLACE_FUNCTIONS = frozenset(
-    f"{n}_"
-    for n in [
-        "abs",
-        "acos",
-        "acosh",
-        "addmv",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "ceil",
-        "clamp",
-        "clamp_max",
-        "clamp_min",
-        "clip",
-        "cos",
-        "cosh",
-        "deg2rad",
-        "detach",
-        "dropout",
-        "erf",
-        "erfc",
-        "exp",
-        "exp2",
-        "expm1",
-        "fill",
-        "fix",
-        "floor",
-        "frac",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "logit",
-        "nan_to_num",
-        "neg",
-        "negative",
-        "put",
-        "rad2deg",
-        "reciprocal",
-        "relu",
-        "round",
-        "rsqrt",
-        "sigmoid",
-        "sin",
-        "sinc",
-        "sinh",
-        "sqrt",
-        "square",
-        "tan",
-        "tanh",
-        "threshold",
-        "trunc",
-        "xlogy",
-        "zero",
-        "i0",
-        "index_put",
-        "celu",
-        "selu",
-        "rrelu",
-    ]
-)
+_INPLACE_FUNCTIONS = {
+    "abs_", "acos_", "acosh_", "addmv_", "asin_", "asinh_", "atan_", "atanh_", "ceil_",
+    "clamp_", "clamp_max_", "clamp_min_", "clip_", "cos_", "cosh_", "deg2rad_", "detach_",
+    "dropout_", "erf_", "erfc_", "exp_", "exp2_", "expm1_", "fill_", "fix_", "floor_", "frac_",
+    "log_", "log10_", "log1p_", "log2_", "logit_", "nan_to_num_", "neg_", "negative_", "put_",
+    "rad2deg_", "reciprocal_", "relu_", "round_", "rsqrt_", "sigmoid_", "sin_", "sinc_",
+    "sinh_", "sqrt_", "square_", "tan_", "tanh_", "threshold_", "trunc_", "xlogy_", "zero_",
+    "i0_", "index_put_", "celu_", "selu_", "rrelu_",
+}  # fmt: skip
 
 
 def attach(name: str, fn: Function) -> None:
@@ -139,9 +85,19 @@ def attach(name: str, fn: Function) -> None:
     setattr(Tensor, name, fn)
 
 
-def _parse(fn: Function, takes_out: bool | Function) -> Function:
+def _names(fn: Function) -> frozenset[str]:
     code = fn.__code__
-    names = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+def _method(fn: Function) -> Function:
+    """The function as a method, which takes no `out`; itself, if nothing in it has two spellings."""
+    several = frozenset(_SPELLINGS.values()) - {"input"}
+    return _parse(fn, False) if _names(fn) & several else fn
+
+
+def _parse(fn: Function, takes_out: bool | Function) -> Function:
+    names = _names(fn)
     if "out" in names:
         takes_out = False
 
