@@ -135,7 +135,8 @@ class Call:
 
     def _tensor(self, t: T) -> Any:
         array = array_for(t, self.dtype, len(self.tensors))
-        if self.widen and (t.dtype or self.dtype) in DIFFERENTIABLE:
+        floats = self.op.promotion == "float" and array.dtype != bool  # integers become floats
+        if self.widen and (floats or (t.dtype or self.dtype) in DIFFERENTIABLE):
             array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
         grad = self.want_grad and t.grad and (t.dtype or self.dtype) in DIFFERENTIABLE
         tensor = self.engine.tensor(array, grad)

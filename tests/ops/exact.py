@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -39,10 +41,19 @@ def _igamma(a: Any, x: Any) -> Any:
 
 def _igammac(a: Any, x: Any) -> Any:
     """The upper incomplete gamma function, regularised; by its limits where the order is huge."""
+    if x > 2000 + a + 100 * mpmath.sqrt(a):
+        return mpmath.mpf(0)
     if a > 1e5:
         width = (x - a) / mpmath.sqrt(a)
         if abs(width) > 100:
             return mpmath.mpf(width < 0)
+
+        def density(s: Any) -> Any:
+            shift = s * mpmath.sqrt(a)
+            return mpmath.exp((a - 1) * mpmath.log(a + shift) - a - shift - mpmath.loggamma(a))
+
+        ends = [width, width + 3, width + 10, width + 40]
+        return mpmath.quad(density, ends) * mpmath.sqrt(a)
     return mpmath.gammainc(a, x, regularized=True)
 
 
@@ -50,15 +61,27 @@ def _zeta(x: Any, q: Any) -> Any:
     """The Hurwitz zeta function; for large q or x by its leading terms."""
     if x > 500 and q > 0:
         return mpmath.fsum(mpmath.power(q + k, -x) for k in range(3))
-    if q > 1e12:
-        return mpmath.power(q, 1 - x) / (x - 1) + mpmath.power(q, -x) / 2
+    if q > 1e5:
+        ends = mpmath.power(q, 1 - x) / (x - 1) + mpmath.power(q, -x) / 2
+        return ends + x * mpmath.power(q, -x - 1) / 12
     return mpmath.zeta(x, q)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """Rational numbers have exact remainders."""
+    if y == 0 or not math.isfinite(x):
+        return mpmath.nan
+    if math.isinf(y):
+        return x if (x < 0) == (y < 0) or not x else y
+    exact = Fraction(float(x)) % Fraction(float(y))
+    return mpmath.mpf(exact.numerator) / exact.denominator
 
 
 # The function of a record's tensor arguments (and its parameters, by position or name).
 EXACT: dict[str, Callable[..., Any]] = {
     "digamma": mpmath.digamma,
     "erf": mpmath.erf,
+    "fmod": lambda x, y: math.fmod(x, y) if y and math.isfinite(x) else mpmath.nan,
     "gcd": lambda x, y: math.gcd(int(x), int(y)),
     "gelu": lambda x: x * _ndtr(x),
     "igamma": _igamma,
@@ -66,12 +89,14 @@ EXACT: dict[str, Callable[..., Any]] = {
     "lgamma": mpmath.loggamma,
     "mvlgamma": _mvlgamma,
     "polygamma": mpmath.polygamma,
+    "polygamma_": lambda x, n: mpmath.polygamma(n, x),
+    "remainder": _remainder,
+    "remainder_of_number": _remainder,
     "special_airy_ai": mpmath.airyai,
     "special_bessel_j0": lambda x: mpmath.besselj(0, x),
     "special_bessel_j1": lambda x: mpmath.besselj(1, x),
     "special_bessel_y0": lambda x: mpmath.bessely(0, x),
     "special_bessel_y1": lambda x: mpmath.bessely(1, x),
-    "special_log_ndtr": lambda x: mpmath.log(_ndtr(x)),
     "special_modified_bessel_i1": lambda x: mpmath.besseli(1, x),
     "special_modified_bessel_k1": lambda x: mpmath.besselk(1, x),
     "special_scaled_modified_bessel_k1": lambda x: mpmath.exp(x) * mpmath.besselk(1, x),
@@ -93,7 +118,7 @@ def exact_values(call: Call, key: str, where: Any, dtype: str) -> np.ndarray | N
         for place in np.argwhere(where):
             at = tuple(place)
             numbers = [x[at] for x in inputs]
-            if np.all(np.isfinite(np.array(numbers, float))):
+            if not np.any(np.isnan(np.array(numbers, float))):
                 found[at] = _value(call, fn, numbers, order, factors[at])
     if found.dtype != object:
         with np.errstate(over="ignore"):  # more than the largest number is infinity
@@ -113,20 +138,28 @@ def _as_computed(call: Call, tensor: Any, dtype: str) -> np.ndarray:
 
 
 def _value(call: Call, fn: Callable[..., Any], numbers: Any, order: int, factor: float) -> Any:
+    kwargs = {k: v for k, v in call.kwargs.items() if v != "none"}
+    parameters = tuple(None if call.engine.is_tensor(a) else a for a in call.args)
+    found = _derivative(fn, tuple(numbers), order, parameters, tuple(kwargs.items()))
+    return found if isinstance(found, int) else float(found * factor)
+
+
+@cache  # extremes repeat the same few numbers
+def _derivative(
+    fn: Callable[..., Any], numbers: Any, order: int, parameters: Any, options: Any
+) -> Any:
+    """A derivative of a function of numbers, the others among its parameters being held."""
+
     def along(*values: Any) -> Any:
         left = list(values)
-        args = [left.pop(0) if call.engine.is_tensor(a) else a for a in call.args]
-        kwargs = {k: v for k, v in call.kwargs.items() if v != "none"}
-        return fn(*args, **kwargs)
+        return fn(*(left.pop(0) if p is None else p for p in parameters), **dict(options))
 
     try:
         values = [x if isinstance(x, int) else mpmath.mpf(x) for x in numbers]
         derivative = mpmath.diff(along, *values, order) if order else along(*values)
-        if isinstance(derivative, int):
-            return derivative
-        return float(mpmath.re(derivative) * factor)
-    except (ValueError, ZeroDivisionError, TypeError, OverflowError, NoConvergence):
-        return float("nan")
+        return derivative if isinstance(derivative, int) else mpmath.re(derivative)
+    except (ValueError, ArithmeticError, TypeError, NotImplementedError, NoConvergence):
+        return mpmath.nan
 
 
 def _factors(call: Call, key: str, shape: tuple[int, ...]) -> np.ndarray:
