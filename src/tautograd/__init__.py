@@ -50,7 +50,10 @@ globals().update(_FUNCTIONS)
 
 # Parts that a program may never need are loaded when they are first named.
 _PARTS = frozenset(
-    {"autograd", "func", "linalg", "nn", "random", "return_types", "special", "testing", "utils"}
+    {
+        "amp", "autograd", "func", "linalg", "nn", "optim", "random", "return_types",
+        "serialization", "special", "testing", "utils",
+    }  # fmt: skip
 )
 _ELSEWHERE = {
     "vmap": "func",
@@ -60,14 +63,20 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    import importlib.util
 
-    if name in _PARTS:
+    if name in _PARTS and importlib.util.find_spec(f"{__name__}.{name}") is not None:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _ELSEWHERE:
         found = getattr(importlib.import_module(f"{__name__}.{_ELSEWHERE[name]}"), name)
         globals()[name] = found
         return found
+    if not name.startswith("_"):
+        from ._ops import library as _library  # conv2d, layer_norm and their like
+
+        if name in _FUNCTIONS:
+            globals()[name] = _FUNCTIONS[name]
+            return _FUNCTIONS[name]
     from ._nearest import missing_name
 
     raise AttributeError(missing_name(__name__, name, __dir__()), name=name)

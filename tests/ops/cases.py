@@ -22,6 +22,7 @@ from tautograd._arrays.dtypes import dtype as tautograd_dtype
 from tautograd._autograd import api
 from tautograd._autograd import vmap as _vmap  # noqa: F401  (declares records of its own)
 from tautograd._autograd.grad_mode import no_grad
+from tautograd._ops import library as _library  # noqa: F401  (declares records of its own)
 from tautograd._ops import public
 from tautograd._ops.record import INTERNAL, REGISTRY, Op
 from tautograd._ops.samples import Sample, T
