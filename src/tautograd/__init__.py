@@ -49,12 +49,10 @@ globals().update(_LEGACY_TYPES)
 globals().update(_FUNCTIONS)
 
 # Parts that a program may never need are loaded when they are first named.
-_PARTS = frozenset(
-    {
-        "amp", "autograd", "func", "linalg", "nn", "optim", "random", "return_types",
-        "serialization", "special", "testing", "utils",
-    }  # fmt: skip
-)
+_PARTS = {
+    *("amp", "autograd", "func", "linalg", "nn", "optim", "random", "return_types"),
+    *("serialization", "special", "testing", "utils"),
+}
 _ELSEWHERE = {
     "vmap": "func",
     "is_anomaly_enabled": "autograd.anomaly_mode",
