@@ -77,10 +77,13 @@ nextafter_op = binary(
 
 
 def _times_power(x: Any, y: Any, kind: Any) -> Any:
-    """x times 2**y, the power rounded to the dtype that y had (`kind`)."""
+    """x times 2**y, the power rounded to the dtype that y had (`kind`), if that is one for it."""
     if y.dtype.kind == "c":
-        return x * power_of_complex(np.asarray(2, y.dtype), y)
-    power = np.exp2(y if kind.kind in "iu" else np.astype(y, kind))
+        exponent = y if kind is None else np.astype(y, kind)
+        return x * np.astype(power_of_complex(np.asarray(2, exponent.dtype), exponent), y.dtype)
+    if kind is None:
+        return x * np.exp2(y)
+    power = np.astype(np.exp2(np.astype(y, np.float64)), kind)
     return x * np.astype(power, y.dtype)
 
 
@@ -95,7 +98,7 @@ ldexp_op = Op(
     jvp={"x": lambda t, y: t * exp2_op(y), "y": lambda t, out: t * out * math.log(2)},
     promotion="float",
     opmath=False,  # PyTorch rounds the power, too
-    samples=pairs(),
+    samples=lambda: [*pairs()(), Sample(T(2, 3), T(2, 3, low=-3, high=3, dtype="int64"))],
 )
 
 
@@ -106,7 +109,10 @@ def ldexp(input: Any, other: Any) -> Tensor:
     require_tensor("ldexp", other, "other", 2)
     if other.dtype.name == "bool" and input.dtype.is_floating_point:
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
-    return call_elementwise(ldexp_op, (input, other), {"kind": other._data.dtype})
+    rounds = other.dtype.category > 1 and (other._data.ndim > 0 or input.dtype.name == "float32")
+    return call_elementwise(
+        ldexp_op, (input, other), {"kind": other._data.dtype if rounds else None}
+    )
 
 
 frexp_op = Op(

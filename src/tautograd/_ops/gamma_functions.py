@@ -186,9 +186,14 @@ def _zeta_slope(x: Any, y: Any) -> Any:
     return -x * zeta_op(x + 1, y)
 
 
+def _beyond_zeta(x: Any, y: Any) -> Any:
+    """Where PyTorch's sum ends in 0 times infinity."""
+    return (x > 1) & ((y == np.inf) | ((x == np.inf) & (y > 1e30)))
+
+
 zeta_op = Op(
     "special_zeta",
-    lambda x, y: np.where((x > 1) & (y == np.inf), np.nan, _zeta(x, y)),
+    lambda x, y: np.where(_beyond_zeta(x, y), np.nan, _zeta(x, y)),
     ("x", "y"),
     vjp={"y": lambda g, x, y: g * _zeta_slope(x, y)},
     jvp={"y": lambda t, x, y: t * _zeta_slope(x, y)},

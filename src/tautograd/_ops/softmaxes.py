@@ -87,7 +87,8 @@ def _apply_along(op: Op, name: str, input: Any, dim: Any, dtype: Any) -> Tensor:
     elif op.refuses is not None and input._data.dtype in op.refuses:
         if input.requires_grad and modes.grad:
             raise RuntimeError(
-                f"_{name} does not support automatic differentiation for outputs with complex dtype."
+                f"_{name} does not support automatic differentiation for outputs with complex "
+                "dtype."
             )
         return input.detach().clone()  # type: ignore[no-any-return]
     return apply(op, (input,), {"dim": dim})  # type: ignore[no-any-return]
