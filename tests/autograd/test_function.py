@@ -615,3 +615,98 @@ def test_many_edges_and_order(torch):
     leaves = [torch.ones(2, requires_grad=True) for _ in range(4)]
     Sum.apply(2.0, *leaves).sum().backward()
     return [x.grad for x in leaves]
+
+
+NAMES = (
+    "shape dtype outputs edges saved op hooks parameters sequence versions shapes code mark function "
+    "attributes name_of unusual"
+).split()
+
+
+@same
+def test_ctx_takes_attributes_of_any_name(torch):
+    class Notes(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            for name in NAMES:
+                setattr(ctx, name, name)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert [getattr(ctx, name) for name in NAMES] == NAMES
+            return grad * 2
+
+    x = torch.ones(2, requires_grad=True)
+    y = Notes.apply(x)
+    y.sum().backward()
+    return x.grad, y.grad_fn.shape
+
+
+@same
+def test_write_into_a_view_that_a_function_returned(torch):
+    class Flat(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view(-1)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad.view(2, 2)
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = torch.ones(2, 2, requires_grad=True) * 1
+    for function in (Flat, Same):
+        with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
+            function.apply(x).add_(1)
+        function.apply(x).clone().add_(1)
+
+
+@same
+def test_outputs_that_are_no_tensors(torch):
+    class Mixed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, 5, None, "text"
+
+        @staticmethod
+        def backward(ctx, grad, *others):
+            return grad * 2
+
+    x = torch.ones(2, requires_grad=True)
+    out, *others = Mixed.apply(x)
+    out.sum().backward()
+    return others, x.grad
+
+
+@same
+def test_recording_inside_forward_and_backward(torch):
+    seen = []
+
+    class Inner(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            seen.append(torch.is_grad_enabled())
+            with torch.enable_grad():
+                leaf = x.detach().requires_grad_()
+                out = leaf.exp()
+            ctx.save_for_backward(leaf, out)
+            return out.detach()
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.append(torch.is_grad_enabled())
+            leaf, out = ctx.saved_tensors
+            return torch.autograd.grad(out, leaf, grad)[0]
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    Inner.apply(x).sum().backward()
+    return x.grad, seen

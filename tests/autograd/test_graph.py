@@ -351,3 +351,37 @@ def test_graph_is_not_recorded_when_nothing_wants_it(torch):
     x = torch.ones(2)
     y = torch.ones(2, requires_grad=True)
     return (x * 2).grad_fn, (x * y).grad_fn, (x.detach() * y.detach()).grad_fn
+
+
+@same
+def test_saved_attributes_of_many_nodes(torch):
+    x = torch.rand(3, 4, requires_grad=True)
+    y = torch.rand(3, 4, requires_grad=True)
+    node = {
+        "max": x.max(1)[0],
+        "softmax": x.softmax(1),
+        "clamp": x.clamp(0.25, 0.5),
+        "permute": x.permute(1, 0),
+        "transpose": x.transpose(0, 1),
+        "mm": x @ x.t(),
+        "mean": x.mean(),
+        "select": x[0],
+        "unsqueeze": x.unsqueeze(0),
+        "add": torch.add(x, y, alpha=2),
+        "pow": x**y,
+        "tanh": x.tanh(),
+        "topk": x.topk(2, 1)[0],
+        "index": x[torch.tensor([0, 2])],
+    }
+    node = {name: tensor.grad_fn for name, tensor in node.items()}
+    return (
+        (node["max"]._saved_dim, node["max"]._saved_keepdim, node["max"]._saved_indices),
+        (node["softmax"]._saved_dim, node["softmax"]._saved_result),
+        (node["clamp"]._saved_min, node["clamp"]._saved_max, node["clamp"]._saved_self),
+        (node["permute"]._saved_dims, node["transpose"]._saved_dim0),
+        (node["mm"]._saved_self, node["mm"]._saved_mat2, node["mm"]._saved_self_sym_sizes),
+        (node["mean"]._saved_self_sym_sizes, node["mean"]._saved_self_sym_numel),
+        (node["select"]._saved_index, node["unsqueeze"]._saved_dim, node["add"]._saved_alpha),
+        (node["pow"]._saved_self, node["pow"]._saved_exponent, node["pow"]._saved_result),
+        (node["tanh"]._saved_result, node["topk"]._saved_indices, node["index"]._saved_indices),
+    )

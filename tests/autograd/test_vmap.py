@@ -212,3 +212,26 @@ def test_dtype_and_shape_inside(torch):
 
     torch.vmap(f)(_m(torch))
     return seen
+
+
+@same
+def test_each_examples_own_index(torch):
+    x, index = torch.randn(4, 3), torch.tensor([0, 2, -1, 0])
+    return (
+        torch.vmap(lambda r, k: r[k])(x, index),
+        torch.vmap(lambda r, k: r.index_select(0, k.reshape(1) % 3))(x, index),
+        torch.vmap(lambda r, k: r.gather(0, (k % 3).reshape(1)))(x, index),
+    )
+
+
+@same
+def test_an_ensemble_of_models(torch):
+    weights, x = torch.randn(3, 4, 2), torch.randn(5, 4)
+    bias = torch.randn(3, 2)
+
+    def model(w, b, x):
+        return (x @ w + b).tanh()
+
+    shared = torch.vmap(model, in_dims=(0, 0, None))(weights, bias, x)
+    own = torch.vmap(model)(weights, bias, x[:3].unsqueeze(1))
+    return shared, own

@@ -45,7 +45,7 @@ def finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) 
             continue
         # An input handed back, or a view of one, is an output of its own.
         if id(output) in inputs or output._node is not None or output._base is not None:
-            output = _alias(output)
+            output = _as_own_view(output, differentiable)
         if differentiable:
             output._node = node
             output._output_nr = nr
@@ -54,6 +54,17 @@ def finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) 
     if records:
         _keep_saved(node, args, outputs, results)
     return tuple(results)
+
+
+def _as_own_view(tensor: Tensor, differentiable: bool) -> Tensor:
+    """An output in memory that is not its own; a write into it would bypass the custom backward."""
+    out = _alias(tensor)
+    if differentiable:
+        base = tensor if tensor._base is None else tensor._base
+        out._base, out._view = base, tensor._view
+        out._seen_version = out._version_box[0]
+        out._view_creation = "custom"
+    return out
 
 
 def _alias(tensor: Tensor) -> Tensor:

@@ -130,13 +130,13 @@ class Node:
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith(("_saved_", "_raw_saved_")):
-            from .saved import saved_attribute
+            from .saved_attributes import saved_attribute
 
             return saved_attribute(self, attribute)
         raise AttributeError(f"'{self.name()}' object has no attribute '{attribute}'")
 
     def __dir__(self) -> list[str]:
-        from .saved import saved_names
+        from .saved_attributes import saved_names
 
         return [*super().__dir__(), *saved_names(self)]
 

@@ -30,6 +30,12 @@ _SEVERAL = (
     "allow the output views to be modified inplace. You should replace the inplace operation by an "
     "out-of-place one."
 )
+_CUSTOM = (
+    " This view was created inside a custom Function (or because an input was returned as-is) and "
+    "the autograd logic to handle view+inplace would override the custom backward associated with "
+    "the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
+    "this by cloning the output of the custom Function."
+)
 
 
 def spoken_name(node: Node) -> str:
@@ -43,6 +49,8 @@ def why_not_rebased(view: Tensor, changed: str) -> str:
     which = "" if node is None else f"Output {view._output_nr} of {spoken_name(node)} is a view"
     if reason == "multi_output" and which:
         return f"{which} and {changed} modified inplace.{_SEVERAL}"
+    if reason == "custom":
+        return f"{which} and {changed} modified inplace.{_CUSTOM}"
     start = f"{which} of a view which was created in" if which else "A view was created in"
     if reason == "inference":
         return (

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.batched import BatchedArray
 from .._autograd.apply import apply
 from .._autograd.forward_ad import alias_op
 from .._tensor.arguments import as_element, type_name
@@ -21,7 +22,7 @@ from .._tensor.tensor import Tensor, make
 from .index_put import index_by, prepare, put_at
 from .ones import unsqueeze_op
 from .parts import select_view, slice_view
-from .public import attach
+from .public import FUNCTIONS, attach
 from .views import view_to
 from .writing import copy_, fill_
 
@@ -98,10 +99,19 @@ def _split(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:
     return view, given
 
 
+def _select_each(view: Tensor, dim: int, index: Tensor) -> Tensor:
+    wrapped: Any = index % view._data.shape[dim]
+    picked: Tensor = FUNCTIONS["index_select"](view, dim, wrapped.reshape(1)).squeeze(dim)
+    return picked
+
+
 def _by_array(
     view: Tensor, dim: int, place: int, index: Tensor, given: list[Any]
 ) -> tuple[Tensor, int]:
     data = index._data
+    if data.ndim == 0 and data.dtype.kind in "iu" and isinstance(data, BatchedArray):
+        # Inside vmap each example has a number of its own: gathered, and its dimension dropped.
+        return _select_each(view, dim, index), dim
     if data.ndim == 0 and data.dtype.kind in "iub":
         if data.dtype in (np.bool_, np.uint8):
             view = _unsqueeze(view, dim)
