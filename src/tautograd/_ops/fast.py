@@ -1,9 +1,9 @@
 """The short way for the operators people type: `x + y`, `x * 2`.
 
-Two tensors of one dtype (or a float tensor and a Python number) need no promotion, so the method runs
-the ufunc, and writes the node down by hand. Everything else takes the general way, `slow`, which gives
-the same result; so does any thread in a special mode. What is skipped here is only bookkeeping: the
-tests run every operator both ways.
+Two tensors of one dtype (or a float tensor and a Python number) need no promotion, so the method
+runs the ufunc, and writes the node down by hand. Everything else takes the general way, `slow`,
+which gives the same result; so does any thread in a special mode. What is skipped here is only
+bookkeeping: the tests run every operator both ways.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .._autograd.apply import apply_one
 from .._autograd.modes import modes
 from .._autograd.node import next_sequence, node_type
 from .._autograd.sites import internal
+from .._autograd.views import bump
 from .._tensor.tensor import Tensor, current_node
 from .powers import pow_scalar_op
 from .record import Op
@@ -139,5 +140,48 @@ def fast_power(slow: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         return slow(self, other)
 
     method.__name__ = slow.__name__
+    method.__doc__ = slow.__doc__
+    return method
+
+
+def fast_update(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
+    """`x += y` where nothing is recorded, as in an optimizer: the ufunc writes into x at once."""
+    ufunc = op.forward
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs:
+            return slow(self, *args, **kwargs)
+        other = args[0]
+        recording, quietly = modes.way
+        x = self._data
+        if (
+            recording is None
+            or x.dtype.char not in "fd"
+            or self._base is not None
+            or (recording and (self._requires_grad or self._node is not None))
+            or self._is_inference
+            or type(x) is not _ndarray
+            or 0 in x.strides
+        ):
+            return slow(self, other)
+        if isinstance(other, Tensor):
+            y = other._data
+            if (
+                y.dtype is not x.dtype
+                or type(y) is not _ndarray
+                or (y.shape != x.shape and y.shape)
+                or other._base is not None
+                or (recording and (other._requires_grad or other._node is not None))
+            ):
+                return slow(self, other)
+        elif type(other) is float or type(other) is int:
+            y = other
+        else:
+            return slow(self, other)
+        quietly(ufunc, x, y, x)
+        bump(self)
+        return self
+
+    method.__name__ = method.__qualname__ = slow.__name__
     method.__doc__ = slow.__doc__
     return method

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from . import families as _families
+from . import families as _families  # noqa: F401  (every other method is there first)
 from .arithmetic import add_op, mul_op, sub_op
 from .division import div_op
-from .fast import FLOATS, NUMBERS, fast_operator, fast_power
+from .fast import FLOATS, NUMBERS, fast_operator, fast_power, fast_update
+from .public import METHODS, attach
 
 # Complex sums are products with alpha as well, see `arithmetic`.
 _REAL = NUMBERS - FLOATS | frozenset("fd")
@@ -18,3 +19,7 @@ _cls.__mul__ = _cls.__rmul__ = fast_operator(mul_op, Tensor.__mul__, NUMBERS)
 _cls.__sub__ = fast_operator(sub_op, Tensor.__sub__, _REAL)
 _cls.__truediv__ = fast_operator(div_op, Tensor.__truediv__, FLOATS)
 _cls.__pow__ = fast_power(Tensor.__pow__)
+for _op, _operator in ((add_op, "add"), (sub_op, "sub"), (mul_op, "mul"), (div_op, "truediv")):
+    _update = fast_update(_op, METHODS[_op.name + "_"])
+    attach(_op.name + "_", _update)
+    setattr(_cls, f"__i{_operator}__", _update)
