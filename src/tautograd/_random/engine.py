@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,7 @@ class Generator:
         self.next_double_normal: float | None = None
         self.next_float_normal: float | None = None
 
-    def manual_seed(self, seed: int) -> Generator:
+    def manual_seed(self, seed: int) -> Self:
         """Restart the stream from `seed`; negative seeds count back from 2**64, as in torch."""
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")

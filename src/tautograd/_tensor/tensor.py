@@ -17,6 +17,11 @@ from .._arrays.dtypes import dtype, from_numpy_dtype
 from .._arrays.formats import strided
 from .._autograd.node import AccumulateGrad, Node
 
+if TYPE_CHECKING:
+    from .methods import TensorMethods  # what operations attach, as a stub (tools/make_stubs.py)
+else:
+    TensorMethods = object
+
 
 class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple that prints as PyTorch's does."""
@@ -68,7 +73,7 @@ def _extent(place: int, value: Any) -> int:
         ) from None
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """A multi-dimensional array that records what is done to it."""
 
     __module__ = "torch"
@@ -112,12 +117,6 @@ class Tensor:
     is_cpu = True
     layout = strided
     __array_priority__ = 1000
-
-    if TYPE_CHECKING:  # what operations attach, for the checker of types
-
-        def __getattr__(self, name: str) -> Any: ...
-        def __mul__(self, other: Any) -> Tensor: ...
-        def __add__(self, other: Any) -> Tensor: ...
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
         from .creation import legacy_tensor

@@ -1,5 +1,7 @@
 """Automatic differentiation as users meet it: `backward`, `grad`, modes, functions, checks."""
 
+from typing import TYPE_CHECKING
+
 from .._autograd.anomaly import detect_anomaly, set_detect_anomaly
 from .._autograd.api import backward, grad
 from .._autograd.function import Function
@@ -37,8 +39,9 @@ __all__ = [
     "variable",
 ]
 
+if not TYPE_CHECKING:  # type checkers know what there is
 
-def __getattr__(name: str) -> object:
-    from .._nearest import missing_name
+    def __getattr__(name: str) -> object:
+        from .._nearest import missing_name
 
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+        raise AttributeError(missing_name(__name__, name, globals()), name=name)

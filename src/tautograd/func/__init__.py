@@ -1,5 +1,7 @@
 """Functions of functions: gradients, Jacobians and batches, composed freely."""
 
+from typing import TYPE_CHECKING
+
 from .._autograd.functional_call import functional_call, stack_module_state
 from .._autograd.jacobian_transforms import hessian, jacfwd, jacrev
 from .._autograd.transforms import grad, grad_and_value, jvp, linearize, value_and_grad, vjp
@@ -20,8 +22,9 @@ __all__ = [
     "vmap",
 ]
 
+if not TYPE_CHECKING:  # type checkers know what there is
 
-def __getattr__(name: str) -> object:
-    from .._nearest import missing_name
+    def __getattr__(name: str) -> object:
+        from .._nearest import missing_name
 
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+        raise AttributeError(missing_name(__name__, name, globals()), name=name)

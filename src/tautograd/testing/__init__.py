@@ -1,12 +1,15 @@
 """Help for tests: are two results close, and tensors of random values to try things on."""
 
+from typing import TYPE_CHECKING
+
 from ._close import assert_allclose, assert_close
 from ._made import make_tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
+if not TYPE_CHECKING:  # type checkers know what there is
 
-def __getattr__(name: str) -> object:
-    from .._nearest import missing_name
+    def __getattr__(name: str) -> object:
+        from .._nearest import missing_name
 
-    raise AttributeError(missing_name(__name__, name, globals()), name=name)
+        raise AttributeError(missing_name(__name__, name, globals()), name=name)

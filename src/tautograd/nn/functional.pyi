@@ -1,0 +1,146 @@
+"""The functions of neural networks, for type checkers.
+
+Written by tools/make_stubs.py from what the package offers: not to be edited.
+"""
+
+from builtins import bool as _bool
+from builtins import complex as _complex
+from builtins import float as _float
+from builtins import int as _int
+from builtins import type as _type
+from collections.abc import Callable, Iterator, Sequence
+from types import EllipsisType
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from .. import return_types
+from .._arrays.devices import device as _device
+from .._arrays.dtypes import dtype as _dtype
+from .._arrays.formats import layout as _layout
+from .._arrays.formats import memory_format as _memory_format
+from .._autograd.hooks import RemovableHandle
+from .._tensor.random_state import Generator
+from .._ops.layout import UntypedStorage
+from .._tensor.tensor import Size, Tensor
+from .._types import DeviceLike, Dims, Ints, Number, TensorOrNumber, Tensors
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
+    """`input1 @ weight[o] @ input2` for each output `o`, over the last dimensions, plus a bias."""
+
+def celu(input: Tensor, alpha: Number=1.0, inplace: _bool=False) -> Tensor:
+    """x, or `alpha * (exp(x / alpha) - 1)` below 0."""
+
+def celu_(input: Tensor, alpha: Number=1.0) -> Tensor:
+    """x, or `alpha * (exp(x / alpha) - 1)` below 0."""
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int=1, eps: _float=1e-08) -> Tensor:
+    """The cosine of the angle between `x1` and `x2` along `dim`, with norms of at least `eps`."""
+
+def elu(input: Tensor, alpha: Number=1.0, inplace: _bool=False) -> Tensor:
+    """x, or `alpha * (exp(x) - 1)` below 0."""
+
+def elu_(input: Tensor, alpha: Number=1.0) -> Tensor:
+    """x, or `alpha * (exp(x) - 1)` below 0."""
+
+def gelu(input: Tensor, *, approximate: str='none', out: Tensor | None=None) -> Tensor:
+    """x times the normal distribution function of x, or its approximation by "tanh"."""
+
+def glu(input: Tensor, dim: _int=-1) -> Tensor:
+    """The first half times the sigmoid of the second, along a dimension."""
+
+def hardshrink(input: Tensor, lambd: Number=0.5) -> Tensor:
+    """x, or 0 within `lambd` of 0."""
+
+def hardsigmoid(input: Tensor, inplace: _bool=False) -> Tensor:
+    """A straight line from 0 to 1 between -3 and 3."""
+
+def hardswish(input: Tensor, inplace: _bool=False) -> Tensor:
+    """x times `hardsigmoid(x)`."""
+
+def hardtanh(input: Tensor, min_val: _float=-1.0, max_val: _float=1.0, inplace: _bool=False) -> Tensor:
+    """x, or the bound it lies beyond."""
+
+def hardtanh_(input: Tensor, min_val: _float=-1.0, max_val: _float=1.0) -> Tensor:
+    """In-place version of `hardtanh`."""
+
+def leaky_relu(input: Tensor, negative_slope: Number=0.01, inplace: _bool=False) -> Tensor:
+    """x, or a small multiple of it below 0."""
+
+def leaky_relu_(input: Tensor, negative_slope: Number=0.01) -> Tensor:
+    """x, or a small multiple of it below 0."""
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None=None, *, out: Tensor | None=None) -> Tensor:
+    """`input @ weight.T + bias`, over the last dimension of the input."""
+
+def log_softmax(input: Tensor, dim: _int | None=None, _stacklevel: _int=3, dtype: _dtype | None=None) -> Tensor:
+    """The logarithm of `softmax`, without its rounding."""
+
+def logsigmoid(input: Tensor, *, out: Tensor | None=None) -> Tensor:
+    """`log(sigmoid(x))` without underflow."""
+
+def mish(input: Tensor, inplace: _bool=False) -> Tensor:
+    """`x * tanh(softplus(x))`."""
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float=2.0, eps: _float=1e-06, keepdim: _bool=False) -> Tensor:
+    """The p-norm of each row of `x1 - x2 + eps`."""
+
+def pdist(input: Tensor, p: _float=2) -> Tensor:
+    """The p-norm of the difference of every two rows, those of the first row first."""
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x, or `weight * x` below 0; the weight is one number, or one per channel (dimension 1)."""
+
+def relu(input: Tensor, inplace: _bool=False) -> Tensor:
+    """Each element, or 0 if it is negative."""
+
+def relu6(input: Tensor, inplace: _bool=False) -> Tensor:
+    """x between 0 and 6, or the bound it lies beyond."""
+
+def relu_(input: Tensor) -> Tensor:
+    """In-place version of `relu`."""
+
+def rrelu(input: Tensor, lower: _float=0.125, upper: _float=0.3333333333333333, training: _bool=False, inplace: _bool=False) -> Tensor:
+    """x, or a random multiple of it below 0 (outside training: the mean one)."""
+
+def rrelu_(input: Tensor, lower: _float=0.125, upper: _float=0.3333333333333333, training: _bool=False, generator: Generator | None=None) -> Tensor:
+    """In-place version of `rrelu`."""
+
+def selu(input: Tensor, inplace: _bool=False) -> Tensor:
+    """`elu` with the scale that keeps mean and variance."""
+
+def selu_(input: Tensor) -> Tensor:
+    """`elu` with the scale that keeps mean and variance."""
+
+def sigmoid(input: Tensor, *, out: Tensor | None=None) -> Tensor:
+    """`1 / (1 + exp(-x))`."""
+
+def silu(input: Tensor, inplace: _bool=False) -> Tensor:
+    """`x * sigmoid(x)`."""
+
+def softmax(input: Tensor, dim: _int | None=None, _stacklevel: _int=3, dtype: _dtype | None=None) -> Tensor:
+    """`exp(x) / sum(exp(x))` along a dimension."""
+
+def softmin(input: Tensor, dim: _int | None=None, _stacklevel: _int=3, dtype: _dtype | None=None) -> Tensor:
+    """`softmax` of the negated input."""
+
+def softplus(input: Tensor, beta: Number=1.0, threshold: Number=20.0) -> Tensor:
+    """`log(1 + exp(beta * x)) / beta`, or x where that is as good."""
+
+def softshrink(input: Tensor, lambd: _float=0.5, *, out: Tensor | None=None) -> Tensor:
+    """x moved towards 0 by `lambd`, or 0 if it lies nearer."""
+
+def softsign(input: Tensor) -> Tensor:
+    """`x / (1 + |x|)`."""
+
+def tanh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
+    """The hyperbolic tangent."""
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """`x - tanh(x)`."""
+
+def threshold(input: Tensor, threshold: Number, value: TensorOrNumber, inplace: _bool=False) -> Tensor:
+    """x, or `value` up to the threshold."""
+
+def threshold_(input: Tensor, threshold: Number, value: TensorOrNumber) -> Tensor:
+    """x, or `value` up to the threshold."""

@@ -1,0 +1,120 @@
+"""Type checkers see every name there is, accept a right program and refuse wrong ones."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tautograd
+from tautograd import linalg, special
+from tautograd._ops.return_types import RETURN_TYPES
+from tautograd.nn import functional
+
+PACKAGE = Path(tautograd.__file__).parent
+STUBS = {
+    "__init__.pyi": tautograd,
+    "linalg.pyi": linalg,
+    "special.pyi": special,
+    "nn/functional.pyi": functional,
+}
+WRONG = [
+    ("x.summ()", "attr-defined"),
+    ("torch.summ(x)", "attr-defined"),
+    ("torch.linalg.norms(x)", "attr-defined"),
+    ("torch.autograd.gradient(x, x)", "attr-defined"),
+    ("torch.func.jacobian", "attr-defined"),
+    ('torch.zeros("a")', "arg-type"),
+    ("torch.zeros(2, dtype=int)", "call-overload"),
+    ("torch.exp(2.0)", "arg-type"),
+    ("x.exp(2.0)", "call-arg"),
+    ("x.sum(keepdims_=True)", "call-arg"),
+    ("x.softmax()", "call-arg"),
+    ("n: int = x.mean()", "assignment"),
+    ("x.max(dim=0).vals", "attr-defined"),
+    ("a, b, c = x.sort()", "misc"),
+    ("x.grad.sum()", "union-attr"),
+]
+
+
+def check(*arguments: str | Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={cache}"]
+    return subprocess.run(
+        [*command, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("mypy")
+
+
+def test_the_stubs_are_current(project):
+    got = subprocess.run(
+        [sys.executable, project / "tools" / "make_stubs.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert got.returncode == 0, got.stderr
+
+
+def names_in(stub: Path) -> set[str]:
+    found: set[str] = set()
+    for statement in ast.parse(stub.read_text(encoding="utf-8")).body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                found.add(name)
+            case ast.ClassDef(name=name):
+                found.add(name)
+            case ast.ImportFrom(names=names):
+                found |= {alias.asname for alias in names if alias.asname}
+    return found
+
+
+@pytest.mark.parametrize("stub", STUBS)
+def test_a_stub_has_every_public_name(stub):
+    public = {name for name in dir(STUBS[stub]) if not name.startswith("_")}
+    assert public - {"Any", "NN_FUNCTIONAL", "LINALG", "SPECIAL"} <= names_in(PACKAGE / stub)
+
+
+def test_tensors_and_named_results_are_complete():
+    methods = (PACKAGE / "_tensor" / "methods.pyi").read_text(encoding="utf-8")
+    (declared,) = [s for s in ast.parse(methods).body if isinstance(s, ast.ClassDef)]
+    members = {
+        part.name if isinstance(part, ast.FunctionDef) else part.target.id
+        for part in declared.body
+        if isinstance(part, (ast.FunctionDef, ast.AnnAssign))
+    }
+    own = (PACKAGE / "_tensor" / "tensor.py").read_text(encoding="utf-8")
+    public = {name for name in dir(tautograd.Tensor) if not name.startswith("_")}
+    missing = {name for name in public - members if f"def {name}" not in own}
+    assert not {name for name in missing if f"{name} =" not in own}
+    assert set(RETURN_TYPES) == names_in(PACKAGE / "return_types.pyi")
+
+
+def test_a_program_with_types_passes_and_runs(project, cache):
+    program = project / "tests" / "project" / "typed_program.py"
+    got = check(program, cache=cache)
+    assert got.returncode == 0, got.stdout + got.stderr
+    subprocess.run([sys.executable, program], check=True)
+
+
+def test_wrong_programs_are_refused(tmp_path, cache):
+    """All of them in one run: a function each, so that nothing one says hides another."""
+    lines = ["import tautograd as torch", ""]
+    places = {}
+    for number, (text, code) in enumerate(WRONG):
+        lines += [f"def wrong_{number}(x: torch.Tensor) -> None:", f"    {text}", ""]
+        places[len(lines) - 1] = (text, code)
+    program = tmp_path / "wrong.py"
+    program.write_text("\n".join(lines), encoding="utf-8")
+    report = check(program, cache=cache).stdout
+    found = {int(line.split(":")[1]): line for line in report.splitlines() if ": error: " in line}
+    for place, (text, code) in places.items():
+        assert place in found, f"not refused: {text}\n{report}"
+        assert f"[{code}]" in found[place], found[place]
+    assert found.keys() == places.keys(), report
