@@ -123,6 +123,8 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
 class _Defaults:
     __slots__ = ("float",)
 
+    float: dtype
+
 
 _defaults = _Defaults()
 _defaults.float = float32
@@ -135,8 +137,9 @@ def get_default_dtype() -> dtype:
 
 def set_default_dtype(d: dtype) -> None:
     """Set the dtype that Python floats become (a floating-point dtype)."""
-    if not isinstance(d, dtype) or not d.is_floating_point:
-        invalid = "" if isinstance(d, dtype) else "invalid dtype object: "
+    given: Any = d
+    if not isinstance(given, dtype) or not d.is_floating_point:
+        invalid = "" if isinstance(given, dtype) else "invalid dtype object: "
         raise TypeError(f"{invalid}only floating-point types are supported as the default type")
     _defaults.float = d
 

@@ -57,7 +57,7 @@ def _strides(x: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
         0 if extent == 1 and whole != 1 else stride
         for extent, stride, whole in zip(x.shape, x.strides, shape[missing:], strict=True)
     ]
-    return (0,) * missing + tuple(kept)
+    return (0,) * missing + tuple(kept)  # type: ignore[no-any-return]
 
 
 def _compared(inner: int, outer: int, strides: Any, shape: tuple[int, ...]) -> int:

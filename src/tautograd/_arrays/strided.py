@@ -74,7 +74,7 @@ def storage_offset_of(array: Any) -> int:
     owner = storage_of(array)
     if owner is array:
         return 0
-    return (address(array) - address(owner)) // array.dtype.itemsize
+    return (address(array) - address(owner)) // array.dtype.itemsize  # type: ignore[no-any-return]
 
 
 def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Any:

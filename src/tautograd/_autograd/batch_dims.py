@@ -112,7 +112,7 @@ def _spread(spec: Any, tree: Any) -> list[Any] | None:
     if type(spec) is not type(tree) or len(spec) != len(tree):
         return None
     if isinstance(spec, dict):
-        if spec.keys() != tree.keys():
+        if spec.keys() != tree.keys():  # type: ignore[union-attr]
             return None
         parts = [_spread(spec[key], tree[key]) for key in tree]
     else:

@@ -151,7 +151,7 @@ def node_type(op: Op) -> type[Node]:
         if not op.parameters:
             members["parameters"] = NO_PARAMETERS
         found = op.node_type = type(op.node_name.rpartition("::")[2], (Node,), members)
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 class AccumulateGrad(Node):

@@ -154,7 +154,7 @@ def _sum_where_filled(g: Any, index: Any, dim: int) -> Any:
     return np.sum(np.where(filled, g, np.zeros_like(g)))
 
 
-index_add_op = Op(
+index_add_op: Op = Op(
     "index_add",
     _index_add,
     ("x", "index", "source"),
@@ -197,7 +197,7 @@ _FILLED = (
     ],
     lambda: [Sample(T(3, 4), 0, _I(2, high=3), T()), Sample(T(), 0, _I(high=1), T())],
 )
-index_fill_op = Op(
+index_fill_op: Op = Op(
     "index_fill",
     _index_fill,
     ("x", "index", "value"),
@@ -379,7 +379,7 @@ take_op = Op(
         Sample(T(2), _I(0, high=2)),
     ],
 )
-put_op = Op(
+put_op: Op = Op(
     "put",
     _put,
     ("x", "index", "source"),

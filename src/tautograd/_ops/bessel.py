@@ -10,6 +10,7 @@ import numpy as np
 from .complex import sgn_op
 from .elementwise import unary
 from .public import FUNCTIONS, SPECIAL
+from .record import Op
 from .refusals import no_kernel
 from .samples import over
 from .special_functions import scipy_function
@@ -49,7 +50,7 @@ i0e_op = unary(
     doc="`i0` scaled by `exp(-|x|)`.",
     samples=over(0.2, 3),
 )
-i1_op = unary(
+i1_op: Op = unary(
     "special_i1",
     lambda x: scipy_function("i1")(x),
     d=lambda x, out: _i1_slope(x, out),
@@ -59,7 +60,7 @@ i1_op = unary(
     doc="The modified Bessel function of the first kind, of order 1.",
     samples=over(0.2, 3),
 )
-i1e_op = unary(
+i1e_op: Op = unary(
     "special_i1e",
     lambda x: scipy_function("i1e")(x),
     d=lambda x, out: _i1e_slope(x, out),

@@ -59,4 +59,4 @@ for _name, _ufunc, _operator, _kernel, _groups, _doc in (
     setattr(cls, f"__r{_operator}__", operator(_op, _method, reflected=True))
     setattr(cls, f"__i{_operator}__", getattr(Tensor, _name + "_"))
 
-cls.__invert__ = Tensor.bitwise_not  # type: ignore[attr-defined]
+cls.__invert__ = Tensor.bitwise_not

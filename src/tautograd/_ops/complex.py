@@ -136,7 +136,7 @@ def view_as_complex(input: Any) -> Tensor:
 def real(input: Any) -> Tensor:
     """The real part, in the same memory; a real tensor is its own."""
     require_tensor("real", input)
-    return apply(real_op, (input,)) if is_complex(input._data) else input
+    return apply(real_op, (input,)) if is_complex(input._data) else input  # type: ignore[no-any-return]
 
 
 @public(out=False, method=False)
@@ -148,9 +148,13 @@ def imag(input: Any) -> Tensor:
     return apply(imag_op, (input,))  # type: ignore[no-any-return]
 
 
+def _write(part: Tensor, value: Any) -> None:
+    part.copy_(value)
+
+
 cls: Any = Tensor
-cls.real = property(real, lambda self, value: real(self).copy_(value))  # type: ignore[attr-defined]
-cls.imag = property(imag, lambda self, value: imag(self).copy_(value))  # type: ignore[attr-defined]
+cls.real = property(real, lambda self, value: _write(real(self), value))
+cls.imag = property(imag, lambda self, value: _write(imag(self), value))
 
 # --- conjugates ----------------------------------------------------------------------------------
 
@@ -176,7 +180,7 @@ conj_physical_op = Op(
 def conj_(input: Any) -> Tensor:
     """The complex conjugate; a real tensor is its own."""
     require_tensor("conj", input)
-    return apply(conj_op, (input,)) if is_complex(input._data) else input
+    return apply(conj_op, (input,)) if is_complex(input._data) else input  # type: ignore[no-any-return]
 
 
 conj_in_place_op = Op(
@@ -195,7 +199,7 @@ conj_in_place_op = Op(
 def conj_physical(input: Any) -> Tensor:
     """The complex conjugate in memory of its own."""
     require_tensor("conj_physical", input)
-    return apply(conj_physical_op, (input,)) if is_complex(input._data) else input
+    return apply(conj_physical_op, (input,)) if is_complex(input._data) else input  # type: ignore[no-any-return]
 
 
 attach(
@@ -322,7 +326,7 @@ def _float_pairs() -> list[Sample]:
     ]
 
 
-complex_op = Op(
+complex_op: Op = Op(
     "complex",
     join,
     ("re", "im"),

@@ -8,7 +8,7 @@ and what `np.sin` means inside a rule. The derivative `d` gives both rules: the 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -254,7 +254,7 @@ def binary(
     return op
 
 
-def _rules_from(derivatives: dict[str, Rule | None]) -> dict[str, Any]:
+def _rules_from(derivatives: Mapping[str, Rule | None]) -> dict[str, Any]:
     """VJP and JVP rules from partial derivatives: `g * conj(d)` and `t * d`."""
     vjp, jvp = {}, {}
     for name, d in derivatives.items():

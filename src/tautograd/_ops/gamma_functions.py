@@ -41,7 +41,7 @@ lgamma_op = unary(
     doc="The logarithm of the absolute value of the gamma function.",
     samples=over(0.2, 4),
 )
-digamma_op = unary(
+digamma_op: Op = unary(
     "digamma",
     lambda x: _psi(x),
     d=lambda x: polygamma_op(x, n=1),
@@ -72,7 +72,7 @@ polygamma_in_place_op = Op(
     public="Tensor.polygamma_",
     samples=lambda: [Sample(T(2, 3, low=0.5, high=4), n) for n in (0, 1, 2)],
 )
-polygamma_op = Op(
+polygamma_op: Op = Op(
     "polygamma",
     _polygamma,
     ("x",),
@@ -97,7 +97,7 @@ def polygamma(n: int, input: Any) -> Tensor:
 
 def _polygamma_method(self: Any, n: int) -> Tensor:
     """The n-th derivative of `digamma`."""
-    return polygamma(n, self)  # type: ignore[no-any-return]
+    return polygamma(n, self)
 
 
 def _polygamma_for_twin(self: Any, n: int) -> Tensor:

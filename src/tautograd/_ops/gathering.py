@@ -222,7 +222,7 @@ scatter_op = Op(
         Sample(T(2, 3), 1, _index(2, 0, high=3), T(2, 3, grad=False)),
     ],
 )
-scatter_value_op = Op(
+scatter_value_op: Op = Op(
     "scatter_value",
     _scatter_value,
     ("x", "index"),
@@ -237,7 +237,7 @@ scatter_value_op = Op(
         Sample(T(), 0, _index(high=1), 1),
     ],
 )
-scatter_add_op = Op(
+scatter_add_op: Op = Op(
     "scatter_add",
     _scatter_add,
     ("x", "index", "src"),

@@ -241,7 +241,7 @@ def _index_put(x: Any, indices: Indices, values: Any, accumulate: bool) -> Any:
     return kept
 
 
-index_put_op = Op(
+index_put_op: Op = Op(
     "index_put",
     _index_put,
     ("x", "indices", "values"),

@@ -174,7 +174,7 @@ def _as_index(part: Any) -> Tensor:
         return part
     if isinstance(part, (np.ndarray, list, tuple, range)):
         if not isinstance(part, np.ndarray):
-            from .._tensor.creation import array_from
+            from .._tensor.from_data import array_from
 
             part = array_from(list(part) if isinstance(part, range) else part, None)
             if part.size == 0:

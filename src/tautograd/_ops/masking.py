@@ -27,7 +27,7 @@ def _mask(*shape: int, **options: Any) -> T:
     return T(*shape, dtype="bool", **options)
 
 
-masked_fill_op = Op(
+masked_fill_op: Op = Op(
     "masked_fill",
     _masked_fill,
     ("x", "mask", "value"),
@@ -111,7 +111,7 @@ masked_select_op = Op(
         Sample(T(0, 2), _mask(2)),
     ],
 )
-masked_scatter_op = Op(
+masked_scatter_op: Op = Op(
     "masked_scatter",
     _masked_scatter,
     ("x", "mask", "source"),

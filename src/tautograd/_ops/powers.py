@@ -162,7 +162,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
         if kind.category == 1 and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         if kind.category == 0:  # True ** True, True ** False
-            return input.clone() if exponent else input.logical_or(~input)  # type: ignore[no-any-return]
+            return input.clone() if exponent else input.logical_or(~input)
         # A Python number, rounded to the dtype: it chooses the way to compute.
         rounded = number_as(exponent, kind.numpy, _FLOAT32 if kind.is_half else None).item()
         found: Tensor = apply(pow_scalar_op, (input,), {"exponent": rounded}, kind.numpy)

@@ -176,13 +176,13 @@ def hardtanh(
 @public(namespace=NN_FUNCTIONAL, method=False, out=False)
 def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """In-place version of `hardtanh`."""
-    return hardtanh(input, min_val, max_val, True)  # type: ignore[no-any-return]
+    return hardtanh(input, min_val, max_val, True)
 
 
 @public(namespace=NN_FUNCTIONAL, method=False, out=False)
 def relu6(input: Any, inplace: bool = False) -> Tensor:
     """x between 0 and 6, or the bound it lies beyond."""
-    return hardtanh(input, 0.0, 6.0, inplace)  # type: ignore[no-any-return]
+    return hardtanh(input, 0.0, 6.0, inplace)
 
 
 @public("relu", namespace=NN_FUNCTIONAL, method=False, out=False)

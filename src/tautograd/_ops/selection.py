@@ -28,7 +28,7 @@ from .elementwise import (
 )
 from .promotion import common_dtype, compute_dtype, number_as
 from .public import FUNCTIONS, METHODS, attach, inplace_twin, public, write_out
-from .record import Op
+from .record import Op, Rule
 from .refusals import no_kernel, refusal
 from .samples import Sample, T, pairs
 
@@ -108,6 +108,8 @@ def _declare_choice(name: str, forward: Any, larger: bool) -> Op:
     def half(g: Any, x: Any, y: Any) -> Any:
         return np.where(x == y, g / 2, g)
 
+    lost_x: Rule
+    lost_y: Rule
     if larger:
         lost_x, lost_y = (lambda x, y: x < y), (lambda x, y: x > y)
     else:
@@ -409,7 +411,7 @@ def _nan_to_num(
     kind = input.dtype
     if kind.category < 2:
         return call_elementwise(nan_to_num_op, (input,), dict.fromkeys(("nan", "posinf", "neginf")))
-    limits = ml_dtypes.finfo(kind.to_real().numpy)
+    limits = ml_dtypes.finfo(kind.to_real().numpy)  # type: ignore[no-untyped-call]
     values = {
         "nan": 0.0 if nan is None else nan,
         "posinf": limits.max if posinf is None else posinf,

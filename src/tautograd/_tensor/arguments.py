@@ -156,7 +156,7 @@ def as_element(value: Any, kind: dtype) -> Any:
 def _highest(kind: dtype) -> float:
     import ml_dtypes
 
-    return float(ml_dtypes.finfo(kind.numpy).max)
+    return float(ml_dtypes.finfo(kind.numpy).max)  # type: ignore[no-untyped-call]
 
 
 def overflow(kind: dtype) -> RuntimeError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -125,7 +125,7 @@ def _delitem(self: Tensor, key: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-for _name, _method in {
+_METHODS: dict[str, Callable[..., Any]] = {
     "numel": numel,
     "nelement": numel,
     "item": item,
@@ -142,7 +142,8 @@ for _name, _method in {
     "__reversed__": _reversed,
     "__contains__": _contains,
     "__delitem__": _delitem,
-}.items():
+}
+for _name, _method in _METHODS.items():
     attach(_name, _method)
 
 FUNCTIONS["numel"] = numel

@@ -184,12 +184,12 @@ def _source(obj: Any, kind: Any) -> Tensor | None:
     if isinstance(obj, (np.ndarray, np.generic)):
         return make(_shared(obj) if isinstance(obj, np.ndarray) else np.asarray(obj))
     if hasattr(obj, "__dlpack__"):
-        return from_dlpack(obj)
+        return from_dlpack(obj)  # type: ignore[no-any-return]
     try:
         memoryview(obj)
     except TypeError:
         return None
-    return frombuffer(obj, dtype=kind or get_default_dtype())
+    return frombuffer(obj, dtype=kind or get_default_dtype())  # type: ignore[no-any-return]
 
 
 def _wants_grad(source: Tensor, requires_grad: Any) -> bool:

@@ -17,7 +17,8 @@ from .._arrays.formats import empty_preserving, preserve_format
 from .._autograd.modes import modes
 from .._autograd.views import bump, check_writable
 from .._ops.public import write_into
-from .._ops.writing import refuse_overlap, unrecorded
+from .._ops.overlaps import refuse_overlap
+from .._ops.writing import unrecorded
 from .._random import lay_out, normal
 from .random_nodes import drawn
 from .random_state import checked

@@ -63,7 +63,7 @@ def _new(
         array = into(out, shape, name)
         if value is not None:
             array[...] = as_element(value, out.dtype)
-        return out
+        return out  # type: ignore[no-any-return]
     arrays = place(device)
     if memory_format is not None and memory_format is not contiguous_format:
         array = empty_in_order(arrays.empty(0), shape, order_of(shape, memory_format), kind.numpy)
@@ -249,7 +249,7 @@ def eye(
     kind = wanted_dtype("eye", dtype) or get_default_dtype()
     if out is not None:
         into(out, (rows, columns), "eye")[...] = np.eye(rows, columns)
-        return out
+        return out  # type: ignore[no-any-return]
     return finish(place(device).eye(rows, columns, dtype=kind.numpy), requires_grad)
 
 
@@ -369,7 +369,7 @@ for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", None)):
     _new_variadic(_name, _value)
 
 
-@functools.partial(_method, "new_full")("`full` with this tensor's dtype and device.")
+@functools.partial(_method, "new_full")("`full` with this tensor's dtype and device.")  # type: ignore[untyped-decorator]
 def _new_full(
     self: Tensor,
     size: Any,
@@ -386,7 +386,7 @@ def _new_full(
     return _new("full", checked_size("new_full", size, False), value, kind, device, requires_grad)
 
 
-@functools.partial(_method, "new_empty_strided")("`empty_strided` with this tensor's dtype.")
+@functools.partial(_method, "new_empty_strided")("`empty_strided` with this tensor's dtype.")  # type: ignore[untyped-decorator]
 def _new_empty_strided(
     self: Tensor,
     size: Any,
@@ -399,7 +399,7 @@ def _new_empty_strided(
     return finish(strided_array(tuple(size), tuple(stride), kind, device), requires_grad)
 
 
-@functools.partial(_method, "new_tensor")("A tensor with a copy of `data` and this tensor's dtype.")
+@functools.partial(_method, "new_tensor")("A tensor with a copy of `data` and this tensor's dtype.")  # type: ignore[untyped-decorator]
 def _new_tensor(
     self: Tensor,
     data: Any,
@@ -410,20 +410,21 @@ def _new_tensor(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    from .creation import array_from, warn_of_copy
+    from .creation import warn_of_copy
+    from .from_data import array_from
 
     if isinstance(data, Tensor):
         warn_of_copy("tensor.new_tensor(sourceTensor)")
     return finish(array_from(data, wanted_dtype("new_tensor", dtype) or self.dtype), requires_grad)
 
 
-@functools.partial(_method, "new")("The old constructor, with this tensor's dtype.")
+@functools.partial(_method, "new")("The old constructor, with this tensor's dtype.")  # type: ignore[untyped-decorator]
 def _new_legacy(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     from .creation import legacy_tensor
 
     data = args[0] if args else None
     if isinstance(data, (list, tuple)) and not hasattr(data, "numel"):
-        from .creation import array_from
+        from .from_data import array_from
 
         return make(array_from(data, self.dtype))
     found = legacy_tensor(Tensor, *args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,13 +71,14 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
     return (1, 0)
 
 
-for _name, _method in {
+_METHODS: dict[str, Callable[..., Any]] = {
     "numpy": numpy,
     "__array__": array,
     "__array_wrap__": array_wrap,
     "__dlpack__": dlpack,
     "__dlpack_device__": dlpack_device,
-}.items():
+}
+for _name, _method in _METHODS.items():
     attach(_name, _method)
 
 FUNCTIONS["to_dlpack"] = to_dlpack

@@ -60,7 +60,7 @@ def arange(
     if out is not None:
         _resize_with_warning(out, count)
         into(out, (count,), "arange")[...] = values
-        return out
+        return out  # type: ignore[no-any-return]
     return finish(place(device).asarray(values), requires_grad)
 
 
@@ -311,8 +311,8 @@ def _between(start: Any, end: Any, count: int, kind: dtype, integral: bool = Tru
         return (parts[0] + 1j * parts[1]).astype(target)
     # A multiplication and an addition with one rounding.
     wide = np.longdouble if target.itemsize == 8 else np.float64
-    first, last, step = wide(first), wide(last), wide(step)
-    return np.concatenate([first + step * ahead, last - step * behind]).astype(target)
+    low, high, by = wide(first), wide(last), wide(step)
+    return np.concatenate([low + by * ahead, high - by * behind]).astype(target)
 
 
 def _between_halves(start: Any, end: Any, count: int, kind: dtype, ahead: Any, behind: Any) -> Any:

@@ -29,7 +29,7 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, extents: Any = ()) -> Size:
-        return _new_tuple(cls, [_extent(i, n) for i, n in enumerate(extents)])
+        return _new_tuple(cls, [_extent(i, n) for i, n in enumerate(extents)])  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
@@ -41,13 +41,13 @@ class Size(tuple[int, ...]):
         return count
 
     def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
-        return _new_tuple(Size, tuple.__add__(self, tuple(other)))
+        return _new_tuple(Size, tuple.__add__(self, tuple(other)))  # type: ignore[no-any-return]
 
     def __radd__(self, other: tuple[int, ...]) -> Size:
-        return _new_tuple(Size, tuple.__add__(tuple(other), self))
+        return _new_tuple(Size, tuple.__add__(tuple(other), self))  # type: ignore[no-any-return]
 
     def __mul__(self, times: Any) -> Size:
-        return _new_tuple(Size, tuple.__mul__(self, times))
+        return _new_tuple(Size, tuple.__mul__(self, times))  # type: ignore[no-any-return]
 
     __rmul__ = __mul__
 
@@ -204,7 +204,7 @@ class Tensor(TensorMethods):
             found = AccumulateGrad(self)
             self._accumulator = weakref.ref(found)
             self._watched = True
-        return found
+        return found  # type: ignore[no-any-return]
 
 
 _new = object.__new__
