@@ -58,13 +58,19 @@ def _igammac(a: Any, x: Any) -> Any:
 
 
 def _zeta(x: Any, q: Any) -> Any:
-    """The Hurwitz zeta function; for large q or x by its leading terms."""
-    if x > 500 and q > 0:
+    """The Hurwitz zeta function: its first terms, and the rest as Euler and Maclaurin have it."""
+    if x <= 1 or q <= 0 or mpmath.isinf(x) or mpmath.isinf(q):
+        return mpmath.zeta(x, q)
+    if x > 500:
         return mpmath.fsum(mpmath.power(q + k, -x) for k in range(3))
-    if q > 1e5:
-        ends = mpmath.power(q, 1 - x) / (x - 1) + mpmath.power(q, -x) / 2
-        return ends + x * mpmath.power(q, -x - 1) / 12
-    return mpmath.zeta(x, q)
+    count = max(0, 30 + int(x) - int(min(q, 1000)))
+    end = q + count
+    terms = [mpmath.power(q + k, -x) for k in range(count)]
+    terms += [mpmath.power(end, 1 - x) / (x - 1), mpmath.power(end, -x) / 2]
+    for j in range(1, 21):
+        rising = mpmath.rf(x, 2 * j - 1) / mpmath.factorial(2 * j)
+        terms.append(mpmath.bernoulli(2 * j) * rising * mpmath.power(end, 1 - x - 2 * j))
+    return mpmath.fsum(terms)
 
 
 def _remainder(x: Any, y: Any) -> Any:
@@ -97,7 +103,6 @@ EXACT: dict[str, Callable[..., Any]] = {
     "special_bessel_j1": lambda x: mpmath.besselj(1, x),
     "special_bessel_y0": lambda x: mpmath.bessely(0, x),
     "special_bessel_y1": lambda x: mpmath.bessely(1, x),
-    "special_modified_bessel_i1": lambda x: mpmath.besseli(1, x),
     "special_modified_bessel_k1": lambda x: mpmath.besselk(1, x),
     "special_scaled_modified_bessel_k1": lambda x: mpmath.exp(x) * mpmath.besselk(1, x),
     "special_zeta": _zeta,

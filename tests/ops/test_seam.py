@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .cases import RECORDS
+from tautograd._autograd.lifted import Lifted, lift
+from tautograd._tensor.tensor import make
+
+from .cases import RECORDS, record
 from .foreign import Foreign, ValuesRefusedError, hide, hide_arrays, reveal
 from .gradient_checks import cotangents, direction
 from .reporting import Problems
@@ -118,3 +121,47 @@ def test_a_foreign_array_gives_nothing_away() -> None:
         with pytest.raises((ValuesRefusedError, TypeError, AttributeError)):
             ask(x)
     assert isinstance(np.sum(x * 2), Foreign)
+
+
+# --- rules on tensors ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n in RECORDS if record(n).differentiable])
+def test_rules_stay_on_tensors(name: str, tally: Any) -> None:
+    """Under `create_graph=True` a rule is given lifted tensors; what it returns must be lifted too.
+    A raw array would be a constant: a second derivative of zero, without a word."""
+    problems = Problems(name)
+    for dtype in ("float64", "complex128"):
+        for call in calls_of(name, dtype):
+            if call.slots() and not call.refuses():
+                for problem in _leaves_tensors(call):
+                    problems.add(call.label, problem, dtype)
+                tally("calls with rules on tensors")
+    problems.fail_if_any()
+
+
+def _leaves_tensors(call: RecordCall) -> Iterator[str]:
+    plain = call.forward()
+
+    def lifted(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+            return lift(make(np.copy(value)).requires_grad_())
+        if isinstance(value, (tuple, list)):
+            return type(value)(lifted(v) for v in value)
+        return lift(make(value)) if isinstance(value, np.ndarray) else value
+
+    slots = call.slots()
+    inputs = tuple(
+        lifted(x) if i in slots else lift(make(x)) if isinstance(x, np.ndarray) else x
+        for i, x in enumerate(call.inputs)
+    )
+    out = lifted(plain)
+    g = [lifted(x) for x in cotangents(call, plain, 1)]
+    try:
+        gradients = run_vjp(call, inputs, out, g, fit=False)
+    except Exception as error:
+        yield f"VJP: {type(error).__name__}: {error}"
+        return
+    for slot, gradient in zip(slots, gradients, strict=True):
+        if gradient is not None and not isinstance(gradient, Lifted):
+            yield f"the VJP of input {slot} leaves tensors: {type(gradient).__name__}"
