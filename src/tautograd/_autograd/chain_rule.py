@@ -12,6 +12,7 @@ import numpy as np
 
 from .._arrays.batched import sum_level
 from .._arrays.dtypes import bfloat16, float16
+from .._arrays.sums import exact_sum, summed_to
 from .._tensor.tensor import Tensor
 from .apply import apply
 from .arrivals import call_node_hooks, call_prehooks
@@ -119,23 +120,33 @@ def _dtype_of(grad: Any) -> Any:
 
 def fit(node: Node, i: int, grad: Any, shape: Any, dtype: Any, lifted: bool) -> Any:
     """Undo broadcasting and promotion: a gradient has the shape and dtype of its tensor."""
+    if not lifted and type(shape) is tuple and type(grad.shape) is tuple:
+        if grad.shape != shape:
+            total = summed_to(grad, shape)
+            if total is None:
+                _refuse_shape(node, i, grad, shape)
+            grad = total
+        return grad if grad.dtype == dtype else _cast(grad, dtype, lifted)
     levels = getattr(_data_of(grad).shape, "levels", ())
     if levels:
         grad = _sum_batches(grad, set(levels) - set(getattr(shape, "levels", ())), lifted)
     if tuple(grad.shape) != tuple(shape):
         if not can_unbroadcast(tuple(grad.shape), tuple(shape)):
-            name = (
-                node.op.inputs[min(i, len(node.op.inputs) - 1)] if node.op is not None else str(i)
-            )
-            raise RuntimeError(
-                f"Function {node.name()} returned an invalid gradient at index {i} - got "
-                f"{list(grad.shape)} but expected shape compatible with {list(shape)}"
-                + (f" (the rule for '{name}')" if node.op is not None else "")
-            )
+            _refuse_shape(node, i, grad, shape)
         grad = unbroadcast(grad, tuple(shape), lifted)
     if _dtype_of(grad) != dtype:
         grad = _cast(grad, dtype, lifted)
     return grad
+
+
+def _refuse_shape(node: Node, i: int, grad: Any, shape: Any) -> None:
+    rule = ""
+    if node.op is not None:
+        rule = f" (the rule for '{node.op.inputs[min(i, len(node.op.inputs) - 1)]}')"
+    raise RuntimeError(
+        f"Function {node.name()} returned an invalid gradient at index {i} - got "
+        f"{list(grad.shape)} but expected shape compatible with {list(shape)}{rule}"
+    )
 
 
 def _data_of(grad: Any) -> Any:
@@ -173,7 +184,7 @@ def unbroadcast(grad: Any, shape: tuple[int, ...], lifted: bool = False) -> Any:
     if lifted:
         total = grad.sum(axes, keepdim=True) if axes else grad
         return total.reshape(shape)
-    return np.reshape(np.sum(grad, axis=axes, keepdims=True), shape)
+    return np.reshape(exact_sum(grad, axes, True), shape)
 
 
 def _cast(grad: Any, dtype: Any, lifted: bool) -> Any:

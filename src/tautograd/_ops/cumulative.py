@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import from_numpy_dtype
+from .._arrays.sums import contiguous
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
@@ -19,7 +20,7 @@ from .out_rules import (
 )
 from .public import public
 from .record import LINEAR, Op
-from .reducing import axis_of, contiguous, integer_result, places_along, reduce_with
+from .reducing import axis_of, integer_result, places_along, reduce_with
 from .refusals import no_kernel
 from .return_types import RETURN_TYPES
 from .samples import Sample, T

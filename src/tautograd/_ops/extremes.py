@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.sums import contiguous
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._autograd.modes import modes
@@ -24,16 +25,7 @@ from .out_rules import (
 )
 from .public import FUNCTIONS, public
 from .record import Op
-from .reducing import (
-    axes_of,
-    axis_of,
-    contiguous,
-    no_empty_dims,
-    place_at,
-    reduce_with,
-    restore,
-    take_at,
-)
+from .reducing import axes_of, axis_of, no_empty_dims, place_at, reduce_with, restore, take_at
 from .reductions import over_all, over_dims
 from .refusals import no_kernel, refusal
 from .return_types import RETURN_TYPES

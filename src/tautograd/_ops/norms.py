@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES, as_dtype, from_numpy_dtype
+from .._arrays.sums import contiguous, exact_sum
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import check_broadcast, conj, require_tensor
@@ -15,7 +16,7 @@ from .out_rules import norm_result
 from .promotion import compute_dtype
 from .public import LINALG, public
 from .record import Op
-from .reducing import axes_of, contiguous, count, exact_sum, reduce_with, restore
+from .reducing import axes_of, count, reduce_with, restore
 from .reductions import over_dims
 from .rounding import sign_op
 from .samples import Sample, T

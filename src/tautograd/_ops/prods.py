@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import from_numpy_dtype
+from .._arrays.sums import contiguous
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import no_signature
@@ -14,7 +15,7 @@ from .elementwise import conj, require_tensor
 from .out_rules import accumulates
 from .public import public
 from .record import Op
-from .reducing import axis_of, contiguous, integer_result, reduce_with, restore
+from .reducing import axis_of, integer_result, reduce_with, restore
 from .reductions import over_all
 from .samples import Sample, T
 from .scans import exclusive_product

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import float32, float64
+from .._arrays.sums import contiguous
 from .._tensor.creation import tensor
 from .._tensor.tensor import Tensor
 from .dims import no_signature
@@ -16,7 +17,7 @@ from .extremes import _average, _share, _ties_or_nan
 from .out_rules import EXPECTED_QUANTILE, same_as_input, values_and_indices
 from .public import FUNCTIONS, public
 from .record import Op
-from .reducing import axis_of, contiguous, place_at, places_along, reduce_with, take_at
+from .reducing import axis_of, place_at, places_along, reduce_with, take_at
 from .reductions import over_all
 from .refusals import no_kernel
 from .return_types import RETURN_TYPES

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES, as_dtype, from_numpy_dtype, get_default_dtype
+from .._arrays.sums import add_up, contiguous, exact_sum
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
@@ -19,18 +20,7 @@ from .out_rules import (
 )
 from .public import FUNCTIONS, SPECIAL, public
 from .record import LINEAR, Op
-from .reducing import (
-    INT64,
-    add_up,
-    axes_of,
-    contiguous,
-    count,
-    exact_sum,
-    integer_result,
-    reduce_with,
-    restore,
-    spread,
-)
+from .reducing import INT64, axes_of, count, integer_result, reduce_with, restore, spread
 from .refusals import refusal
 from .samples import Sample, T
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.sums import exact_sum
 from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
@@ -13,7 +14,6 @@ from .dims import wrap_dim
 from .elementwise import refuse, require_tensor
 from .public import NN_FUNCTIONAL, SPECIAL, public
 from .record import Op
-from .reducing import exact_sum
 from .refusals import no_kernel
 from .samples import Sample, T
 
@@ -129,7 +129,7 @@ def _nn_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = 
     """`exp(x) / sum(exp(x))` along a dimension."""
     if dim is None:
         dim = _default_dim("softmax", input.ndim, _stacklevel)
-    return softmax(input, dim, dtype)  # type: ignore[no-any-return]
+    return softmax(input, dim, dtype)
 
 
 @public("log_softmax", namespace=NN_FUNCTIONAL, method=False, out=False)
@@ -137,7 +137,7 @@ def _nn_log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: An
     """The logarithm of `softmax`, without its rounding."""
     if dim is None:
         dim = _default_dim("log_softmax", input.ndim, _stacklevel)
-    return log_softmax(input, dim, dtype)  # type: ignore[no-any-return]
+    return log_softmax(input, dim, dtype)
 
 
 @public("softmin", namespace=NN_FUNCTIONAL, method=False, out=False)
@@ -145,4 +145,25 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     """`softmax` of the negated input."""
     if dim is None:
         dim = _default_dim("softmin", input.ndim, _stacklevel)
-    return softmax(-input, dim, dtype)  # type: ignore[no-any-return]
+    return softmax(-input, dim, dtype)
+
+
+@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+def gumbel_softmax(
+    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A random choice that can be differentiated: softmax of logits with Gumbel noise added.
+
+    `hard`: one-hot, with the gradient of the soft choice.
+    """
+    if eps != 1e-10:
+        import warnings
+
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=4)
+    noise = -logits.detach().clone().exponential_().log()
+    soft: Tensor = softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    one_hot = (soft.detach() * 0).scatter_(dim, index, 1.0)
+    return one_hot - soft.detach() + soft  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.sums import contiguous
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
@@ -14,7 +15,7 @@ from .elementwise import require_tensor
 from .out_rules import EXPECTED_OUT, same_as_input, values_and_indices
 from .public import public
 from .record import Op
-from .reducing import axis_of, contiguous, place_at, reduce_with, take_at
+from .reducing import axis_of, place_at, reduce_with, take_at
 from .refusals import no_kernel, refusal
 from .return_types import RETURN_TYPES
 from .samples import Sample, T

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
+from .._arrays.sums import exact_sum
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
 from .public import FUNCTIONS, public
 from .record import Op
-from .reducing import axes_of, count, exact_sum, reduce_with, restore
+from .reducing import axes_of, count, reduce_with, restore
 from .reductions import over_all, over_dims, spread_mean
 from .samples import Sample, T
 

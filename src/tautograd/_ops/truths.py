@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.sums import contiguous
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
@@ -13,7 +14,7 @@ from .elementwise import require_tensor
 from .out_rules import truth_result
 from .public import public
 from .record import Op
-from .reducing import INT64, axes_of, contiguous, reduce_with
+from .reducing import INT64, axes_of, reduce_with
 from .reductions import over_all, over_dims
 from .samples import Sample, T
 

@@ -1,0 +1,76 @@
+"""Sums that stay accurate: NumPy adds pairwise along one axis only, other long ones are folded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# From how many terms on a sum over rows is folded, and into how many parts at a time.
+_FOLD_FROM = 128
+_PARTS = 16
+add_up: Any = np.add.reduce
+
+
+def contiguous(x: Any) -> Any:
+    """The same values in row-major order: NumPy's reductions keep the order of their input."""
+    if type(x) is not np.ndarray or x.flags.c_contiguous:
+        return x
+    return np.copy(x, order="C")
+
+
+def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The sum, folded first where NumPy would add up row after row and let rounding grow with n.
+
+    NumPy adds pairwise along the axis that is innermost in memory only.
+    """
+    if type(x) is np.ndarray and x.ndim > 1 and x.dtype.kind in "fc":
+        if dim is not None:
+            x = _folded(x, dim)
+        elif not (x.flags.c_contiguous or x.flags.f_contiguous):  # else it is one run in memory
+            x = _folded(x, tuple(range(x.ndim)))
+    return contiguous(add_up(x, axis=dim, keepdims=keepdim, dtype=dtype))
+
+
+def _folded(x: Any, dims: tuple[int, ...]) -> Any:
+    """The same sums over fewer terms: long axes, but for the innermost, cut into parts and added.
+
+    The parts of an axis are added as whole arrays, so this is no slower than the plain sum.
+    """
+    shape = x.shape
+    for axis in dims:
+        n = shape[axis]
+        if n < _FOLD_FROM or _is_innermost(x, axis):
+            continue
+        along: tuple[slice, ...] = (slice(None),) * axis
+        while n >= _FOLD_FROM:
+            rows = n // _PARTS
+            whole = rows * _PARTS
+            parts = (*x.shape[:axis], _PARTS, rows, *x.shape[axis + 1 :])
+            total = np.add.reduce(np.reshape(x[(*along, slice(0, whole))], parts), axis=axis)
+            if whole < n:
+                rest = np.add.reduce(x[(*along, slice(whole, n))], axis=axis, keepdims=True)
+                total[(*along, slice(0, 1))] += rest
+            x, n = total, rows
+    return x
+
+
+def _is_innermost(x: Any, axis: int) -> bool:
+    step = abs(x.strides[axis])
+    return all(abs(s) >= step for s, n in zip(x.strides, x.shape, strict=True) if n > 1)
+
+
+def summed_to(grad: Any, shape: tuple[int, ...]) -> Any:
+    """The sum over the dimensions that broadcasting added or stretched; None if it did not."""
+    have = grad.shape
+    extra = len(have) - len(shape)
+    if extra < 0:
+        return None
+    axes = list(range(extra))
+    for i, n in enumerate(shape):
+        m = have[i + extra]
+        if m != n:
+            if n != 1:
+                return None
+            axes.append(i + extra)
+    return np.reshape(exact_sum(grad, tuple(axes), True), shape)
