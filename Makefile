@@ -4,10 +4,11 @@
 #   make demo       see it work (no PyTorch needed)      make lint   style, types and layers
 #   make test       the tests, a few minutes             make docs   the documentation, in site/
 #   make test-all   the slow ones too                    make bench  measured beside PyTorch
+#   make stubs      the type stubs, after a change of the public API
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all bench lint docs clean
+.PHONY: help demo test test-all bench stubs lint docs clean
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -21,7 +22,7 @@ PIP := -m pip install -qq --disable-pip-version-check
 TORCH := torch==2.13.0
 
 help:
-	@sed -n '4,6s/^#//p' Makefile
+	@sed -n '4,7s/^#//p' Makefile
 
 # ---- environments ------------------------------------------------------------------------------
 # A stamp file stands for an installed set of packages, and is older than pyproject.toml when that
@@ -72,6 +73,9 @@ test-all: $(VENV)/.stamp-test
 
 bench: $(VENV)/.stamp-test
 	@$(VENV)/bin/python -m bench
+
+stubs: $(VENV)/.stamp-lint
+	@$(VENV)/bin/python tools/make_stubs.py
 
 lint: $(VENV)/.stamp-lint
 	@$(VENV)/bin/ruff check .

@@ -12,23 +12,27 @@ stub files beside the modules; what an argument may be comes from the function i
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from stub_types import IN_FUNCTION, METHODS, PARAMETERS, RESULTS, SIGNATURES
 
 import tautograd
+from tautograd import linalg, special
 from tautograd._arrays.dtypes import DTYPE_NAMES
 from tautograd._arrays.formats import FORMAT_NAMES
-from tautograd._ops.public import FUNCTIONS, LINALG, NN_FUNCTIONAL, SPECIAL
+from tautograd._ops import library  # noqa: F401  (operations that are loaded when first named)
+from tautograd._ops.public import FUNCTIONS
 from tautograd._ops.return_types import RETURN_TYPES
 from tautograd._tensor.creation import LEGACY_TYPES
 from tautograd._tensor.tensor import Tensor
+from tautograd.nn import functional
 
 PACKAGE = Path(tautograd.__file__).parent
 Parameter = inspect.Parameter
@@ -312,7 +316,11 @@ def package() -> str:
                 if name in SIGNATURES or (name.startswith("_") and name != "__version__"):
                     continue
                 lines.append(f"from .{statement.module or ''} import {alias.name} as {name}")
-    lines += [f"from . import {part} as {part}" for part in sorted(tautograd._PARTS)]
+    lines += [
+        f"from . import {part} as {part}"
+        for part in sorted(tautograd._PARTS)
+        if importlib.util.find_spec(f"tautograd.{part}") is not None
+    ]
     lines += [
         f"from .{module} import {name} as {name}" for name, module in tautograd._ELSEWHERE.items()
     ]
@@ -331,7 +339,13 @@ def _type_name(value: object) -> str:
     return f"_{type(value).__name__}"
 
 
-def namespace(about: str, dots: str, names: Mapping[str, Any], space: str) -> str:
+def namespace(about: str, dots: str, module: ModuleType, space: str) -> str:
+    """The stub of a module whose functions operations declare."""
+    names = {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_") and isinstance(value, (FunctionType, type))
+    }
     return HEAD.format(about=about, dots=dots) + classes(names) + "\n" + functions(names, space)
 
 
@@ -358,15 +372,15 @@ def stubs() -> dict[Path, str]:
         PACKAGE / "_tensor" / "methods.pyi": tensor_methods(),
         PACKAGE / "return_types.pyi": return_types(),
         PACKAGE / "linalg.pyi": namespace(
-            "Linear algebra, for type checkers.", ".", LINALG, "linalg"
+            "Linear algebra, for type checkers.", ".", linalg, "linalg"
         ),
         PACKAGE / "special.pyi": namespace(
-            "Special functions, for type checkers.", ".", SPECIAL, "special"
+            "Special functions, for type checkers.", ".", special, "special"
         ),
         PACKAGE / "nn" / "functional.pyi": namespace(
             "The functions of neural networks, for type checkers.",
             "..",
-            NN_FUNCTIONAL,
+            functional,
             "functional",
         ),
     }

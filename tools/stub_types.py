@@ -308,6 +308,7 @@ METHODS: dict[str, list[str]] = {
         "(p: float, *, generator: Generator | None = None) -> Tensor",
     ],
     "__getitem__": ["(key: Any) -> Tensor"],
+    "__repr__": ["() -> str"],
     "__eq__": ["(other: object) -> Tensor"],
     "__ne__": ["(other: object) -> Tensor"],
 }

@@ -45,15 +45,12 @@ from ._tensor.random_state import default_generator as default_generator
 from ._tensor.tensor import Size as Size
 from ._tensor.tensor import Tensor as Tensor
 from ._version import __version__ as __version__
-from . import amp as amp
 from . import autograd as autograd
 from . import func as func
 from . import linalg as linalg
 from . import nn as nn
-from . import optim as optim
 from . import random as random
 from . import return_types as return_types
-from . import serialization as serialization
 from . import special as special
 from . import testing as testing
 from . import utils as utils
@@ -177,14 +174,26 @@ def arange(start: Number, end: Number, step: Number=1, *, out: Tensor | None=Non
 def arccos(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The angle whose cosine is each element."""
 
+def arccos_(input: Tensor) -> Tensor:
+    """In-place version of `arccos`."""
+
 def arccosh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `cosh`."""
+
+def arccosh_(input: Tensor) -> Tensor:
+    """In-place version of `arccosh`."""
 
 def arcsin(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The angle whose sine is each element."""
 
+def arcsin_(input: Tensor) -> Tensor:
+    """In-place version of `arcsin`."""
+
 def arcsinh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `sinh`."""
+
+def arcsinh_(input: Tensor) -> Tensor:
+    """In-place version of `arcsinh`."""
 
 def arctan(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The angle whose tangent is each element."""
@@ -192,8 +201,14 @@ def arctan(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def arctan2(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The angle of the point (other, input), in its quadrant."""
 
+def arctan_(input: Tensor) -> Tensor:
+    """In-place version of `arctan`."""
+
 def arctanh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `tanh`."""
+
+def arctanh_(input: Tensor) -> Tensor:
+    """In-place version of `arctanh`."""
 
 def are_deterministic_algorithms_enabled() -> _bool:
     """Whether deterministic algorithms were asked for."""
@@ -663,6 +678,9 @@ def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool=False,
 def gcd(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The greatest common divisor."""
 
+def gcd_(input: Tensor, other: TensorOrNumber) -> Tensor:
+    """In-place version of `gcd`."""
+
 def ge(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Whether input is at least other."""
 
@@ -847,8 +865,14 @@ def kthvalue(input: Tensor, k: _int, dim: _int=-1, keepdim: _bool=False, *, out:
 def lcm(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The least common multiple."""
 
+def lcm_(input: Tensor, other: TensorOrNumber) -> Tensor:
+    """In-place version of `lcm`."""
+
 def ldexp(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """`input * 2**other`."""
+
+def ldexp_(input: Tensor, other: TensorOrNumber) -> Tensor:
+    """In-place version of `ldexp`."""
 
 def le(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Whether input is at most other."""

@@ -4,7 +4,7 @@ from ._ops.public import LINALG
 
 globals().update(LINALG)
 
-__all__ = sorted(LINALG)  # noqa: PLE0605
+__all__ = sorted(LINALG)
 
 
 def __getattr__(name: str) -> object:

@@ -40,6 +40,18 @@ def bessel_y0(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def bessel_y1(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The Bessel function of the second kind, of order 1."""
 
+def chebyshev_polynomial_t(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: Chebyshev, first kind."""
+
+def chebyshev_polynomial_u(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: Chebyshev, second kind."""
+
+def chebyshev_polynomial_v(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: Chebyshev, third kind."""
+
+def chebyshev_polynomial_w(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: Chebyshev, fourth kind."""
+
 def digamma(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The derivative of `lgamma`."""
 
@@ -61,6 +73,9 @@ def erfinv(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def exp2(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """2 to the power of each element."""
 
+def expit(input: Tensor, *, out: Tensor | None=None) -> Tensor:
+    """`1 / (1 + exp(-x))`."""
+
 def expm1(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`exp(x) - 1`, exact near 0."""
 
@@ -73,6 +88,12 @@ def gammaincc(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) 
 def gammaln(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
 
+def hermite_polynomial_h(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: Hermite, the physicists'."""
+
+def hermite_polynomial_he(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: Hermite, the probabilists'."""
+
 def i0(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
 
@@ -84,6 +105,12 @@ def i1(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 
 def i1e(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`i1` scaled by `exp(-|x|)`."""
+
+def laguerre_polynomial_l(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: Laguerre."""
+
+def legendre_polynomial_p(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: Legendre."""
 
 def log1p(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`log(1 + x)`, exact near 0."""
@@ -135,6 +162,18 @@ def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None=None) -> Tens
 
 def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`modified_bessel_k1` scaled by `exp(x)`."""
+
+def shifted_chebyshev_polynomial_t(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: T(2x - 1)."""
+
+def shifted_chebyshev_polynomial_u(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: U(2x - 1)."""
+
+def shifted_chebyshev_polynomial_v(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: V(2x - 1)."""
+
+def shifted_chebyshev_polynomial_w(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+    """The polynomial of degree `n` at `input`: W(2x - 1)."""
 
 def sinc(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`sin(πx) / (πx)`, which is 1 at 0."""

@@ -8,6 +8,7 @@ and what `np.sin` means inside a rule. The derivative `d` gives both rules: the 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -62,7 +63,10 @@ def call_elementwise(
         operands = inputs if numbers is None else (*inputs, *numbers.values())
         compute = compute_dtype(operands, op.promotion)
     if op.refuses is not None:
-        refuse(op, inputs[0]._data.dtype if compute is None else compute)
+        kind = inputs[0]._data.dtype if compute is None else compute
+        if kind in op.refuses:
+            check_broadcast(*(x._data.shape for x in inputs if isinstance(x, Tensor)))
+            refuse(op, kind)
     if compute is not None:
         half = compute.char in _HALF_CHARS
         first = _FLOAT32 if exact and half else compute
@@ -139,7 +143,7 @@ def refuse(op: Op, numpy_dtype: Any) -> None:
 
 def check_broadcast(*shapes: tuple[int, ...]) -> None:
     """PyTorch's error for shapes that do not broadcast."""
-    for a, b in zip(shapes, shapes[1:], strict=False):
+    for a, b in itertools.pairwise(shapes):
         rank = max(len(a), len(b))
         for dim in range(rank - 1, -1, -1):
             m = a[dim - rank + len(a)] if dim - rank + len(a) >= 0 else 1

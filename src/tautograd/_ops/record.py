@@ -197,7 +197,7 @@ class Op:
                 for name in self.inputs
             )
         names = {n for rule in self._vjp_rules() for n in rule.names}
-        self.saves_output = any(n == "out" or n[:3] == "out" and n[3:].isdigit() for n in names)
+        self.saves_output = any(n == "out" or (n[:3] == "out" and n[3:].isdigit()) for n in names)
         self.saves_nothing = not self.saves_output and not names & self.position.keys()
         self.node_type = None
         jvp_rules = self.jvp if isinstance(self.jvp, tuple) else (self.jvp,)
@@ -230,7 +230,7 @@ class Op:
                 rules.append(rule)
         names = {n for rule in rules for n in rule.names}
         slots = tuple(i for i, n in enumerate(self.inputs) if n in names)
-        output = any(n == "out" or n[:3] == "out" and n[3:].isdigit() for n in names)
+        output = any(n == "out" or (n[:3] == "out" and n[3:].isdigit()) for n in names)
         self._plans[mask] = (slots, output)
         return slots, output
 

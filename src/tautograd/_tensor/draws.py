@@ -16,8 +16,8 @@ from .._arrays.batched import BatchedArray
 from .._arrays.formats import empty_preserving, preserve_format
 from .._autograd.modes import modes
 from .._autograd.views import bump, check_writable
-from .._ops.public import write_into
 from .._ops.overlaps import refuse_overlap
+from .._ops.public import write_into
 from .._ops.writing import unrecorded
 from .._random import lay_out, normal
 from .random_nodes import drawn

@@ -191,7 +191,7 @@ class TensorMethods:
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """What `pickle` writes: the elements as they lie in memory, without gaps between views."""
 
-    def __repr__(self, *, tensor_contents: str | None=None) -> str:
+    def __repr__(self) -> str:
         ...
 
     def __reversed__(self) -> Tensor:

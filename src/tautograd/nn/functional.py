@@ -1,6 +1,6 @@
 """The functions of neural networks, without state: activations first."""
 
-from .._ops import library as _library
+from .._ops import library as _library  # noqa: F401  (declares them)
 from .._ops.public import NN_FUNCTIONAL
 
 globals().update(NN_FUNCTIONAL)

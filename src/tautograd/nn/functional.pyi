@@ -49,6 +49,9 @@ def gelu(input: Tensor, *, approximate: str='none', out: Tensor | None=None) -> 
 def glu(input: Tensor, dim: _int=-1) -> Tensor:
     """The first half times the sigmoid of the second, along a dimension."""
 
+def gumbel_softmax(logits: Any, tau: _float=1, hard: _bool=False, eps: _float=1e-10, dim: _int=-1) -> Tensor:
+    """A random choice that can be differentiated: softmax of logits with Gumbel noise added."""
+
 def hardshrink(input: Tensor, lambd: Number=0.5) -> Tensor:
     """x, or 0 within `lambd` of 0."""
 
@@ -81,6 +84,9 @@ def logsigmoid(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 
 def mish(input: Tensor, inplace: _bool=False) -> Tensor:
     """`x * tanh(softplus(x))`."""
+
+def normalize(input: Tensor, p: _float=2.0, dim: _int=1, eps: _float=1e-12, out: Tensor | None=None) -> Tensor:
+    """`input` divided by its p-norm along a dimension, or by `eps` if that is larger."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float=2.0, eps: _float=1e-06, keepdim: _bool=False) -> Tensor:
     """The p-norm of each row of `x1 - x2 + eps`."""

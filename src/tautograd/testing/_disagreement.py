@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Disagreement(Exception):  # noqa: N818  (the error is what it turns into)
+class Disagreement(Exception):
     """Carries a message and the path to the leaf it is about, until the error is raised."""
 
     def __init__(self, kind: type[Exception], message: str, path: tuple[Any, ...]) -> None:
