@@ -165,3 +165,52 @@ def test_modules_exported(torch):
     fwd = torch.autograd.forward_ad
     names = "UnpackedDualTensor dual_level enter_dual_level exit_dual_level make_dual unpack_dual"
     return [hasattr(fwd, name) for name in names.split()]
+
+
+def _add_then_scale(torch, x):
+    y = x + 5
+    y.mul_(2)
+    return y + x
+
+
+def _write_a_number(torch, x):
+    y = x * 1
+    y[0] = 7.0
+    return y + x
+
+
+def _through_a_view(torch, x):
+    y = -x
+    y.add_(x * x)
+    y.reshape(3).mul_(2)
+    return y * x
+
+
+def _into_zeros(torch, x):
+    y = torch.zeros(3)
+    y.copy_(x)
+    y.mul_(x)
+    z = torch.zeros(4)
+    z[1:] = y
+    return z * 2
+
+
+def _part_of_an_expanded_copy(torch, x):
+    y = x.expand(2, 3).clone()
+    y[0].mul_(4)
+    return y.sum(0) + x
+
+
+@same
+@pytest.mark.parametrize(
+    "program",
+    [_add_then_scale, _write_a_number, _through_a_view, _into_zeros, _part_of_an_expanded_copy],
+)
+def test_functions_that_write_in_place(torch, program):
+    x, v = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 10.0, 100.0])
+
+    def f(x):
+        return program(torch, x)
+
+    second = torch.func.hessian(lambda x: f(x).sum())(x)
+    return torch.func.jvp(f, (x,), (v,)), torch.func.jacfwd(f)(x), second, v

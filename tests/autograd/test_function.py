@@ -617,10 +617,10 @@ def test_many_edges_and_order(torch):
     return [x.grad for x in leaves]
 
 
-NAMES = (
-    "shape dtype outputs edges saved op hooks parameters sequence versions shapes code mark function "
-    "attributes name_of unusual"
-).split()
+NAMES = [
+    *("shape", "dtype", "outputs", "edges", "saved", "op", "hooks", "parameters", "sequence"),
+    *("versions", "shapes", "code", "mark", "function", "attributes", "unusual"),
+]
 
 
 @same

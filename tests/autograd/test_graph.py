@@ -367,7 +367,7 @@ def test_saved_attributes_of_many_nodes(torch):
         "mean": x.mean(),
         "select": x[0],
         "unsqueeze": x.unsqueeze(0),
-        "add": torch.add(x, y, alpha=2),
+        "add": torch.add(x, y, alpha=2.5),
         "pow": x**y,
         "tanh": x.tanh(),
         "topk": x.topk(2, 1)[0],
@@ -385,3 +385,15 @@ def test_saved_attributes_of_many_nodes(torch):
         (node["pow"]._saved_self, node["pow"]._saved_exponent, node["pow"]._saved_result),
         (node["tanh"]._saved_result, node["topk"]._saved_indices, node["index"]._saved_indices),
     )
+
+
+@same
+def test_operation_that_overwrites_what_its_rule_needs_packs_a_copy(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = x * 1
+        y.mul_(x)
+        z = x * 1
+        z.sin_()
+    (y.sum() + z.sum()).backward()
+    return x.grad

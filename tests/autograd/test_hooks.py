@@ -411,3 +411,23 @@ def test_a_hook_stays_with_the_graph_when_the_tensor_is_gone(torch):
     del y
     z.backward()
     return calls
+
+
+@same
+def test_hook_on_an_output_that_gets_no_gradient(torch):
+    x = torch.arange(4.0, requires_grad=True)
+    a, b = x.chunk(2)
+    seen = []
+    a.register_hook(seen.append)
+    b.sum().backward()
+    return seen, x.grad
+
+
+@same
+def test_hooks_are_listed(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    before = x._backward_hooks is None, y._backward_hooks is None
+    x.register_hook(lambda g: None)
+    y.register_hook(lambda g: None)
+    return before, len(x._backward_hooks), len(y._backward_hooks)

@@ -235,3 +235,13 @@ def test_normal_tensor_may_be_changed_in_inference_mode(torch):
     with torch.inference_mode():
         x.add_(1)
     return x, x._version, x.is_inference()
+
+
+@same
+def test_recording_cannot_be_switched_on_inside_inference_mode(torch):
+    x = torch.ones(2, requires_grad=True)
+    with torch.inference_mode(), torch.enable_grad():
+        y = x * 2
+    with torch.inference_mode(), torch.inference_mode(False):
+        z = x * 2
+    return y.requires_grad, y.is_inference(), z.requires_grad

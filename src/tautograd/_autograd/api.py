@@ -349,8 +349,7 @@ def _del_grad(self: Tensor) -> None:
 
 
 def _get_data(self: Tensor) -> Tensor:
-    out = make(self._data)
-    return out
+    return make(self._data)
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
@@ -364,6 +363,14 @@ def _set_data(self: Tensor, value: Tensor) -> None:
             f"{value.dtype} to a tensor of dtype {self.dtype}"
         )
     self._data = value._data
+
+
+def _backward_hooks(self: Tensor) -> Any:
+    """The hooks on this tensor's gradient, by number; None if there never was one."""
+    node = current_node(self)
+    if node is None:
+        return self._hooks
+    return node.tensor_hooks and node.tensor_hooks.get(self._output_nr)
 
 
 def _is_view(self: Tensor) -> bool:
@@ -382,6 +389,8 @@ def install() -> None:
     cls.grad = property(_get_grad, _set_grad, _del_grad)
     cls.data = property(_get_data, _set_data)
     cls._is_view = _is_view
+    cls._backward_hooks = property(_backward_hooks)
+    cls._post_accumulate_grad_hooks = property(lambda self: self._post_hooks)
     cls.is_inference = lambda self: self._is_inference
 
 

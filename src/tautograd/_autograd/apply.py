@@ -160,7 +160,7 @@ def to_half(data: Any, half: Any) -> Any:
 def wrap(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any) -> Any:
     """Tensors around the results, with a node if an input wants a gradient."""
     node = None
-    if modes.grad and op.vjp is not None:
+    if modes.grad and op.vjp is not None and not modes.inference:
         edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
         mask = sum(1 << i for i, edge in enumerate(edges) if edge is not None)
         if mask:

@@ -38,7 +38,7 @@ def arrive(
     for nr in range(len(slots)):
         if runs and captures is not None and not accumulate and (node, nr) in captures.slots:
             captures.take(node, nr, slots[nr])  # what `grad` returns of a node that runs, too
-        if node.tensor_hooks and node.tensor_hooks.get(nr) and slots[nr] is not None:
+        if node.tensor_hooks and node.tensor_hooks.get(nr):
             result = call_tensor_hooks(node.tensor_hooks[nr], as_grad_tensor(slots[nr]))
             slots[nr] = _unwrap(result, lifted)
         if node.retained and nr in node.retained and slots[nr] is not None:

@@ -15,14 +15,17 @@ _next_id = itertools.count().__next__
 class RemovableHandle:
     """Takes a hook away again: `handle.remove()`, or leave its `with` block."""
 
-    __slots__ = ("__weakref__", "_hooks", "id")
+    __slots__ = ("__weakref__", "_extra", "_hooks", "id")
 
-    def __init__(self, hooks: dict[int, Any], number: int) -> None:
-        self._hooks = hooks
-        self.id = number
+    def __init__(self, hooks_dict: dict[int, Any], *, extra_dict: Any = ()) -> None:
+        self._hooks = hooks_dict
+        self._extra = (extra_dict,) if isinstance(extra_dict, dict) else tuple(extra_dict or ())
+        self.id = _next_id()
 
     def remove(self) -> None:
         self._hooks.pop(self.id, None)
+        for other in self._extra:  # where else the hook's number is written down
+            other.pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -32,7 +35,7 @@ class RemovableHandle:
 
 
 def add_hook(hooks: dict[int, Any], fn: Callable[..., Any]) -> RemovableHandle:
-    handle = RemovableHandle(hooks, _next_id())
+    handle = RemovableHandle(hooks)
     hooks[handle.id] = fn
     return handle
 
@@ -83,7 +86,7 @@ def retain_grad(self: Any) -> None:
 
 
 def call_tensor_hooks(hooks: dict[int, Any], grad: Any) -> Any:
-    """Run hooks on a gradient (a Tensor); each may replace it."""
+    """Run hooks on a gradient (a Tensor, or None where none arrived); each may replace it."""
     for hook in list(hooks.values()):
         result = hook(grad)
         if result is not None:
@@ -94,6 +97,8 @@ def call_tensor_hooks(hooks: dict[int, Any], grad: Any) -> Any:
 
 def _check_replacement(hook: Any, result: Any, grad: Any) -> None:
     name = getattr(hook, "__name__", type(hook).__name__)
+    if grad is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(result, type(grad)) and not hasattr(result, "_data"):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     if result.dtype != grad.dtype:

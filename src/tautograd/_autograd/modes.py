@@ -22,6 +22,7 @@ class _Modes(threading.local):
     inference = False  # results may never take part in recording
     forward_level = 0  # how many forward-mode levels are open
     saved_hooks: tuple[Any, ...] = ()  # (pack, unpack) pairs, innermost last
+    overwritten: Any = None  # the tensor into which the operation's result will be written
     saved_hooks_disabled: str | None = None  # the message to raise when they are forbidden
     allows_mutation: Any = None  # the allow_mutation_on_saved_tensors context in force
     anomaly = False

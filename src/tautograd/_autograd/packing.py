@@ -28,6 +28,10 @@ def pack_saved(node: Node, inputs: tuple[Any, ...], out: Any) -> None:
         if isinstance(value, np.generic):
             continue
         slot = -1 if last else i
+        if not last and not node.op.variadic and inputs[i] is modes.overwritten:
+            # The operation is about to write into what its own rule needs: it keeps a copy.
+            inputs = (*inputs[:i], _snapshot(inputs[i], copies=True), *inputs[i + 1 :])
+            node.versions = [v for v in node.versions if v[2] != i]
         if hooks is None:
             if last:
                 # A copy of the output without its node, which would point back here.
@@ -47,13 +51,22 @@ def pack_saved(node: Node, inputs: tuple[Any, ...], out: Any) -> None:
         node.versions = []
 
 
-def _snapshot(held: Any) -> Any:
+def overwriting(tensor: Tensor, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """`fn(tensor, …)`, whose result will be written into `tensor`."""
+    before, modes.overwritten = modes.overwritten, tensor
+    try:
+        return fn(tensor, *args, **kwargs)
+    finally:
+        modes.overwritten = before
+
+
+def _snapshot(held: Any, copies: bool = False) -> Any:
     """A tensor as it is now, tangents of every level included."""
     if isinstance(held, tuple):
         return tuple(_snapshot(h) for h in held)
-    copy = make(held._data)
+    copy = make(np.copy(held._data) if copies else held._data)
     for level, tangent in (held._tangents or {}).items():
-        set_tangent(copy, level, tangent)
+        set_tangent(copy, level, tangent.clone() if copies else tangent)
     return copy
 
 

@@ -50,7 +50,8 @@ def _with_tangents(
     try:
         out = _with_tangents(op, inputs, parameters, compute)
         if op.vjp is not None and any(t is not None for t in tangents):
-            _attach(level, out, jvp_of(op, inputs, tangents, out, parameters, compute))
+            found = jvp_of(op, inputs, tangents, out, parameters, compute)
+            _attach(level, out, found, () if op.is_view else tangents)
     finally:
         show_tangents(hidden)
     return out
@@ -84,7 +85,8 @@ def innermost_level(inputs: Any) -> int | None:
     return max(levels, default=None)
 
 
-def _attach(level: int, out: Any, tangent: Any) -> None:
+def _attach(level: int, out: Any, tangent: Any, of_inputs: Any) -> None:
+    """Give outputs their tangents; outputs with memory of their own have tangents of their own."""
     outs = out if isinstance(out, tuple) else (out,)
     tangents = tangent if isinstance(tangent, tuple) else (tangent,)
     for tensor, t in zip(outs, tangents, strict=True):
@@ -94,6 +96,8 @@ def _attach(level: int, out: Any, tangent: Any) -> None:
             t = t.to(from_numpy_dtype(tensor._data.dtype))
         if tuple(t._data.shape) != tuple(tensor._data.shape):
             t = t.expand(tensor._data.shape)
+        if any(t is one or t._base is one for one in of_inputs if one is not None):
+            t = t.clone()
         set_tangent(tensor, level, t)
 
 
@@ -126,17 +130,30 @@ def write_tangents(tensor: Tensor, result: Tensor) -> None:
         new: Any = (result._tangents or {}).get(level)
         present: Any = (tensor._tangents or {}).get(level)
         base = tensor._base
-        if present is None and base is not None:
-            set_tangent(base, level, make(np.zeros_like(base._data)))
+        if base is not None and (present is None or _needs_batch(present, new)):
+            like = base._data if new is None else new._data
+            whole: Any = make(np.zeros_like(like, shape=base._data.shape, dtype=base._data.dtype))
+            if base._tangents and level in base._tangents:
+                whole = whole + base._tangents[level]
+            tensor._tangents = {k: t for k, t in (tensor._tangents or {}).items() if k != level}
+            set_tangent(base, level, whole)
             follow_base(tensor)
             present = (tensor._tangents or {})[level]
-        if present is None or (base is None and 0 in present._data.strides):
+        if present is None or (
+            base is None and (0 in present._data.strides or _needs_batch(present, new))
+        ):
             new = make(np.zeros_like(tensor._data)) if new is None else new.clone()
             set_tangent(tensor, level, new)
         elif new is None:
             present.zero_()
         else:
             present.copy_(new)
+
+
+def _needs_batch(present: Tensor, new: Any) -> bool:
+    """Whether a tangent is the same for every example, and the new one is not."""
+    levels = set(getattr(new._data.shape, "levels", ())) if new is not None else set()
+    return not levels <= set(getattr(present._data.shape, "levels", ()))
 
 
 def jvp_of(

@@ -70,7 +70,8 @@ def public(
 
 # The in-place forms that PyTorch also offers as functions.
 _INPLACE_FUNCTIONS = {
-    "abs_", "acos_", "acosh_", "addmv_", "asin_", "asinh_", "atan_", "atanh_", "ceil_",
+    "abs_", "acos_", "acosh_", "addmv_", "arccos_", "arccosh_", "arcsin_",
+    "arcsinh_", "arctan_", "arctanh_", "gcd_", "lcm_", "ldexp_", "asin_", "asinh_", "atan_", "atanh_", "ceil_",
     "clamp_", "clamp_max_", "clamp_min_", "clip_", "cos_", "cosh_", "deg2rad_", "detach_",
     "dropout_", "erf_", "erfc_", "exp_", "exp2_", "expm1_", "fill_", "fix_", "floor_", "frac_",
     "log_", "log10_", "log1p_", "log2_", "logit_", "nan_to_num_", "neg_", "negative_", "put_",
@@ -125,7 +126,7 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
     """Compute, then write into the `out` tensor(s), resized if their shape differs."""
     several = isinstance(out, (tuple, list))
     if modes.grad:
-        tensors = [a for a in (*args, *kwargs.values(), *(out if several else (out,)))]
+        tensors = [*args, *kwargs.values(), *(out if several else (out,))]
         for value in tensors:
             if isinstance(value, Tensor) and value.requires_grad:
                 raise RuntimeError(
@@ -205,6 +206,36 @@ def no_method(name: str, value: Any) -> TypeError:
     )
 
 
+def _check_room(self: Tensor, others: tuple[Any, ...]) -> None:
+    """Where an operation lacks a kernel: PyTorch asks first whether the result could be written."""
+    from .promotion import common_dtype
+
+    tensors = [x for x in others if isinstance(x, Tensor)]
+    shape = np.broadcast_shapes(self._data.shape, *(x._data.shape for x in tensors))
+    _check_shape(self, shape)
+    numbers = [x for x in others if isinstance(x, (int, float, complex)) and not tensors]
+    kind = common_dtype((self, *tensors, *numbers))
+    if not can_cast(kind, self.dtype):
+        raise RuntimeError(_no_cast(kind, self.dtype))
+
+
+def _check_shape(self: Tensor, shape: tuple[int, ...]) -> None:
+    if tuple(shape) != tuple(self._data.shape):
+        raise RuntimeError(
+            f"output with shape {list(self._data.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
+
+
+def _no_cast(result: Any, target: Any) -> str:
+    from .._arrays.dtypes import LEGACY_NAMES
+
+    return (
+        f"result type {LEGACY_NAMES[result]} can't be cast to the desired output type "
+        f"{LEGACY_NAMES[target]}"
+    )
+
+
 def inplace_twin(name: str, fn: Function) -> Function:
     """`x.add_(…)` from `add(x, …)`: the same operation, written into x."""
 
@@ -215,7 +246,16 @@ def inplace_twin(name: str, fn: Function) -> Function:
         others = (*args, *kwargs.values())
         check_writable(self, *others)
         refuse_partial_overlap(self, *others)
-        return write_into(self, fn(self, *args, **kwargs), name)
+        if modes.special:
+            from .._autograd.packing import overwriting
+
+            return write_into(self, overwriting(self, fn, args, kwargs), name)
+        try:
+            result = fn(self, *args, **kwargs)
+        except NotImplementedError:
+            _check_room(self, others)
+            raise
+        return write_into(self, result, name)
 
     twin.__name__ = twin.__qualname__ = name + "_"
     twin.__doc__ = f"In-place version of `{name}`."
@@ -230,10 +270,7 @@ def write_into(self: Tensor, result: Tensor, name: str, history: bool = True) ->
         return self
     data = result._data
     if data.shape != target.shape:
-        raise RuntimeError(
-            f"output with shape {list(target.shape)} doesn't match the broadcast shape "
-            f"{list(data.shape)}"
-        )
+        _check_shape(self, data.shape)
     if data.dtype != target.dtype and not can_cast(result.dtype, self.dtype):
         raise RuntimeError(
             f"result type {_spoken(result)} can't be cast to the desired output type {_spoken(self)}"
