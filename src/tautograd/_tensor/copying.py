@@ -20,7 +20,7 @@ from .tensor import Tensor, make
 _ENGINES = frozenset(name for name in vars(Tensor) if name[0] == "_" or name == "is_leaf_edge")
 
 
-def _own_attributes(tensor: Tensor) -> dict[str, Any]:
+def own_attributes(tensor: Tensor) -> dict[str, Any]:
     """The attributes a user has set."""
     return {name: value for name, value in vars(tensor).items() if name not in _ENGINES}
 
@@ -39,7 +39,7 @@ def _with(tensor: Any, cls: type, requires_grad: bool, attributes: dict[str, Any
 def shallow_copy(self: Tensor) -> Tensor:
     """Another leaf on the same memory."""
     out = make(self._data)
-    copied: Tensor = _with(out, type(self), self.requires_grad, _own_attributes(self))
+    copied: Tensor = _with(out, type(self), self.requires_grad, own_attributes(self))
     return copied
 
 
@@ -73,7 +73,7 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     memo[id(self)] = out
     if self._grad is not None:
         out._grad = copy.deepcopy(self._grad, memo)
-    for name, value in _own_attributes(self).items():
+    for name, value in own_attributes(self).items():
         out.__dict__[name] = copy.deepcopy(value, memo)
     return out
 
@@ -115,7 +115,7 @@ def reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
         data, strides = array.tobytes(), strides_of(array)
     cls = None if type(self) is Tensor else type(self)
     state = (cls, data, self.dtype.name, tuple(array.shape), strides, self.requires_grad)
-    return rebuild, (*state, _own_attributes(self))
+    return rebuild, (*state, own_attributes(self))
 
 
 def _span(array: Any, length: int) -> bytes:

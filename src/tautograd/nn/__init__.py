@@ -1,10 +1,23 @@
-"""Neural networks: so far the functions they are made of."""
+"""Neural networks: modules, the functions they are made of, and what helps to train them."""
 
 from typing import TYPE_CHECKING
 
-from . import functional
+from . import functional, init, modules, parameter, utils
+from .modules import *  # noqa: F403
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["functional"]
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "functional",
+    "init",
+    "modules",
+    "parameter",
+    "utils",
+]
+__all__ += modules.__all__
 
 if not TYPE_CHECKING:  # type checkers know what there is
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._autograd.hooks import RemovableHandle
+from .._autograd.module_hooks import BackwardHook
 
 
 def unserializable_hook(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -27,4 +28,4 @@ def warn_if_has_hooks(tensor: Any) -> None:
             )
 
 
-__all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
+__all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]

@@ -1,0 +1,69 @@
+"""Draws from a normal distribution cut off on both sides, by rejection.
+
+Where much of the distribution lies between the bounds, normal numbers are drawn and those outside
+drawn again. Where little does, candidates are uniform between the bounds, and each is kept with
+the probability of its density relative to the highest one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tautograd as torch
+
+from .._tensor.tensor import Tensor
+
+# Which share of a normal distribution has to be between the bounds to draw from it.
+_SHARE = 0.3
+
+
+def fill_truncated(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> Tensor:
+    """Fill a tensor in place; its gradient is not recorded."""
+    share = _below((b - mean) / std) - _below((a - mean) / std)
+    fill = _redrawn_normal if share > _SHARE else _kept_uniform
+    return fill(tensor, mean, std, a, b, generator)
+
+
+def _below(x: float) -> float:
+    """The part of the standard normal distribution below x."""
+    return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+
+def _redrawn_normal(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> Tensor:
+    low, high = (tensor.new_tensor(bound).item() for bound in (a, b))  # as the dtype rounds them
+    found = tensor.normal_(mean, std, generator=generator)
+    while True:
+        outside = (found < low) | (found > high)
+        if not outside.any():
+            break
+        again = torch.empty_like(found).normal_(mean, std, generator=generator)
+        found = torch.where(outside, again, found)
+    return tensor if found is tensor else tensor.copy_(found)
+
+
+def _kept_uniform(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> Tensor:
+    mode = max(a, min(mean, b))
+    highest = -0.5 * ((mode - mean) / std) ** 2
+    candidates, drawn = torch.empty_like(tensor), torch.empty_like(tensor)
+
+    def rejected() -> Tensor:
+        """Which candidates lose; leaves their log densities in their place."""
+        candidates.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(highest)
+        return drawn.uniform_(generator=generator).log_().gt(candidates)
+
+    tensor.uniform_(a, b, generator=generator)
+    candidates.copy_(tensor)
+    pending = rejected()
+    found = tensor
+    while pending.any():
+        candidates.uniform_(a, b, generator=generator)
+        found = torch.where(pending, candidates, found)
+        pending = torch.where(pending, rejected(), pending)
+    return tensor if found is tensor else tensor.copy_(found)
