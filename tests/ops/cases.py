@@ -33,7 +33,7 @@ from .programs import PROGRAMS
 
 # Records that make or undo a hidden batch dimension: no tensor that a user holds comes out of
 # them, so `test_vmap` tests them by what `vmap` gives.
-OF_VMAP = frozenset(("to_batched", "from_batched", "sum_batch"))
+OF_VMAP = frozenset(("to_batched", "from_batched", "sum_batch", "show_batch"))
 RECORDS = tuple(sorted({*REGISTRY, *INTERNAL} - OF_VMAP))
 
 

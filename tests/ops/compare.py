@@ -130,7 +130,7 @@ def value_disagreement(
         exact = exact_values(call, key, wrong, want.dtype)
         if exact is not None:
             wrong &= _differs(call, key, want, exact, b, None, coarse)
-        references = [a if exact is None else exact]
+        references = [a if exact is None else np.where(exact == exact, exact, a)]
         if np.any(wrong) and key == "out0" and (alone := values_alone(call, wrong)) is not None:
             references.append(alone)
         for reference in references:

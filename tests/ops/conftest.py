@@ -30,4 +30,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if totals:
         terminalreporter.section("operation records")
         for what, count in sorted(totals.items()):
-            terminalreporter.write_line(f"{count:8,} {what}")
+            # "… caught" is told of how many.
+            whole = totals.get(what.removesuffix(" caught"))
+            of = f" of {whole:,}" if what.endswith(" caught") and whole is not None else ""
+            if f"{what} caught" not in totals:
+                terminalreporter.write_line(f"{count:8,}{of} {what}")

@@ -35,7 +35,7 @@ def first_order_problems(call: RecordCall) -> Iterator[str]:
         for slot, gradient in zip(call.slots(), gradients, strict=True):
             t, reference = reference_for(call, slot, seed)
             name = call.op.inputs[min(slot, len(call.op.inputs) - 1)]
-            yield from _sharp(reference, f"input {name}")
+            yield from _sharp(reference, f"input {name}", sum(map(norm, call.outputs(out))))
             tangent = run_jvp(call, call.inputs, out, {slot: t})
             noise = 10 * reference.error
             size = sum(norm(x) for x in g)
@@ -212,9 +212,9 @@ def norm(x: Any) -> float:
     return float(np.sqrt(np.sum(np.abs(x) ** 2)))
 
 
-def _sharp(reference: Derivative, what: str) -> Iterator[str]:
+def _sharp(reference: Derivative, what: str, scale: float = 1.0) -> Iterator[str]:
     size = max((norm(v) for v in reference.values), default=0.0)
-    if not reference.error <= SHARPNESS * max(size, 1.0):
+    if not reference.error <= SHARPNESS * max(size, scale, 1.0):
         yield f"{what}: the reference is uncertain by {reference.error:.1e} (size {size:.1e})"
 
 

@@ -80,11 +80,50 @@ def _without_phase(name: str) -> Any:
     return make
 
 
+def _drawn(draw: Any) -> Any:
+    """Random numbers from a fixed seed; their gradient is zero, and so is that of what they replace."""
+
+    def make_program(engine: Any) -> Any:
+        def program(*tensors: Any) -> Any:
+            engine.module.manual_seed(7)
+            return draw(engine.module, *tensors)
+
+        return program
+
+    return make_program
+
+
+_TO_FILL = [Sample(T(2, 3)), Sample(T(4, 5))]
+_CHANCES = [Sample(T(2, 3, low=0.1, high=0.9)), Sample(T(4, 5, low=0.1, high=0.9))]
+_SCALES = T(2, 3, low=0.5, high=2)
+
+# How each kind of random number is asked for, and of which tensors.
+DRAWN: dict[str, tuple[Any, list[Sample]]] = {
+    "Normal0": (lambda m, x: x.clone().normal_(1, 2), _TO_FILL),
+    "Normal1": (lambda m, x: m.normal(x, 2.0), _TO_FILL),
+    "Normal2": (lambda m, x: m.normal(1.0, x), [Sample(_SCALES)]),
+    "Normal3": (lambda m, x, y: m.normal(x, y), [Sample(T(2, 3), _SCALES)]),
+    "Uniform0": (lambda m, x: x.clone().uniform_(-1, 3), _TO_FILL),
+    "LogNormal0": (lambda m, x: x.clone().log_normal_(), _TO_FILL),
+    "Exponential0": (lambda m, x: x.clone().exponential_(2.0), _TO_FILL),
+    "Cauchy0": (lambda m, x: x.clone().cauchy_(), _TO_FILL),
+    "Geometric0": (lambda m, x: x.clone().geometric_(0.4), _TO_FILL),
+    "Random0": (lambda m, x: x.clone().random_(0, 9), _TO_FILL),
+    "Random1": (lambda m, x: x.clone().random_(9), _TO_FILL),
+    "Random2": (lambda m, x: x.clone().random_(), _TO_FILL),
+    "Bernoulli0": (lambda m, x: m.bernoulli(x), _CHANCES),
+    "Bernoulli1": (lambda m, x: x.clone().bernoulli_(x.detach()), _CHANCES),
+    "Bernoulli2": (lambda m, x: x.clone().bernoulli_(0.3), _TO_FILL),
+    "Poisson0": (lambda m, x: m.poisson(x), [Sample(_SCALES)]),
+    "Binomial0": (lambda m, x: m.binomial(m.full_like(x, 9).detach(), x), _CHANCES),
+}
+
 PROGRAMS: dict[str, tuple[Any, list[Sample] | None]] = {
     "view_scatter": (_write_through_view, [Sample(T(3, 2), T(2)), Sample(T(3), T())]),
     "view_replay": (_seen_again, [Sample(T(3, 2), T(2))]),
     "alias": (_same_memory, [Sample(T(3, 2)), Sample(T())]),
     "view_dtype": (_as_bytes, [Sample(T(3, 2)), Sample(T(0, 2))]),
+    **{f"drawn_{n}": (_drawn(draw), samples) for n, (draw, samples) in DRAWN.items()},
     **{n: (_without_phase(n), None) for n in ("linalg_eig", "linalg_eigh", "linalg_svd")},
 }
 

@@ -121,6 +121,7 @@ def test_pytorch_ends_the_process(name: str) -> None:
     assert ended.returncode < 0, ended.stdout.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_pytorch_misses_the_exact_value(name: str) -> None:
     """Somewhere PyTorch's value is further from the exact one than rounding explains."""

@@ -21,6 +21,7 @@ from tautograd._tensor.tensor import make
 from .arrays import array_for, to_tautograd
 from .cases import RECORDS, TAUTOGRAD, Call, program_of, record, samples_of, tensors_in
 from .measure import flatten
+from .programs import DRAWN
 from .reporting import Problems
 from .rules import refuses_derivative
 from .test_seam import SHAPE_DEPENDS_ON_VALUES
@@ -28,8 +29,7 @@ from .tolerance import epsilon
 
 EXAMPLES = 3
 DTYPES = ("float64", "complex128", "int64", "bool")
-# What cannot be a batch: results that are Python values, or tensors whose shape depends on values.
-NO_BATCH = r"vmap|item\(\)|batch"
+RANDOM = frozenset(f"drawn_{name}" for name in DRAWN)
 WITH_SAMPLES = [name for name in RECORDS if samples_of(name)]
 DIFFERENTIABLE = [name for name in WITH_SAMPLES if record(name).differentiable]
 
@@ -161,7 +161,11 @@ def _compared(fn: Callable[..., Any], batch: Batch, dims: tuple[int | None, ...]
                 return None
             if batch.writes_shared(dims) and isinstance(error, RuntimeError):
                 return None
+            if batch.call.op.name in RANDOM and "randomness error mode" in str(error):
+                return None  # as it is to be, unless `randomness=` says otherwise
             return f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
+    if batch.call.op.name in RANDOM:
+        return "random numbers were drawn without asking how"
     if batch.writes_shared(dims):
         return "one tensor was written in place with a batch of values"
     for i, (have, *want) in enumerate(zip(found, *looped, strict=True)):
