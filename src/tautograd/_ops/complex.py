@@ -185,7 +185,7 @@ def conj_(input: Any) -> Tensor:
 
 conj_in_place_op = Op(
     "conj_physical_",
-    np.conjugate,
+    lambda x: np.conjugate(x) if x.dtype.kind == "c" else np.copy(x),  # NumPy's makes bools int8
     ("x",),
     vjp={"x": lambda g: conj(g)},
     jvp={"x": lambda t: conj(t)},
