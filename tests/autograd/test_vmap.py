@@ -235,3 +235,47 @@ def test_an_ensemble_of_models(torch):
     shared = torch.vmap(model, in_dims=(0, 0, None))(weights, bias, x)
     own = torch.vmap(model)(weights, bias, x[:3].unsqueeze(1))
     return shared, own
+
+
+def _leaf(torch):
+    return torch.arange(6.0, dtype=torch.float64).view(2, 3).clone().requires_grad_()
+
+
+@same
+def test_in_place_changes_inside_reach_the_input(torch):
+    x = _leaf(torch)
+    z = x * 1
+    y = torch.func.vmap(lambda row: row.mul_(3))(z)
+    (z * z).sum().backward()
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        torch.func.vmap(lambda row: row.mul_(2))(x)
+    return x.grad, z.detach(), y.detach(), z._version, y._version, y.data_ptr() == z.data_ptr()
+
+
+@same
+def test_views_taken_inside_are_views_of_the_input(torch):
+    x = _leaf(torch)
+    z = x * 1
+    y = torch.func.vmap(lambda row: row[1:], in_dims=1, out_dims=1)(z)
+    y.mul_(5)
+    (z * torch.arange(3.0)).sum().backward()
+    return x.grad, z.detach(), y.stride(), z._version
+
+
+@same
+def test_results_can_be_changed_and_cut(torch):
+    x = _leaf(torch)
+    y = torch.func.vmap(lambda row: row.sin())(x)
+    y[:1, 1:].mul_(2)
+    y.mul_(3)
+    y.sum().backward()
+    return x.grad
+
+
+@same
+def test_nested_views(torch):
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    vmap = torch.func.vmap
+    y = vmap(vmap(lambda row: row.view(2, 2)), in_dims=1, out_dims=2)(x)
+    y.add_(1)
+    return x, y, y.stride()

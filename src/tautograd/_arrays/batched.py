@@ -23,6 +23,7 @@ class BatchedShape(tuple[int, ...]):
     two meet (a gradient and its tensor) something has to be summed over the batch."""
 
     levels: tuple[int, ...]  # of the batches hidden here, innermost `vmap` first
+    sizes: tuple[int, ...]  # of those batches
 
     def __eq__(self, other: object) -> bool:
         return tuple.__eq__(self, other) is True and getattr(other, "levels", ()) == self.levels
@@ -45,7 +46,9 @@ class BatchedArray(NDArrayOperatorsMixin):
     @property
     def shape(self) -> BatchedShape:
         shape = BatchedShape(self.data.shape[1:])
-        shape.levels = (self.level, *getattr(self.data.shape, "levels", ()))
+        inner = self.data.shape
+        shape.levels = (self.level, *getattr(inner, "levels", ()))
+        shape.sizes = (inner[0], *getattr(inner, "sizes", ()))
         return shape
 
     @property
@@ -127,7 +130,7 @@ class BatchedArray(NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> BatchedArray:
         index = index if isinstance(index, tuple) else (index,)
         if any(isinstance(i, BatchedArray) for i in index) or _scattered(index):
-            return one_by_one(lambda x, *i: x[i], innermost((self, *index), {}), (self, *index), {})
+            return one_by_one(lambda x, *i: x[i], innermost((self, *index), {}), (self, *index), {})  # type: ignore[no-any-return]
         return BatchedArray(self.data[(slice(None), *index)], self.level)
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -225,6 +228,13 @@ def take_level(array: Any, axis: int, level: int, size: int) -> Any:
     return np.moveaxis(np.copy(materialize(array, level, size)), 0, axis)
 
 
+def show_level(array: Any, axis: int, level: int) -> Any:
+    """The examples of one level, which the array has, along `axis`, where they are."""
+    if array.level > level:
+        return BatchedArray(show_level(array.data, axis + 1, level), array.level)
+    return np.moveaxis(array.data, 0, axis)
+
+
 def levels_of(array: Any) -> tuple[int, ...]:
     """The levels whose batches an array hides, innermost `vmap` first."""
     found = []
@@ -234,10 +244,16 @@ def levels_of(array: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
+def bottom(array: Any) -> Any:
+    """The array underneath, with all its batches in front."""
+    while isinstance(array, BatchedArray):
+        array = array.data
+    return array
+
+
 def with_levels(array: Any, levels: tuple[int, ...]) -> Any:
     """The same batches as those of other levels: what one run made, for the graph of another."""
-    for _ in levels_of(array):
-        array = array.data
+    array = bottom(array)
     for level in reversed(levels):
         array = BatchedArray(array, level)
     return array

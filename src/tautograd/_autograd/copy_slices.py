@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.batched import bottom, with_levels
 from .._ops.record import LINEAR, Op
 from .._tensor.tensor import Tensor
 from .apply import apply, record
@@ -44,8 +45,9 @@ def _replace_part(base: Any, part: Any, chain: Way) -> Any:
     out = np.copy(base, order="C")
     shown = walk(out, chain)
     # In another order in memory than the base had, the same way may lead to a copy.
-    probe = out if type(out) is np.ndarray else np.empty(tuple(out.shape), np.bool_)
-    if np.may_share_memory(shown if probe is out else walk(probe, chain), probe):
+    probe = out if type(out) is np.ndarray else _probe(out.shape, np.empty)
+    way_out = shown if probe is out else walk(probe, chain)
+    if np.may_share_memory(bottom(way_out), bottom(probe)):
         np.copyto(shown, part)
         return out
     # So ask which element of the base each one of the part is (counted from one; 0 is none).
@@ -175,9 +177,15 @@ def _writes_first(written: Node, view: Tensor) -> bool:
 # --- a view of a base that has changed ------------------------------------------------------------
 
 
+def _probe(shape: Any, new: Any) -> Any:
+    """An array of truth values to try a way on, with the batches that a shape hides."""
+    sizes = getattr(shape, "sizes", ())[::-1]
+    return with_levels(new((*sizes, *shape), np.bool_), getattr(shape, "levels", ()))
+
+
 def _back(g: Any, base_shape: Any, chain: Way) -> Any:
     """The gradient of a base from that of a view: back along the way, step by step."""
-    probe = np.broadcast_to(np.False_, base_shape)
+    probe = _probe(base_shape, lambda shape, kind: np.broadcast_to(kind(), shape))
     steps = []
     for op, parameters, index in chain:
         out = op.forward(probe, **parameters)

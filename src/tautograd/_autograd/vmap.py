@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from .._arrays.batched import BatchedArray, put_level, sum_level, take_level
+from .._arrays.batched import BatchedArray, levels_of, put_level, show_level, sum_level, take_level
 from .._ops.record import LINEAR, Op
 from .._tensor.tensor import Tensor
 from .apply import apply
@@ -30,6 +30,7 @@ to_batched_op = Op(
     },
     jvp=LINEAR,
     opmath=False,
+    is_view=True,
     internal=True,
 )
 from_batched_op: Op = Op(
@@ -39,6 +40,17 @@ from_batched_op: Op = Op(
     vjp={"x": lambda g, axis, level: to_batched_op(g, axis=axis, level=level)},
     jvp=LINEAR,
     opmath=False,
+    internal=True,
+)
+# Where a batch is there to be shown, not made, it is shown: the result is a view.
+show_batch_op: Op = Op(
+    "show_batch",
+    show_level,
+    ("x",),
+    vjp={"x": lambda g, axis, level: to_batched_op(g, axis=axis, level=level)},
+    jvp=LINEAR,
+    opmath=False,
+    is_view=True,
     internal=True,
 )
 # A gradient that arrives for each example at a tensor they share. Its own gradient is the same for
@@ -92,8 +104,11 @@ def batch(tensor: Tensor, axis: int, level: Level) -> Tensor:
 
 def unbatch(tensor: Tensor, axis: int, level: Level) -> Tensor:
     """All examples of a tensor, stacked along `axis`."""
-    parameters = {"axis": axis, "level": level.number, "size": level.size}
-    out: Tensor = apply(from_batched_op, (tensor,), parameters)
+    parameters: dict[str, Any] = {"axis": axis, "level": level.number}
+    if level.number in levels_of(tensor._data):
+        shown: Tensor = apply(show_batch_op, (tensor,), parameters)
+        return shown
+    out: Tensor = apply(from_batched_op, (tensor,), {**parameters, "size": level.size})
     return out
 
 

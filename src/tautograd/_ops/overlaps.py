@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .._arrays.strided import address
 from .._tensor.tensor import Tensor
 
@@ -43,6 +45,8 @@ def refuse_partial_overlap(target: Tensor, *sources: Any) -> None:
 
 def _partly_the_same(a: Any, b: Any) -> bool:
     """Whether two arrays share memory but show it differently; PyTorch asks dense ones only."""
+    if type(a) is not np.ndarray or type(b) is not np.ndarray:
+        return False
     if not a.size or not b.size or not _dense(a) or not _dense(b):
         return False
     first, second = address(a), address(b)
