@@ -457,3 +457,11 @@ def test_gradient_through_indexing_and_joining(torch):
     out = torch.cat([m, m[:1]]).sum(0)[[0, 0, 2]]
     out.backward(torch.tensor([1.0, 10.0, 100.0]))
     return x.grad
+
+
+@same
+def test_gradient_lies_in_memory_as_its_leaf_does(torch):
+    x = torch.ones(2, 3).t().requires_grad_()
+    y = torch.ones(3, 2, requires_grad=True)
+    ((x + y) * torch.arange(6.0).reshape(3, 2)).sum().backward()
+    return x.grad, x.grad.stride(), y.grad.stride()

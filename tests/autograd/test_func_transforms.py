@@ -308,3 +308,41 @@ def test_exported_names(torch):
         "stack_module_state vjp vmap"
     )
     return [hasattr(torch.func, name) for name in names.split()]
+
+
+@same
+def test_mixed_derivatives_leave_no_history(torch):
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+
+    def f(x, y):
+        return (x**2 * y**3).sum()
+
+    grad, jacrev, jacfwd = torch.func.grad, torch.func.jacrev, torch.func.jacfwd
+    return (
+        jacrev(grad(f, 0), 1)(x, y),
+        jacfwd(grad(f, (0, 1)), 0)(x, y),
+        grad(lambda y: grad(f)(x, y).sum())(y),
+        torch.func.hessian(f, argnums=(0, 1))(x, y),
+    )
+
+
+@same
+def test_functions_that_write_in_place(torch):
+    def f(x):
+        y = x.clone()
+        y[0] = x[1] * 2
+        y.mul_(x)
+        return y.sum()
+
+    x = torch.tensor([1.0, 2.0, 3.0])
+    batch = torch.arange(6.0).reshape(2, 3)
+    return torch.func.grad(f)(x), torch.func.hessian(f)(x), torch.vmap(torch.func.grad(f))(batch)
+
+
+@same
+def test_transforms_of_tensors_that_want_gradients(torch):
+    x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    by_rows = torch.func.jacrev(lambda x: x**2)(x)
+    by_columns = torch.func.jacfwd(lambda x: x**3)(x)
+    (by_rows.sum() + by_columns.sum()).backward()
+    return by_rows.detach(), by_columns.detach(), x.grad

@@ -404,3 +404,39 @@ def test_full_check_of_512_parameters_takes_a_fifth_of_pytorchs_time():
             seconds.append(time.perf_counter() - start)
         shares.append(seconds[1] / seconds[0])
     assert np.median(shares) <= 0.2, f"of PyTorch's time: {shares}"
+
+
+@same
+def test_functions_that_write_in_place(torch):
+    x = _x(torch, 3)
+
+    def f(x):
+        y = x.clone()
+        y[1] = x[0] * 2
+        y.mul_(x)
+        return y
+
+    return (
+        torch.autograd.gradcheck(f, x),
+        torch.autograd.gradgradcheck(f, x),
+        torch.autograd.gradcheck(f, x, check_forward_ad=True),
+    )
+
+
+@same
+def test_empty_scalar_and_strided_inputs(torch):
+    inputs = _x(torch, 0, 3), _x(torch, ()), _x(torch, 3, 2).detach().t().requires_grad_()
+    return [torch.autograd.gradcheck(lambda x: (x * x).sum(), x) for x in inputs]
+
+
+@same
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_tolerances(torch, fast_mode):
+    wrong = _wrong(torch, lambda g, x: g * 2.001)
+    x = torch.ones(5, dtype=torch.float64, requires_grad=True)
+    return [
+        torch.autograd.gradcheck(
+            wrong, x, fast_mode=fast_mode, atol=atol, rtol=rtol, raise_exception=False
+        )
+        for atol, rtol in ((1e-5, 1e-3), (1e-2, 1e-3), (1e-6, 1e-5))
+    ]

@@ -122,6 +122,10 @@ def _add_to_grad(
         if present is None:
             if lifted:
                 tensor._grad = grad if grad.grad_fn is not None else make(np.copy(grad._data))
+            elif not anew and not tensor._data.flags.c_contiguous and tensor._data.size:
+                # The gradient of a leaf lies in memory as the leaf does.
+                tensor._grad = make(np.empty_like(tensor._data))
+                np.copyto(tensor._grad._data, grad)
             elif owned and (flags := grad.flags).c_contiguous and flags.writeable:
                 tensor._grad = make(grad)
             elif type(grad) is _ndarray:

@@ -56,18 +56,24 @@ def fresh_alias(value: Any) -> Any:
 
 
 def outer_graph(outputs: list[Tensor], inputs: list[Tensor]) -> bool:
-    """Whether the outputs depend on anything that wants gradients besides these inputs."""
-    own = {id(edge_of(x)) for x in inputs if x._node is None}
+    """Whether the outputs depend on anything that wants gradients besides these inputs.
+
+    The leaves among the inputs are the transform's own, and from now on nobody else's concern.
+    """
+    for x in inputs:
+        if x._node is None:
+            x.__dict__["_of_transform"] = True
     stack = [edge_of(out) for out in outputs]
     seen = set()
     while stack:
         edge = stack.pop()
-        if edge is None or id(edge) in seen or id(edge) in own:
+        if edge is None or id(edge) in seen:
             continue
-        if edge.is_leaf_edge:
-            return True
         seen.add(id(edge))
-        stack.extend(edge.edges)
+        if not edge.is_leaf_edge:
+            stack.extend(edge.edges)
+        elif "_of_transform" not in edge.__dict__:
+            return True
     return False
 
 
