@@ -23,8 +23,10 @@ from .index_arguments import (
     count,
     extent,
     first_outside,
+    own_copy,
     require_tensors,
     spoken,
+    taken,
 )
 from .public import public
 from .record import LINEAR, Op
@@ -49,7 +51,11 @@ def at_dim(dim: int, index: Any) -> tuple[Any, ...]:
 def _index_select(x: Any, index: Any, dim: int) -> Any:
     if x.ndim == 0:
         return np.reshape(np.copy(x), ())
-    return dense(np.take(x, as_vector(index), axis=dim))
+    along = as_vector(index)
+    if type(along) is np.ndarray:
+        return dense(np.take(x, along, axis=dim))
+    wanted = (*x.shape[:dim], *along.shape, *x.shape[dim + 1 :])
+    return np.reshape(taken(np.reshape(x, (-1,)), flat_positions(along, x.shape, dim)), wanted)
 
 
 index_select_op = Op(
@@ -116,7 +122,7 @@ def flat_positions(index: Any, shape: tuple[int, ...], dim: int) -> Any:
 
 
 def _index_add(x: Any, index: Any, source: Any, dim: int, alpha: Any) -> Any:
-    flat = np.reshape(np.copy(x, order="C"), (-1,))
+    flat = np.reshape(own_copy(x, index, source), (-1,))
     values = source if isinstance(alpha, int) and alpha == 1 else source * alpha
     np.add.at(
         flat, flat_positions(as_vector(index), x.shape or (1,), dim), np.reshape(values, (-1,))
@@ -125,11 +131,11 @@ def _index_add(x: Any, index: Any, source: Any, dim: int, alpha: Any) -> Any:
 
 
 def _index_copy(x: Any, index: Any, source: Any, dim: int) -> Any:
-    out = np.copy(x, order="C")
+    flat = np.reshape(own_copy(x, index, source), (-1,))
     positions = flat_positions(as_vector(index), x.shape or (1,), dim)
     if count(positions.shape):
-        np.put(out, positions, np.reshape(source, (-1,)))
-    return out
+        np.put(flat, positions, np.reshape(source, (-1,)))
+    return np.reshape(flat, x.shape)
 
 
 def _index_fill(x: Any, index: Any, value: Any, dim: int) -> Any:
@@ -352,7 +358,7 @@ def index_fill(input: Any, dim: Any, index: Any, value: Any) -> Tensor:
 
 
 def _put(x: Any, index: Any, source: Any, accumulate: bool) -> Any:
-    flat = np.reshape(np.copy(x, order="C"), (-1,))
+    flat = np.reshape(own_copy(x, index, source), (-1,))
     positions, values = np.reshape(index, (-1,)), np.reshape(source, (-1,))
     if accumulate:
         np.add.at(flat, positions, values)
@@ -363,7 +369,7 @@ def _put(x: Any, index: Any, source: Any, accumulate: bool) -> Any:
 
 take_op = Op(
     "take",
-    lambda x, index: np.reshape(np.take(np.reshape(x, (-1,)), index), index.shape),
+    lambda x, index: np.reshape(taken(np.reshape(x, (-1,)), index), index.shape),
     ("x", "index"),
     vjp={
         "x": lambda g, index, x_shape: put_op(

@@ -17,7 +17,14 @@ from .._autograd.lifted import counterpart
 from .._tensor.arguments import as_element, number
 from .._tensor.tensor import Tensor, make
 from .dims import wrap_dim
-from .index_arguments import INDEX_DTYPES, check_range, count, extent, require_tensors
+from .index_arguments import (
+    INDEX_DTYPES,
+    check_range,
+    count,
+    extent,
+    own_copy,
+    require_tensors,
+)
 from .public import public
 from .record import LINEAR, Op
 from .samples import Sample, T
@@ -165,13 +172,12 @@ def _(arr: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
 
 
 def _scatter(x: Any, index: Any, src: Any, dim: int) -> Any:
-    out = np.copy(x, order="C")
+    out = own_copy(as_vector(x), index, src)
     if count(index.shape):
-        along, part = as_vector(index), as_vector(out)
+        along = as_vector(index)
         values = as_vector(src)[tuple([slice(0, n) for n in along.shape])]
-        np.put_along_axis(cover(part, along.shape, dim), along, values, dim)
-        return np.reshape(part, x.shape)
-    return out
+        np.put_along_axis(cover(out, along.shape, dim), along, values, dim)
+    return np.reshape(out, x.shape)
 
 
 def _scatter_value(x: Any, index: Any, dim: int, value: Any) -> Any:
@@ -179,7 +185,7 @@ def _scatter_value(x: Any, index: Any, dim: int, value: Any) -> Any:
 
 
 def _scatter_add(x: Any, index: Any, src: Any, dim: int) -> Any:
-    out = np.copy(x, order="C")
+    out = own_copy(x, index, src)
     if count(index.shape) == 0:
         return out
     along = as_vector(index)

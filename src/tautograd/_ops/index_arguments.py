@@ -51,6 +51,22 @@ def check_range(
         raise error(message.format(index=found, dim=dim, size=size))
 
 
+def own_copy(x: Any, *others: Any) -> Any:
+    """A dense copy of `x` to write the others into: one per example where they are a batch."""
+    for other in others:
+        if type(other) is not np.ndarray and hasattr(other, "dtype"):
+            x = np.where(np.zeros_like(other, shape=(), dtype=np.bool_), x, x)
+    return np.copy(x, order="C")
+
+
+def taken(flat: Any, places: Any) -> Any:
+    """The elements of a vector at these places, whichever of the two is of another array type."""
+    if type(places) is np.ndarray:
+        return np.take(flat, places)
+    picked = np.take_along_axis(flat, np.reshape(places, (-1,)), 0)
+    return np.reshape(picked, places.shape)
+
+
 def spoken(tensor: Tensor) -> str:
     """A dtype as PyTorch's errors say it: `Float`."""
     return LEGACY_NAMES[tensor.dtype]

@@ -17,7 +17,7 @@ from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._autograd.views import bump, check_writable
 from .._tensor.tensor import Tensor, make
-from .index_arguments import check_range, count, spoken
+from .index_arguments import check_range, count, own_copy, spoken, taken
 from .public import public, write_into
 from .record import LINEAR, Op
 from .samples import Sample, T
@@ -45,6 +45,11 @@ class Indices:
 
     def _sizes(self, shape: tuple[int, ...], first: int, last: int) -> list[int]:
         return [shape[d] for d in range(first, last) if self.arrays[d] is None]
+
+    @property
+    def given(self) -> list[Any]:
+        """The index arrays themselves."""
+        return [a for a in self.arrays if a is not None and a is not COVERED]
 
     @property
     def start(self) -> int:
@@ -87,13 +92,27 @@ class Indices:
 COVERED: Any = object()
 
 
+def refuse_batched_mask(indices: Indices) -> None:
+    """How many places a mask has differs from example to example: no batch can hold them."""
+    if any(a.dtype == np.bool_ and not isinstance(a, np.ndarray) for a in indices.given):
+        raise RuntimeError(BATCHED_MASK)
+
+
+BATCHED_MASK = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow: a "
+    "mask that differs from example to example picks a different number of elements for each. Use "
+    "where or masked_fill instead."
+)
+
+
 # --- reading -------------------------------------------------------------------------------------
 
 
 def _index(x: Any, indices: Indices) -> Any:
     given = [(d, a) for d, a in enumerate(indices.arrays) if a is not None and a is not COVERED]
     if any(not isinstance(a, np.ndarray) for _, a in given):  # another array type picks by position
-        flat = np.take(np.reshape(x, (-1,)), positions(indices, x.shape))
+        refuse_batched_mask(indices)
+        flat = taken(np.reshape(x, (-1,)), positions(indices, x.shape))
         return np.reshape(flat, indices.result_shape)
     if not hasattr(x, "strides"):
         return x[indices.key]
@@ -216,10 +235,12 @@ def write(out: Any, indices: Indices, values: Any, accumulate: bool) -> None:
     """Put (or add) values, broadcast to what the indices reach, into a dense array of our own."""
     if not indices.is_mask and not count(indices.result_shape):
         return
-    if isinstance(out, np.ndarray) and (indices.is_mask or not accumulate):
+    plain = all(isinstance(a, np.ndarray) for a in (out, values, *indices.given))
+    if plain and (indices.is_mask or not accumulate):
         key = indices.key  # the places of a mask are distinct, so adding needs no care for repeats
         out[key] = out[key] + values if accumulate else values
         return
+    refuse_batched_mask(indices)
     indices = indices.coordinates(out.shape)
     if count(indices.result_shape):
         places = positions(indices, out.shape)
@@ -231,10 +252,39 @@ def write(out: Any, indices: Indices, values: Any, accumulate: bool) -> None:
             np.put(flat, places, values)
 
 
+def _batched_mask(indices: Indices, rank: int) -> Any:
+    """A mask that differs from example to example, shaped to choose among elements of the tensor.
+
+    Possible where the values (of this rank) do not count the places of the mask.
+    """
+    mask: Any = None
+    trailing = 0
+    for array in indices.arrays:
+        if array is None:
+            trailing += 1
+        elif array is COVERED:
+            continue
+        elif array.dtype != np.bool_ or isinstance(array, np.ndarray):
+            return None
+        else:
+            mask, trailing = array, 0
+    if rank > trailing:
+        return None
+    return np.reshape(mask, (*mask.shape, *(1,) * trailing))
+
+
+def _values_gradient(g: Any, indices: Indices, values_shape: Any) -> Any:
+    mask = _batched_mask(indices, len(values_shape))
+    return index_op(g, indices) if mask is None else np.where(mask, g, np.zeros_like(g))
+
+
 def _index_put(x: Any, indices: Indices, values: Any, accumulate: bool) -> Any:
-    out = np.copy(x, order="C")
+    mask = _batched_mask(indices, values.ndim)
+    if mask is not None:
+        return np.where(mask, x + values if accumulate else values, x)
+    out = own_copy(x, values, *indices.given)
     write(out, indices, values, accumulate)
-    if not isinstance(x, np.ndarray) or x.flags.c_contiguous:
+    if not isinstance(x, np.ndarray) or not isinstance(out, np.ndarray) or x.flags.c_contiguous:
         return out
     kept = np.copy(x, order="K")
     np.copyto(kept, out)
@@ -251,7 +301,7 @@ index_put_op: Op = Op(
             if accumulate
             else index_put_op(g, indices, np.zeros_like(g, shape=()), accumulate=False)
         ),
-        "values": lambda g, indices: index_op(g, indices),
+        "values": _values_gradient,
     },
     jvp=LINEAR,
     opmath=False,
@@ -289,6 +339,8 @@ def prepare(input: Tensor, given: list[Any]) -> Indices:
             data = data != 0
         if data.dtype == np.bool_:
             _check_mask(data.shape, shape, len(entries), position)
+            if not isinstance(data, np.ndarray) and not (alone and data.ndim):
+                raise RuntimeError(BATCHED_MASK)
             if alone and data.ndim:
                 entries += [data, *(COVERED,) * (data.ndim - 1)]
             else:
@@ -377,7 +429,10 @@ def _prepare_put(input: Tensor, given: list[Any], values: Tensor) -> Indices:
             f"destination and {spoken(values)} for the source."
         )
     shape = indices.result_shape
+    if _batched_mask(indices, values._data.ndim) is not None:
+        return indices
     if indices.is_mask:
+        refuse_batched_mask(indices)
         shape = input._data[indices.key].shape if values._data.ndim else ()
     have = values._data.shape
     if len(have) > len(shape) or any(
@@ -434,6 +489,6 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
 
 
 @public("index_put_", out=False)
-def index_put_inplace(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+def index_put_inplace(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """In-place version of `index_put`."""
-    return put_at(self, _tensors(indices), values, bool(accumulate))
+    return put_at(input, _tensors(indices), values, bool(accumulate))

@@ -12,7 +12,7 @@ from .._tensor.arguments import as_element, number
 from .._tensor.tensor import Tensor, make
 from .along_dimension import put_op
 from .elementwise import check_broadcast
-from .index_arguments import count, require_tensors, spoken
+from .index_arguments import count, own_copy, require_tensors, spoken
 from .public import public
 from .record import LINEAR, Op
 from .samples import Sample, T
@@ -72,10 +72,10 @@ def _masked_select(x: Any, mask: Any) -> Any:
 
 def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
     values, chosen = _broadcast(x, mask)
-    out = np.copy(values, order="C")
+    flat = np.reshape(own_copy(values, mask, source), (-1,))
     if count(source.shape):
-        np.place(out, chosen, np.reshape(source, (-1,)))
-    return out
+        np.place(flat, np.reshape(chosen, (-1,)), np.reshape(source, (-1,)))
+    return np.reshape(flat, values.shape)
 
 
 def _picked_in_order(g: Any, mask: Any, shape: tuple[int, ...]) -> Any:

@@ -19,7 +19,7 @@ from .gathering import (
     scatter_add_op,
     scatter_value_op,
 )
-from .index_arguments import count, require_tensors, spoken
+from .index_arguments import count, own_copy, require_tensors, spoken
 from .public import attach, inplace_twin, public
 from .record import Op
 from .samples import Sample, T
@@ -52,7 +52,7 @@ def _scatter_reduce(x: Any, index: Any, src: Any, dim: int, reduce: str, include
     start = (
         x if include_self else scatter_value_op(x, index, dim=dim, value=_neutral(reduce, x.dtype))
     )
-    out = np.reshape(np.copy(start, order="C"), (-1,))
+    out = np.reshape(own_copy(start, index, src), (-1,))
     _STEPS[reduce].at(out, positions, values)
     out = np.reshape(out, x.shape)
     if reduce == "mean":
