@@ -202,9 +202,11 @@ def conj_physical(input: Any) -> Tensor:
     return apply(conj_physical_op, (input,)) if is_complex(input._data) else input  # type: ignore[no-any-return]
 
 
-attach(
-    "conj_physical_", inplace_twin("conj_physical", lambda self: apply(conj_in_place_op, (self,)))
-)
+def _conjugated(input: Any) -> Any:
+    return apply(conj_in_place_op, (input,))
+
+
+attach("conj_physical_", inplace_twin("conj_physical", _conjugated))
 FUNCTIONS["conj_physical_"] = METHODS["conj_physical_"]
 
 
