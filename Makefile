@@ -88,4 +88,4 @@ docs: $(VENV)/.stamp-test $(VENV)/.stamp-docs
 	@echo "the documentation is in site/index.html"
 
 clean:
-	rm -rf site build dist docs/_generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf site build dist docs/_generated docs/reference .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

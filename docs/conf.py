@@ -8,7 +8,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from op_table import write_op_pages  # noqa: E402
+from api_pages import write_api_pages  # noqa: E402
+from op_table import write_op_table  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 
 from tautograd._version import __version__  # noqa: E402
@@ -18,20 +19,15 @@ author = "The tautograd developers"
 copyright = author
 release = version = __version__
 
-extensions = [
-    "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
-]
+extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_generated"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-autodoc_typehints = "description"
-autodoc_member_order = "bysource"
-autosummary_generate = False
+add_module_names = True
+toc_object_entries = False  # a page has hundreds; its families are what the table of contents shows
+python_maximum_signature_line_length = 100
 
 html_theme = "furo"
 html_title = f"tautograd {release}"
@@ -44,4 +40,5 @@ pygments_dark_style = "monokai"
 
 def setup(app: Sphinx) -> None:
     """Write what is made from the code before Sphinx reads the pages."""
-    app.connect("builder-inited", lambda _: write_op_pages(HERE / "_generated"))
+    app.connect("builder-inited", lambda _: write_api_pages(HERE / "reference"))
+    app.connect("builder-inited", lambda _: write_op_table(HERE / "_generated"))
