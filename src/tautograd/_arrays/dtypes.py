@@ -188,6 +188,8 @@ def scalar_dtype(value: Any) -> dtype:
     if isinstance(value, (bool, np.bool_)):
         return bool_
     if isinstance(value, (int, np.integer)):
+        if not -(2**63) <= value < 2**64:
+            raise OverflowError("int too big to convert")
         return int64
     if isinstance(value, (float, np.floating)):
         return _defaults.float

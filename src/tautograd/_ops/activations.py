@@ -18,7 +18,7 @@ from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .elementwise import call_elementwise, conj, contiguous, refuse, require_tensor, unary
-from .public import FUNCTIONS, NN_FUNCTIONAL, public, write_into
+from .public import FUNCTIONS, NN_FUNCTIONAL, SPECIAL, public, write_into
 from .record import Op
 from .refusals import no_kernel
 from .samples import Sample, T, over
@@ -318,4 +318,4 @@ def softsign(input: Any) -> Tensor:
     return input / (input.abs() + 1)  # type: ignore[no-any-return]
 
 
-NN_FUNCTIONAL["sigmoid"] = FUNCTIONS["sigmoid"]
+NN_FUNCTIONAL["sigmoid"] = SPECIAL["expit"] = FUNCTIONS["sigmoid"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.dtypes import scalar_dtype
 from .._arrays.result_layout import as_iterated
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
@@ -17,8 +18,9 @@ from .elementwise import (
     require_operand,
     require_tensor,
     unary,
+    updating,
 )
-from .promotion import common_dtype, number_as
+from .promotion import as_number, common_dtype, number_as
 from .public import CONTIGUOUS_OUT, FUNCTIONS, METHODS, attach, public
 from .record import LINEAR, MULTILINEAR, Op
 from .refusals import no_kernel, refusal
@@ -53,7 +55,7 @@ def is_complex(x: Any) -> bool:
     """
     if isinstance(x, Tensor):
         return bool(x._data.dtype.kind == "c")
-    return isinstance(x, (complex, np.complexfloating))
+    return isinstance(x, complex)
 
 
 add_op = Op(
@@ -153,9 +155,11 @@ def check_alpha(alpha: Any, operands: tuple[Any, ...]) -> Any:
 
 def check_subtraction(*operands: Any) -> None:
     """Booleans have no minus."""
+    for x in operands:
+        if not isinstance(x, Tensor):
+            scalar_dtype(as_number(x))  # which has words for integers that are too large
     count = sum(
-        x._data.dtype == _BOOL if isinstance(x, Tensor) else isinstance(x, (bool, np.bool_))
-        for x in operands
+        x._data.dtype == _BOOL if isinstance(x, Tensor) else isinstance(x, bool) for x in operands
     )
     if count == len(operands):
         raise RuntimeError(
@@ -276,6 +280,7 @@ cls.__add__ = cls.__radd__ = operator(add_op, add)
 cls.__sub__ = operator(sub_op, sub)
 cls.__rsub__ = operator(rsub_op, rsub)
 cls.__mul__ = cls.__rmul__ = operator(mul_op, mul)
-cls.__iadd__, cls.__isub__, cls.__imul__ = cls.add_, cls.sub_, cls.mul_
+for _name in ("add", "sub", "mul"):
+    setattr(cls, f"__i{_name}__", updating(METHODS[_name + "_"]))
 cls.__neg__, cls.__pos__, cls.__abs__ = cls.neg, cls.positive, cls.abs
 CONTIGUOUS_OUT["abs"] = CONTIGUOUS_OUT["absolute"] = lambda result, input: is_complex(input)

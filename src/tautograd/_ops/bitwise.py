@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
-from .elementwise import binary, operator, unary
+from .elementwise import binary, operator, unary, updating
 from .refusals import no_kernel
 from .samples import Sample, T
 
@@ -57,6 +57,16 @@ for _name, _ufunc, _operator, _kernel, _groups, _doc in (
     _method = getattr(Tensor, _name)
     setattr(cls, f"__{_operator}__", operator(_op, _method))
     setattr(cls, f"__r{_operator}__", operator(_op, _method, reflected=True))
-    setattr(cls, f"__i{_operator}__", getattr(Tensor, _name + "_"))
+    setattr(cls, f"__i{_operator}__", updating(getattr(Tensor, _name + "_")))
 
-cls.__invert__ = Tensor.bitwise_not
+
+def _invert(self: Any) -> Any:
+    """Each bit flipped (for booleans: not)."""
+    if self.dtype.category > 1:
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
+    return self.bitwise_not()
+
+
+cls.__invert__ = _invert

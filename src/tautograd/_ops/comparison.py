@@ -10,6 +10,7 @@ from .._arrays.dtypes import COMPLEX, FLOAT, LEGACY_NAMES
 from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS, counterpart
 from .._autograd.views import check_writable
+from .._tensor.creation import from_numpy
 from .._tensor.tensor import Tensor
 from .elementwise import (
     binary,
@@ -270,3 +271,12 @@ COUNTERPARTS[np.signbit] = lambda x: x.signbit()
 cls: Any = Tensor
 for _name, _op in comparison_ops.items():
     setattr(cls, f"__{_name}__", operator(_op, getattr(Tensor, _name)))
+_equal = Tensor.__eq__
+
+
+def _equal_to_any(self: Any, other: Any) -> Any:
+    """Whether elements are equal; an array of NumPy counts as a tensor here."""
+    return _equal(self, from_numpy(other) if isinstance(other, np.ndarray) else other)
+
+
+cls.__eq__ = _equal_to_any

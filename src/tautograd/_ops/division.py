@@ -9,7 +9,7 @@ import numpy as np
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
 from .arithmetic import mul
-from .elementwise import call_elementwise, conj, no_derivative, operator, require_operand
+from .elementwise import call_elementwise, conj, no_derivative, operator, require_operand, updating
 from .promotion import common_dtype, number_as
 from .public import public
 from .record import Op
@@ -190,7 +190,7 @@ def floor_divide(input: Any, other: Any) -> Tensor:
     require_operand("floor_divide", input, "input", 1)
     require_operand("floor_divide", other, "other", 2)
     check_divisor(input, other)
-    return call_elementwise(floor_divide_op, (input, other), {}, exact=True)
+    return call_elementwise(floor_divide_op, (input, other), {}, exact=isinstance(input, Tensor))
 
 
 @public(inplace=True)
@@ -224,6 +224,13 @@ def _divided_into(self: Any, other: Any) -> Tensor:
     return mul(self.reciprocal(), other)
 
 
+def _divided_into_any(self: Any, other: Any) -> Any:
+    """`other / self`; an array of NumPy is left to the product."""
+    if isinstance(other, np.ndarray):
+        return self.reciprocal() * other
+    return _divided_by_operator(self, other)
+
+
 COUNTERPARTS[np.true_divide] = div
 COUNTERPARTS[np.floor_divide] = lambda x, y: div(x, y, rounding_mode="floor")
 COUNTERPARTS[np.remainder] = remainder
@@ -231,10 +238,11 @@ COUNTERPARTS[np.fmod] = fmod
 
 cls: Any = Tensor
 cls.__truediv__ = cls.__div__ = operator(div_op, div)
-cls.__rtruediv__ = cls.__rdiv__ = operator(div_op, _divided_into)
+_divided_by_operator = operator(div_op, _divided_into)
+cls.__rtruediv__ = cls.__rdiv__ = _divided_into_any
 cls.__floordiv__ = operator(floor_divide_op, floor_divide)
 cls.__rfloordiv__ = operator(floor_divide_op, floor_divide, reflected=True)
 cls.__mod__ = operator(remainder_op, remainder)
 cls.__rmod__ = operator(remainder_op, remainder, reflected=True)
-cls.__itruediv__ = cls.__idiv__ = cls.div_
-cls.__ifloordiv__, cls.__imod__ = cls.floor_divide_, cls.remainder_
+cls.__itruediv__ = cls.__idiv__ = updating(cls.div_)
+cls.__ifloordiv__, cls.__imod__ = updating(cls.floor_divide_), updating(cls.remainder_)

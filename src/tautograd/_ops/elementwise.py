@@ -294,3 +294,16 @@ def operator(
         return slow(other, self) if reflected else slow(self, other)
 
     return method
+
+
+NUMBER = (Tensor, int, float, complex, np.number, np.bool_)
+
+
+def updating(method: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """An augmented assignment from an in-place method: what is no number, Python complains of."""
+
+    @functools.wraps(method)
+    def update(self: Any, other: Any) -> Any:
+        return method(self, other) if isinstance(other, NUMBER) else NotImplemented
+
+    return update

@@ -54,6 +54,7 @@ from . import (
     part_scatters,
     parts,
     permutations,
+    polynomials,
     powers,
     prods,
     products,
@@ -81,6 +82,7 @@ from . import (
     triangles,
     trigonometric,
     truths,
+    unit_vectors,
     views,
     writing,
 )

@@ -30,6 +30,7 @@ _ndarray = np.ndarray
 FLOATS = frozenset("fdFD")
 NUMBERS = frozenset("fdFDbhilqB")
 _FLOAT32 = np.dtype(np.float32)
+_LEAST, _LIMIT = -(2**63), 2**64  # of the integers that PyTorch converts
 
 
 def fast_operator(
@@ -51,7 +52,9 @@ def fast_operator(
             y = other._data
             if y.dtype is not dtype or (dtype is not _FLOAT32 and dtype.char not in direct):
                 return slow(self, other)
-        elif (type(other) is float or type(other) is int) and dtype.char in "fd":
+        elif dtype.char in "fd" and (
+            type(other) is float or (type(other) is int and _LEAST <= other < _LIMIT)
+        ):
             y = other
         else:
             return slow(self, other)
@@ -135,7 +138,8 @@ def fast_power(slow: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """`x ** 2`: a float tensor to the power of a Python number needs no promotion."""
 
     def method(self: Any, other: Any) -> Any:
-        if (type(other) is int or type(other) is float) and self._data.dtype.char in "fd":
+        number = type(other) is float or (type(other) is int and _LEAST <= other < _LIMIT)
+        if number and self._data.dtype.char in "fd":
             return apply_one(pow_scalar_op, self, {"exponent": other})
         return slow(self, other)
 
@@ -174,7 +178,7 @@ def fast_update(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
                 or (recording and (other._requires_grad or other._node is not None))
             ):
                 return slow(self, other)
-        elif type(other) is float or type(other) is int:
+        elif type(other) is float or (type(other) is int and _LEAST <= other < _LIMIT):
             y = other
         else:
             return slow(self, other)

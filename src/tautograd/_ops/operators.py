@@ -8,6 +8,7 @@ from .._tensor.tensor import Tensor
 from . import families as _families  # noqa: F401  (every other method is there first)
 from .arithmetic import add_op, mul_op, sub_op
 from .division import div_op
+from .elementwise import updating
 from .fast import FLOATS, NUMBERS, fast_operator, fast_power, fast_update
 from .public import METHODS, attach
 
@@ -22,4 +23,4 @@ _cls.__pow__ = fast_power(Tensor.__pow__)
 for _op, _operator in ((add_op, "add"), (sub_op, "sub"), (mul_op, "mul"), (div_op, "truediv")):
     _update = fast_update(_op, METHODS[_op.name + "_"])
     attach(_op.name + "_", _update)
-    setattr(_cls, f"__i{_operator}__", _update)
+    setattr(_cls, f"__i{_operator}__", updating(_update))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from .._arrays.dtypes import complex128, float64
+from .._arrays.dtypes import complex128, float64, scalar_dtype
+from .._arrays.limits import finfo, iinfo
 from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
@@ -18,6 +20,7 @@ from .elementwise import (
     operator,
     require_operand,
     require_tensor,
+    updating,
 )
 from .promotion import common_dtype, number_as
 from .public import public
@@ -151,6 +154,23 @@ pow_base_op = Op(
 )
 
 
+_C_NAMES = {
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+}  # fmt: skip
+
+
+def check_convertible(value: Any, kind: Any) -> None:
+    """PyTorch's error for a number that the dtype it is converted to cannot hold."""
+    if kind.name not in _C_NAMES or not math.isfinite(value):
+        return
+    limits = finfo(kind) if kind.is_floating_point else iinfo(kind)
+    if not limits.min <= value <= limits.max:
+        raise RuntimeError(
+            f"value cannot be converted to type {_C_NAMES[kind.name]} without overflow"
+        )
+
+
 @public(inplace=True, number_first=True)
 def pow(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent`; one of the two may be a number."""
@@ -158,11 +178,15 @@ def pow(input: Any, exponent: Any) -> Tensor:
         if isinstance(exponent, Tensor):
             return call_elementwise(pow_op, (input, exponent), {})
         require_operand("pow", exponent, "exponent", 2)
+        if isinstance(exponent, int) and exponent >= 2**63 and input.dtype.category < 2:
+            scalar_dtype(exponent)  # which has words for what is larger still
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
         kind = common_dtype((input, exponent))
         if kind.category == 1 and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         if kind.category == 0:  # True ** True, True ** False
             return input.clone() if exponent else input.logical_or(~input)
+        check_convertible(exponent, kind)
         # A Python number, rounded to the dtype: it chooses the way to compute.
         rounded = number_as(exponent, kind.numpy, _FLOAT32 if kind.is_half else None).item()
         found: Tensor = apply(pow_scalar_op, (input,), {"exponent": rounded}, kind.numpy)
@@ -214,6 +238,6 @@ cls: Any = Tensor
 cls.float_power_ = _float_power_
 cls.__pow__ = operator(pow_op, pow)
 cls.__rpow__ = operator(pow_op, pow, reflected=True)
-cls.__ipow__ = cls.pow_
+cls.__ipow__ = updating(cls.pow_)
 COUNTERPARTS[np.power] = pow
 COUNTERPARTS[np.square] = square

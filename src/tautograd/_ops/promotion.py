@@ -21,6 +21,7 @@ from .._tensor.tensor import Tensor
 def common_dtype(operands: Any) -> dtype:
     """The promoted dtype of tensors and Python numbers together."""
     dimensioned, zero_dim, scalars = [], [], []
+    large = False
     for x in operands:
         if isinstance(x, Tensor):
             kind = from_numpy_dtype(x._data.dtype)
@@ -31,8 +32,24 @@ def common_dtype(operands: Any) -> dtype:
             else:
                 zero_dim.append(kind)
         elif x is not None:
-            scalars.append(scalar_dtype(x))
-    return combine_dtypes(dimensioned, zero_dim, scalars)
+            scalars.append(scalar_dtype(as_number(x)))
+            large = large or (isinstance(x, int) and x >= 2**63)
+    found = combine_dtypes(dimensioned, zero_dim, scalars)
+    if large and all(kind.category == BOOL for kind in (*dimensioned, *zero_dim)):
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote Bool "
+            "and UInt64"
+        )
+    return found
+
+
+def as_number(value: Any) -> Any:
+    """A NumPy scalar as PyTorch reads it: what is no Python number is asked for its float."""
+    if isinstance(value, np.generic):
+        if isinstance(value, (np.bool_, np.complex64)):
+            return float(value.real)
+        return value.item()
+    return value
 
 
 def compute_dtype(operands: Any, promotion: str | None) -> Any:
@@ -52,6 +69,7 @@ def number_as(value: Any, numpy_dtype: Any, then: Any = None) -> Any:
 
     `then`: the dtype that it is computed in, once it is rounded to the first.
     """
+    value = as_number(value)
     if numpy_dtype.kind in "iu" and isinstance(value, int):
         bits = 8 * numpy_dtype.itemsize
         wrapped = value & ((1 << bits) - 1)

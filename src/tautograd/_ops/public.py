@@ -252,8 +252,9 @@ def inplace_twin(name: str, fn: Function) -> Function:
             return write_into(self, overwriting(self, fn, args, kwargs), name)
         try:
             result = fn(self, *args, **kwargs)
-        except NotImplementedError:
-            _check_room(self, others)
+        except RuntimeError as error:  # NotImplementedError is one
+            if isinstance(error, NotImplementedError) or str(error) == "ZeroDivisionError":
+                _check_room(self, others)
             raise
         return write_into(self, result, name)
 

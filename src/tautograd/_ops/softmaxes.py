@@ -166,4 +166,4 @@ def gumbel_softmax(
         return soft
     index = soft.max(dim, keepdim=True)[1]
     one_hot = (soft.detach() * 0).scatter_(dim, index, 1.0)
-    return one_hot - soft.detach() + soft  # type: ignore[no-any-return]
+    return one_hot - soft.detach() + soft
