@@ -40,6 +40,8 @@ def directional(f: Callable[[float], tuple[Any, ...]]) -> Derivative:
 
 def _richardson(f: Callable[[float], tuple[Any, ...]], h: float) -> Derivative:
     points = [(f(h / 2**k), f(-h / 2**k)) for k in range(3)]
+    if _all_alike([side for pair in points for side in pair]):  # no rounding where nothing moves
+        return Derivative(tuple(np.zeros_like(v) for v in points[0][0]), 0.0)
     size = max((_largest(v) for pair in points for side in pair for v in side), default=0.0)
     coarse, middle, fine = (_central(up, down, h / 2**k) for k, (up, down) in enumerate(points))
     values, error = [], 0.0
@@ -49,6 +51,11 @@ def _richardson(f: Callable[[float], tuple[Any, ...]], h: float) -> Derivative:
         values.append(best)
         error = max(error, _largest(best - second) + 64 * EPS * _largest(best))
     return Derivative(tuple(values), error + 64 * EPS * size / h)
+
+
+def _all_alike(values: list[tuple[Any, ...]]) -> bool:
+    first, *others = values
+    return all(np.array_equal(a, b) for other in others for a, b in zip(first, other, strict=True))
 
 
 def _central(up: tuple[Any, ...], down: tuple[Any, ...], h: float) -> list[np.ndarray]:
