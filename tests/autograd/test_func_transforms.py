@@ -346,3 +346,37 @@ def test_transforms_of_tensors_that_want_gradients(torch):
     by_columns = torch.func.jacfwd(lambda x: x**3)(x)
     (by_rows.sum() + by_columns.sum()).backward()
     return by_rows.detach(), by_columns.detach(), x.grad
+
+
+_REFUSED = {
+    "argnums beyond the inputs": lambda t, x: t.func.grad(t.sum, argnums=2)(x),
+    "argnums in a list": lambda t, x: t.func.grad(t.sum, argnums=[0])(x),
+    "argnums of text": lambda t, x: t.func.grad(t.sum, argnums=("0",))(x),
+    "argnums twice": lambda t, x: t.func.jacrev(t.sin, argnums=(0, -1))(x),
+    "no argnums": lambda t, x: t.func.jacfwd(t.sin, argnums=())(x),
+    "aux is no tensor": lambda t, x: t.func.grad(lambda x: (x.sum(), 1), has_aux=True)(x),
+    "no aux": lambda t, x: t.func.jvp(t.sin, (x,), (x,), has_aux=True),
+    "nothing returned": lambda t, x: t.func.vjp(lambda x: (), x),
+    "text returned": lambda t, x: t.func.jvp(lambda x: "abc", (x,), (x,)),
+    "integers returned": lambda t, x: t.func.vjp(lambda x: x.long(), x),
+    "no tuple": lambda t, x: t.func.jvp(t.sin, x, (x,)),
+    "other nest": lambda t, x: t.func.jvp(t.sin, (x,), [x]),
+    "a number": lambda t, x: t.func.jvp(t.sin, (1.0,), (x,)),
+    "no inputs": lambda t, x: t.func.jvp(t.sin, (), ()),
+    "cotangents in another nest": lambda t, x: t.func.vjp(lambda x: (x, x), x)[1]((x, (x, x))),
+    "complex Jacobian": lambda t, x: t.func.jacrev(lambda x: x.conj())(x.to(t.complex64)),
+}
+
+
+@pytest.mark.parametrize("case", _REFUSED)
+@same
+def test_wrong_arguments(torch, case):
+    with pytest.raises(RuntimeError) as found:
+        _REFUSED[case](torch, torch.randn(3))
+    return str(found.value)[:36]
+
+
+@same
+def test_chunks_draw_the_same_numbers(torch):
+    f = torch.func.vmap(lambda x: x + torch.rand(2), randomness="same", chunk_size=2)
+    return f(torch.zeros(5))

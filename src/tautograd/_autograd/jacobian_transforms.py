@@ -15,14 +15,19 @@ from .._arrays.batched import BatchedArray
 from .._tensor.tensor import Tensor, make
 from .grad_mode import enable_grad
 from .modes import modes
-from .transforms import (
+from .transform_arguments import (
     Argnums,
     choose,
+    refuse_complex,
+    replaced,
+    split_aux,
+    tensors_returned,
+)
+from .transforms import (
     fresh_alias,
     gradients_of,
     jvp,
     outer_graph,
-    replaced,
     settled,
 )
 from .trees import leaves, map_tree, rebuild
@@ -67,11 +72,13 @@ def jacrev(
         recording = modes.grad
         with enable_grad():
             chosen = map_tree(fresh_alias, choose(args, argnums))
+            refuse_complex("jacrev", "inputs", leaves(chosen))
             output = func(*replaced(args, argnums, chosen))
             aux = None
             if has_aux:
-                output, aux = output
-            outputs, inputs = leaves(output), leaves(chosen)
+                output, aux = split_aux("vjp(f, *primals)", output)
+            outputs, inputs = tensors_returned("vjp(f, *primals)", output), leaves(chosen)
+            refuse_complex("jacrev", "outputs", outputs)
             outer = recording and outer_graph(outputs, inputs)
             jacobians = rows_by_reverse(outputs, inputs, outer, chunk_size)
         result = _shape_jacobian(jacobians, output, outputs, chosen, inputs)
@@ -141,6 +148,7 @@ def jacfwd(
     def wrapper(*args: Any) -> Any:
         chosen = choose(args, argnums)
         inputs = leaves(chosen)
+        refuse_complex("jacfwd", "inputs", inputs)
         total = sum(x._data.size for x in inputs)
 
         def along(*values: Any) -> Any:
@@ -149,6 +157,7 @@ def jacfwd(
         with open_level(total, randomness) as level:
             tangents = tuple(make(BatchedArray(b, level.number)) for b in _basis(inputs, 0, total))
             found = jvp(along, tuple(inputs), tangents, has_aux=has_aux)
+            refuse_complex("jacfwd", "outputs", leaves(found[0]))
             columns = [unbatch(t, 0, level) for t in leaves(found[1])]
         blocks: list[list[Any]] = [[] for _ in columns]
         offset = 0

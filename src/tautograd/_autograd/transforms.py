@@ -18,30 +18,18 @@ from .engine import run_backward
 from .forward_ad import alias_op, enter_dual_level, exit_dual_level, make_dual, unpack_dual
 from .grad_mode import enable_grad
 from .modes import modes
+from .transform_arguments import (
+    Argnums,
+    check_directions,
+    choose,
+    replaced,
+    same_nest,
+    split_aux,
+    tensors_returned,
+)
 from .trees import leaves, map_tree, rebuild
 
-Argnums = int | tuple[int, ...]
-
-
-def choose(args: tuple[Any, ...], argnums: Argnums) -> Any:
-    """The arguments to differentiate."""
-    for i in (argnums,) if isinstance(argnums, int) else argnums:
-        if not isinstance(i, int):
-            raise RuntimeError(f"argnum must be an integer, got {i!r}")
-        if not -len(args) <= i < len(args):
-            raise RuntimeError(f"Got argnum={i}, but only {len(args)} positional inputs")
-    return args[argnums] if isinstance(argnums, int) else tuple(args[i] for i in argnums)
-
-
-def replaced(args: tuple[Any, ...], argnums: Argnums, values: Any) -> tuple[Any, ...]:
-    """All arguments, with these values for the chosen ones."""
-    new = list(args)
-    if isinstance(argnums, int):
-        new[argnums] = values
-    else:
-        for i, value in zip(argnums, values, strict=True):
-            new[i] = value
-    return tuple(new)
+_JVP = "jvp(f, primals, tangents)"
 
 
 def fresh_alias(value: Any) -> Any:
@@ -120,12 +108,7 @@ def grad_and_value(
             output = func(*replaced(args, argnums, chosen), **kwargs)
             aux = None
             if has_aux:
-                if not (isinstance(output, tuple) and len(output) == 2):
-                    raise RuntimeError(
-                        "grad_and_value(f)(*args): output of function f should be a tuple: "
-                        "(output, aux) if has_aux is True"
-                    )
-                output, aux = output
+                output, aux = split_aux("grad_and_value(f)(*args)", output)
             if not isinstance(output, Tensor):
                 raise RuntimeError(
                     "grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got "
@@ -200,24 +183,26 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         output = func(*fresh)
     aux = None
     if has_aux:
-        if not (isinstance(output, tuple) and len(output) == 2):
-            raise RuntimeError(
-                "vjp(f, *primals): output of function f should be a tuple: (output, aux) if "
-                "has_aux is True"
-            )
-        output, aux = output
-    outputs, inputs = leaves(output), leaves(fresh)
-    if not outputs or not all(isinstance(o, Tensor) for o in outputs):
-        raise RuntimeError("vjp(f, *primals): Expected f(*primals) to return only tensors")
+        output, aux = split_aux("vjp(f, *primals)", output)
+    outputs, inputs = tensors_returned("vjp(f, *primals)", output), leaves(fresh)
+    if not all(o.dtype.is_floating_point or o.dtype.is_complex for o in outputs):
+        raise RuntimeError(
+            "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor "
+            f"with dtype {next(o.dtype for o in outputs if not o.dtype.is_floating_point)}"
+        )
     outer = recording and outer_graph(outputs, inputs)
 
     def vjp_fn(
         *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
     ) -> Any:
         given = leaves(cotangents)
-        if len(given) != len(outputs):
+        one = isinstance(output, Tensor) or not isinstance(output, tuple)
+        matching = cotangents[0] if one and len(cotangents) == 1 else cotangents
+        if not same_nest(output, matching) and not same_nest((output,), cotangents):
             raise RuntimeError(
-                f"vjp_fn(*cotangents): expected {len(outputs)} cotangents, got {len(given)}"
+                "Expected pytree structure of cotangents to be the same as pytree structure of "
+                f"outputs to the function. cotangents: {type(matching)}, primal output: "
+                f"{type(output)}"
             )
         for o, c in zip(outputs, given, strict=True):
             if tuple(o.shape) != tuple(c.shape):
@@ -242,27 +227,18 @@ def jvp(
     has_aux: bool = False,
 ) -> Any:
     """`(output, tangent)`: the Jacobian-vector product of `func` at `primals` along `tangents`."""
-    if not isinstance(primals, tuple):
-        raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals to be a tuple, got "
-            f"{type(primals).__name__}. E.g. it should be valid to call f(*primals)."
-        )
-    if not isinstance(tangents, tuple) or len(leaves(tangents)) != len(leaves(primals)):
-        raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals and tangents to have the same python "
-            "structure."
-        )
+    check_directions(_JVP, primals, tangents)
     level = enter_dual_level()
     try:
         duals = map_tree(lambda p, t: make_dual(p, t, level=level), primals, tangents)
         output = func(*duals)
         aux = None
         if has_aux:
-            output, aux = output
+            output, aux = split_aux(_JVP, output)
             aux = map_tree(
                 lambda a: unpack_dual(a, level=level).primal if isinstance(a, Tensor) else a, aux
             )
-        unpacked = [unpack_dual(o, level=level) for o in _tensors_only(output)]
+        unpacked = [unpack_dual(o, level=level) for o in tensors_returned(_JVP, output)]
         values = [u.primal for u in unpacked]
         slopes = []
         for u in unpacked:
@@ -276,17 +252,6 @@ def jvp(
         exit_dual_level(level=level)
     result = rebuild(output, values), rebuild(output, slopes)
     return (*result, aux) if has_aux else result
-
-
-def _tensors_only(output: Any) -> list[Tensor]:
-    found = leaves(output)
-    for value in found:
-        if not isinstance(value, Tensor):
-            raise RuntimeError(
-                "jvp(f, primals, tangents): Expected f(*primals) to return only tensors, got "
-                f"unsupported type {type(value)}"
-            )
-    return found
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> Any:

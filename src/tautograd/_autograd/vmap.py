@@ -13,6 +13,7 @@ from typing import Any
 
 from .._arrays.batched import BatchedArray, levels_of, put_level, show_level, sum_level, take_level
 from .._ops.record import LINEAR, Op
+from .._random import default_generator
 from .._tensor.tensor import Tensor
 from .apply import apply
 from .batch_dims import batch_size, check_out_dims, flat_in_dims, flat_out_dims, name_of
@@ -205,7 +206,10 @@ def _in_chunks(
     from .._ops.public import FUNCTIONS
 
     pieces = []
+    state = default_generator.get_state() if randomness == "same" else None
     for start in range(0, size, step):
+        if state is not None:  # the same for all examples, whichever chunk they are in
+            default_generator.set_state(state)
         count = min(step, size - start)
         part = [
             x if d is None else x.narrow(d, start, count) for x, d in zip(flat, dims, strict=True)
