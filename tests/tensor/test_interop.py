@@ -20,6 +20,8 @@ from .expressions import check, entries
 # --- arrays of other libraries -------------------------------------------------------------------
 
 ARRAYS = """
+np.ones(3)==torch.ones(3) ; torch.ones(3)==np.ones(3) ; torch.ones(3)!=np.ones(3)
+torch.ones(3)==[1,1,1] ; torch.ones(3)==None ; torch.ones(3)=='a' ; torch.ones(3)<np.ones(3)
 np.ones(3)*torch.ones(3) ; torch.ones(3)*np.ones(3) ; torch.ones(3)+np.ones(3,dtype=np.float32)
 np.ones(3)+torch.ones(3) ; np.ones(3)-torch.ones(3) ; np.ones((2,2))@torch.ones(2,2)
 torch.ones(2,2)@np.ones((2,2)) ; np.float64(2)*torch.ones(3) ; np.float32(2)*torch.ones(3)

@@ -41,6 +41,17 @@ def array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: boo
     return from_numpy(found.astype(np.uint8) if found.dtype == np.bool_ else found)
 
 
+_equal: Any = Tensor.__eq__
+
+
+def equal(self: Tensor, other: Any) -> Any:
+    """`==`, the one operator of a tensor that takes a NumPy array as it is."""
+    found = _equal(self, other)
+    if found is NotImplemented and isinstance(other, np.ndarray):
+        return _equal(self, from_numpy(other))
+    return found
+
+
 def to_dlpack(tensor: Any) -> Any:
     """A DLPack capsule on this tensor's memory."""
     from .dlpack import export_capsule
@@ -75,6 +86,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "numpy": numpy,
     "__array__": array,
     "__array_wrap__": array_wrap,
+    "__eq__": equal,
     "__dlpack__": dlpack,
     "__dlpack_device__": dlpack_device,
 }
