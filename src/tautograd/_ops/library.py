@@ -3,3 +3,14 @@
 A program that has no use for them does not wait for them; `tautograd.conv2d` and its like are found
 when they are first named.
 """
+
+# ruff: noqa: F401
+
+from . import (
+    convolution_functions,
+    dropouts,
+    norm_pools,
+    padding,
+    patches,
+    pooling,
+)

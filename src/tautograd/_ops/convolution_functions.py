@@ -1,0 +1,421 @@
+"""`conv1d` to `conv3d`, transposed ones, and `convolution`: PyTorch's arguments, checked in its words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import LEGACY_NAMES
+from .._autograd.apply import apply
+from .._autograd.modes import modes
+from .._tensor.tensor import Tensor, make
+from .convolution import convolution_op, transposed_convolution_op
+from .dims import no_signature
+from .product_checks import SPELLED
+from .public import FUNCTIONS, NN_FUNCTIONAL, public
+from .windows import Ints, covered, steps
+
+
+def _expanded(value: Any, rank: int, name: str) -> Ints:
+    """A parameter as one integer for each dimension."""
+    given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if len(given) == 1:
+        return given * rank
+    if len(given) != rank:
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {rank} values to match "
+            f"the convolution dimensions, but got {name}={list(given)}"
+        )
+    return given
+
+
+def _check_numbers(stride: Ints, padding: Ints, dilation: Ints, extra: Ints, groups: int) -> None:
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(p < 0 for p in extra):
+        raise RuntimeError("negative output_padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+
+
+def _check_weight(x: Any, w: Any, b: Any, transposed: bool, groups: int) -> None:
+    shape, size = list(w.shape), list(x.shape)
+    if w.ndim != x.ndim:
+        raise RuntimeError(
+            f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight {shape}, but got "
+            f"{x.ndim}-dimensional input of size {size} instead"
+        )
+    if shape[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
+            f"got weight of size {shape} instead"
+        )
+    if shape[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
+            f"but got weight of size [{shape}] instead"
+        )
+    wanted = shape[0] if transposed else shape[1] * groups
+    given = "transposed=1" if transposed else f"groups={groups}"
+    if size[1] != wanted:
+        raise RuntimeError(
+            f"Given {given}, weight of size {shape}, expected input{size} to have {wanted} "
+            f"channels, but got {size[1]} channels instead"
+        )
+    out = shape[1] * groups if transposed else shape[0]
+    if b is not None and tuple(b.shape) != (out,):
+        start = "Given transposed=1, weight" if transposed else "Given weight"
+        raise RuntimeError(
+            f"{start} of size {shape}, expected bias to be 1-dimensional with {out} elements, but "
+            f"got bias of size {list(b.shape)} instead"
+        )
+    if 0 in shape[2:]:
+        raise RuntimeError(f"kernel size should be greater than zero, but got {_by(shape[2:])}")
+
+
+def _by(sizes: Any) -> str:
+    return " x ".join(map(str, sizes))
+
+
+def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    found = input._data.dtype
+    for what, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor._data.dtype != found:
+            one, other = (SPELLED[LEGACY_NAMES[t.dtype]] for t in (input, tensor))
+            raise RuntimeError(f"Input type ({one}) and {what} type ({other}) should be the same")
+
+
+def _check_kernel(input: Tensor, dilation: Ints, transposed: bool) -> None:
+    """PyTorch has kernels for some dtypes only."""
+    dtype, rank = input._data.dtype, len(dilation)
+    if dtype.kind == "c" and 0 in input._data.shape and input.requires_grad and modes.grad:
+        raise RuntimeError(
+            "convolution does not support automatic differentiation for outputs with complex dtype."
+        )
+    if dtype.kind in "fV" or dtype == np.int64 or 0 in input._data.shape:
+        return
+    if transposed:
+        kernel = f"slow_conv_transpose{max(rank, 2)}d_out_cpu"
+    elif set(dilation) != {1}:
+        kernel = "slow_conv_dilated<>"
+    elif dtype.kind not in "bc":
+        return
+    else:
+        kernel = "compute_columns3d" if rank == 3 else "slow_conv2d_cpu"
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{LEGACY_NAMES[input.dtype]}'")
+
+
+def _check_size(size: Ints, kernel: Ints, padding: Ints, dilation: Ints) -> None:
+    longer = [n + 2 * p for n, p in zip(size, padding, strict=True)]
+    reach = [covered(k, d) for k, d in zip(kernel, dilation, strict=True)]
+    if any(k > n for k, n in zip(reach, longer, strict=True)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({_by(longer)}). Kernel size: "
+            f"({_by(reach)}). Kernel size can't be greater than actual input size"
+        )
+
+
+def _transposed_size(
+    size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, extra: Ints
+) -> Ints:
+    """The size of a transposed convolution's output, if it can have one."""
+    if any(e >= s and e >= d for e, s, d in zip(extra, stride, dilation, strict=True)):
+        axes = ("depth", "height", "width")[-len(size) :]
+        values = (("output_padding", extra), ("stride", stride), ("dilation", dilation))
+        shown = " ".join(
+            f"{name}_{axis}: {v}"
+            for name, each in values
+            for axis, v in zip(axes, each, strict=True)
+        )
+        raise RuntimeError(
+            f"output padding must be smaller than either stride or dilation, but got {shown}"
+        )
+    found = tuple(
+        [
+            (n - 1) * s - 2 * p + covered(k, d) + e
+            for n, k, s, p, d, e in zip(size, kernel, stride, padding, dilation, extra, strict=True)
+        ]
+    )
+    if any(n < 1 for n in found):
+        raise RuntimeError(
+            f"Given input size per channel: ({_by(size)}). Calculated output size per channel: "
+            f"({_by(found)}). Output size is too small"
+        )
+    return found
+
+
+@public(method=False, out=False)
+def convolution(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+) -> Tensor:
+    """A convolution, or a transposed one, over all dimensions after the first two."""
+    x, w = input._data, weight._data
+    rank = w.ndim - 2
+    if rank <= 0:
+        raise RuntimeError("weight should have at least three dimensions")
+    stride = _expanded(stride, rank, "stride")
+    padding = _expanded(padding, rank, "padding")
+    dilation = _expanded(dilation, rank, "dilation")
+    extra = _expanded(output_padding, rank, "output_padding")
+    _check_numbers(stride, padding, dilation, extra, groups)
+    _check_weight(x, w, None if bias is None else bias._data, transposed, groups)
+    if w.dtype != x.dtype or (bias is not None and bias._data.dtype != x.dtype):
+        _check_dtypes(input, weight, bias)
+    size, kernel = tuple(x.shape)[2:], tuple(w.shape)[2:]
+    if transposed:
+        count = _transposed_size(size, kernel, stride, padding, dilation, extra)
+    else:
+        _check_size(size, kernel, padding, dilation)
+        count = ()
+    if 0 in x.shape and x.shape[0] and x.shape[1]:
+        raise RuntimeError(
+            "Only zero batch or zero channel inputs are supported, but got input shape: "
+            f"{list(x.shape)}"
+        )
+    if x.dtype.kind != "f":
+        _check_kernel(input, dilation, transposed)
+    if not x.shape[1]:
+        count = count or steps(size, kernel, stride, padding, dilation)
+        return make(np.zeros_like(x, shape=(x.shape[0], 0, *count)))
+    parameters = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    if transposed:
+        op, parameters = transposed_convolution_op, {"size": count, **parameters}
+    else:
+        op = convolution_op
+    result: Tensor = apply(op, (input, weight, bias), parameters)
+    return result
+
+
+def _any_dtype(input: Tensor, weight: Tensor, bias: Tensor | None, *options: Any) -> Tensor:
+    """`convolution`, which for complex numbers is three real ones:
+
+    (a + ib)(c + id) = ac - bd + i((a + b)(c + d) - ac - bd)
+    """
+    if input._data.dtype.kind != "c":
+        return convolution(input, weight, bias, *options)
+
+    def part(x: Any, w: Any, b: Any) -> Any:
+        return convolution(x, w, b, *options)
+
+    _check_dtypes(input, weight, bias)
+    x, w = _parts(input), _parts(weight)
+    b = (None, None, None) if bias is None else _parts(bias)
+    real = part(x[0], w[0], b[0])
+    imaginary = part(x[1], w[1], None)
+    result: Tensor = (real - imaginary) + 1j * (part(x[2], w[2], b[2]) - real - imaginary)
+    return result
+
+
+def _parts(tensor: Any) -> tuple[Any, Any, Any]:
+    """The real part, the imaginary part, and their sum."""
+    real, imaginary = tensor.real, tensor.imag
+    return real, imaginary, real + imaginary
+
+
+def _batched(name: str, input: Tensor, rank: int) -> tuple[Tensor, bool]:
+    """The input with a batch dimension, and whether that was made for it."""
+    ndim = input._data.ndim
+    if ndim not in (rank + 1, rank + 2):
+        raise RuntimeError(
+            f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got "
+            f"input of size: {list(input._data.shape)}"
+        )
+    if ndim == rank + 2:
+        return input, False
+    return input.unsqueeze(0), True  # type: ignore[attr-defined]
+
+
+def _require(name: str, *given: Any) -> None:
+    for value in given[:2]:
+        if not isinstance(value, Tensor):
+            raise no_signature(name, *given)
+
+
+def _require_ints(name: str, given: tuple[Any, ...], *values: Any) -> None:
+    for value in values:
+        each = value if isinstance(value, (tuple, list)) else (value,)
+        if not all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in each):
+            raise no_signature(name, *given)
+
+
+def _convolve(
+    rank: int,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
+    name = f"conv{rank}d"
+    if not isinstance(input, Tensor) or not isinstance(weight, Tensor):
+        _require(name, input, weight)
+    x, unbatched = _batched(name, input, rank)
+    _require_ints(name, (input, weight, bias, stride, padding, dilation, groups), stride, dilation)
+    if isinstance(padding, str):
+        out = _by_name(x, weight, bias, stride, padding, dilation, groups)
+    else:
+        if weight._data.ndim != rank + 2:
+            rank_found = weight._data.ndim - 2
+            for value, what in ((stride, "stride"), (padding, "padding"), (dilation, "dilation")):
+                spread = (value,) * rank if isinstance(value, int) else value
+                _expanded(spread, rank_found, what)
+        out = _any_dtype(x, weight, bias, stride, padding, dilation, False, 0, groups)
+    return out.squeeze(0) if unbatched else out  # type: ignore[attr-defined, no-any-return]
+
+
+def _by_name(
+    input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+) -> Tensor:
+    """`padding="same"` or `"valid"`."""
+    rank = weight._data.ndim - 2
+    if padding == "valid":
+        return _any_dtype(input, weight, bias, stride, 0, dilation, False, 0, groups)
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    steps_of, spacing = _expanded(stride, rank, "stride"), _expanded(dilation, rank, "dilation")
+    if set(steps_of) != {1}:
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    kernel = tuple(weight._data.shape)[2:]
+    total = [d * (k - 1) for k, d in zip(kernel, spacing, strict=True)]
+    if any(n % 2 for n in total):
+        from .padding import constant_pad_nd
+
+        more: list[int] = []  # what cannot be halved is added at the end
+        for n in reversed(total):
+            more += [0, n % 2]
+        input = constant_pad_nd(input, more, 0)
+    sides = tuple([n // 2 for n in total])
+    return _any_dtype(input, weight, bias, stride, sides, dilation, False, 0, groups)
+
+
+def _convolve_transposed(
+    rank: int,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Tensor:
+    name = f"conv_transpose{rank}d"
+    if not isinstance(input, Tensor) or not isinstance(weight, Tensor):
+        _require(name, input, weight)
+    x, unbatched = _batched(name, input, rank)
+    out = _any_dtype(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+    return out.squeeze(0) if unbatched else out  # type: ignore[attr-defined, no-any-return]
+
+
+@public(method=False, out=False)
+def conv1d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """A convolution over one dimension: `(batch, channels, length)`."""
+    return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@public(method=False, out=False)
+def conv2d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """A convolution over two dimensions: `(batch, channels, height, width)`."""
+    return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@public(method=False, out=False)
+def conv3d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
+    return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+@public(method=False, out=False)
+def conv_transpose1d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The adjoint of `conv1d` in its input, with a bias."""
+    return _convolve_transposed(
+        1, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+@public(method=False, out=False)
+def conv_transpose2d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The adjoint of `conv2d` in its input, with a bias."""
+    return _convolve_transposed(
+        2, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+@public(method=False, out=False)
+def conv_transpose3d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The adjoint of `conv3d` in its input, with a bias."""
+    return _convolve_transposed(
+        3, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+for _name in ("conv1d", "conv2d", "conv3d"):
+    NN_FUNCTIONAL[_name] = FUNCTIONS[_name]
+for _name in ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"):
+    NN_FUNCTIONAL[_name] = FUNCTIONS[_name]

@@ -1,0 +1,135 @@
+"""Convolutions of NumPy's own arrays, a few images at a time.
+
+A convolution is one matrix product once the windows of an image lie in columns. All columns of a
+batch take many times its memory, so they are made for a few images at once, in a buffer that
+stays in the processor's cache, and used up before the next ones are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .windows import Ints, at, inside, offsets, window_views
+
+_BUFFER = 1 << 20  # bytes of columns to have at once
+
+
+def _parts(batch: int, bytes_each: int) -> Iterator[slice]:
+    """Runs of images whose columns fit in the buffer."""
+    few = max(1, min(batch, _BUFFER // max(bytes_each, 1)))
+    return (slice(start, min(start + few, batch)) for start in range(0, batch, few))
+
+
+class Columns:
+    """The windows of a few images after another, each a column of a matrix per group."""
+
+    def __init__(
+        self,
+        x: Any,
+        kernel: Ints,
+        count: Ints,
+        stride: Ints,
+        padding: Ints,
+        dilation: Ints,
+        groups: int,
+    ) -> None:
+        batch, channels, *size = x.shape
+        self.x = x
+        self.geometry = (kernel, count, stride, dilation)
+        self.inside = inside(padding, tuple(size))
+        rows = channels * int(np.prod(kernel))
+        positions = int(np.prod(count))
+        self.parts = list(_parts(batch, rows * positions * x.dtype.itemsize))
+        few = self.parts[0].stop if self.parts else 0
+        self.matrix = (groups, rows // groups, positions)
+        self.room = None
+        if any(padding):
+            longer = [n + 2 * p for n, p in zip(size, padding, strict=True)]
+            self.room = np.zeros((few, channels, *longer), x.dtype)
+        self.direct = (
+            self.room is None and set(kernel) == {1} and set(stride) == {1} and x.flags.c_contiguous
+        )
+        if not self.direct:
+            self.buffer = np.empty((few, channels, *kernel, *count), x.dtype)
+
+    def of(self, part: slice) -> Any:
+        """The columns of some images: `(images, groups, rows, positions)`."""
+        images = self.x[part]
+        many = part.stop - part.start
+        if self.direct:
+            return images.reshape(many, *self.matrix)
+        if self.room is not None:
+            self.room[:many][self.inside] = images
+            images = self.room[:many]
+        buffer = self.buffer[:many]
+        np.copyto(buffer, window_views(images, *self.geometry))
+        return buffer.reshape(many, *self.matrix)
+
+
+def convolved(
+    x: Any, w: Any, b: Any, count: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Any:
+    """The forward: `weight @ columns` of every image."""
+    batch, out_channels = x.shape[0], w.shape[0]
+    kernel = w.shape[2:]
+    columns = Columns(x, kernel, count, stride, padding, dilation, groups)
+    weight = w.reshape(groups, out_channels // groups, -1)
+    out = np.empty((batch, out_channels, *count), x.dtype)
+    flat = out.reshape(batch, groups, out_channels // groups, -1)
+    added = None if b is None else b.reshape(groups, -1, 1)
+    for part in columns.parts:
+        product = flat[part]
+        np.matmul(weight, columns.of(part), out=product)
+        if added is not None:
+            product += added
+    return out
+
+
+def spread_back(
+    g: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Any:
+    """The adjoint in the input: columns of `weight.T @ g`, added where they came from."""
+    batch, out_channels, *counted = g.shape
+    count = tuple(counted)
+    kernel = w.shape[2:]
+    channels = w.shape[1] * groups
+    positions = int(np.prod(count))
+    weight = w.reshape(groups, out_channels // groups, -1).swapaxes(1, 2)
+    flat = g.reshape(batch, groups, out_channels // groups, positions)
+    rows = weight.shape[1]
+    longer = tuple([n + 2 * p for n, p in zip(size, padding, strict=True)])
+    out = np.empty((batch, channels, *size), g.dtype)
+    parts = list(_parts(batch, channels * int(np.prod(kernel)) * positions * g.dtype.itemsize))
+    few = parts[0].stop if parts else 0
+    columns = np.empty((few, groups, rows, positions), g.dtype)
+    room = np.empty((few, channels, *longer), g.dtype) if any(padding) else None
+    places = [(o, at(o, count, stride, dilation)) for o in offsets(kernel)]
+    kept = inside(padding, size)
+    for part in parts:
+        many = part.stop - part.start
+        product = np.matmul(weight, flat[part], out=columns[:many])
+        windows = product.reshape(many, channels, *kernel, *count)
+        whole = out[part] if room is None else room[:many]
+        whole[...] = 0
+        for offset, place in places:
+            target = whole[place]
+            target += windows[(slice(None), slice(None), *offset)]
+        if room is not None:
+            out[part] = whole[kept]
+    return out
+
+
+def correlated(
+    x: Any, g: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Any:
+    """The adjoint in the weight: `g @ columns.T`, added up over images."""
+    batch, out_channels, *count = g.shape
+    columns = Columns(x, kernel, tuple(count), stride, padding, dilation, groups)
+    flat = g.reshape(batch, groups, out_channels // groups, -1)
+    total = np.zeros((groups, out_channels // groups, columns.matrix[1]), x.dtype)
+    for part in columns.parts:
+        total += np.sum(np.matmul(flat[part], columns.of(part).swapaxes(2, 3)), axis=0)
+    return total.reshape(out_channels, x.shape[1] // groups, *kernel)
