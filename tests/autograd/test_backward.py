@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import pytest
@@ -465,3 +466,19 @@ def test_gradient_lies_in_memory_as_its_leaf_does(torch):
     y = torch.ones(3, 2, requires_grad=True)
     ((x + y) * torch.arange(6.0).reshape(3, 2)).sum().backward()
     return x.grad, x.grad.stride(), y.grad.stride()
+
+
+@same
+def test_inputs_in_a_dictionary(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = torch.tensor([3.0, 4.0], requires_grad=True)
+    z = (x * x * y).sum()
+    found = torch.autograd.grad(z, {"x": x, "y": y}, retain_graph=True)
+    torch.autograd.backward(z, inputs={"y": y})
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        torch.autograd.grad((x * x).sum(), {})
+    with pytest.raises(RuntimeError, match="The differentiated Tensor at index 1 appears"):
+        torch.autograd.grad((x * x).sum(), {"x": x, "y": y})
+    with pytest.raises(TypeError, match="must be a dict, not OrderedDict"):
+        torch.autograd.grad((x * x).sum(), collections.OrderedDict(x=x))
+    return found, x.grad, y.grad

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -114,9 +114,7 @@ def backward(
             )
         grad_tensors = grad_variables
     if inputs is not None:
-        inputs = _as_sequence(inputs)
-        if not inputs:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        inputs, _ = _inputs("backward", inputs)
         for tensor in inputs:
             retain_grad(tensor)
     outputs = _as_sequence(tensors)
@@ -162,8 +160,11 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
-    """The gradients of `outputs` with respect to `inputs`; no `.grad` is touched."""
+) -> Any:
+    """The gradients of `outputs` with respect to `inputs`; no `.grad` is touched.
+
+    One for each input, in a tuple; in a dictionary with the same keys if that is what `inputs` is.
+    """
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
@@ -171,12 +172,14 @@ def grad(
         )
     if allow_unused is None:
         allow_unused = materialize_grads
-    outputs, inputs = _as_sequence(outputs), _as_sequence(inputs)
+    outputs = _as_sequence(outputs)
+    inputs, keys = _inputs("grad", inputs)
     gradients = _as_sequence(grad_outputs) if grad_outputs is not None else (None,) * len(outputs)
     if is_grads_batched:
-        return _batched(
+        batches = _batched(
             outputs, inputs, gradients, retain_graph, create_graph, allow_unused, materialize_grads
         )
+        return batches if keys is None else dict(zip(keys, batches, strict=True))
     if len(gradients) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     starts = _root_gradients(outputs, gradients)
@@ -198,16 +201,32 @@ def grad(
     )
     assert found is not None
     results = []
-    for tensor, gradient in zip(inputs, found, strict=True):
+    for place, (tensor, gradient) in enumerate(zip(inputs, found, strict=True)):
         if gradient is None and not allow_unused:
             raise RuntimeError(
-                "One of the differentiated Tensors appears to not have been used in the graph. Set "
-                "allow_unused=True if this is the desired behavior."
+                f"The differentiated Tensor at index {place} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
             )
         if gradient is None and materialize_grads:
             gradient = np.zeros_like(tensor._data)
         results.append(own(gradient))
-    return tuple(results)
+    return tuple(results) if keys is None else dict(zip(keys, results, strict=True))
+
+
+def _inputs(name: str, inputs: Any) -> tuple[Any, list[Any] | None]:
+    """Inputs as a sequence, and the keys if they were given as a dictionary."""
+    keys = None
+    if type(inputs) is dict:
+        keys, inputs = list(inputs), tuple(inputs.values())
+    elif isinstance(inputs, Mapping):
+        raise TypeError(
+            f"`inputs` argument to `{name}()` must be a dict, not {type(inputs).__name__}. Other "
+            "Mapping types are not supported."
+        )
+    found = _as_sequence(inputs)
+    if not found:
+        raise RuntimeError(f"`inputs` argument to `{name}()` cannot be empty.")
+    return found, keys
 
 
 def own(gradient: Any) -> Any:

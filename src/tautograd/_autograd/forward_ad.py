@@ -42,6 +42,11 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
+def current_level() -> int:
+    """The innermost open level, from 0 on; -1 outside forward mode."""
+    return modes.forward_level - 1
+
+
 def enter_dual_level() -> int:
     """Open a forward-mode level; tangents live until it is closed."""
     modes.forward_level += 1
