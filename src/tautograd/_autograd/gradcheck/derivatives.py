@@ -60,7 +60,8 @@ def _as_columns(rows: Any, x: Tensor) -> Any:
 
 
 def vector_times(output: Tensor, inputs: list[Tensor], v: Tensor) -> tuple[Any, ...]:
-    return grad(output, inputs, v, retain_graph=True, allow_unused=True)
+    found: tuple[Any, ...] = grad(output, inputs, v, retain_graph=True, allow_unused=True)
+    return found
 
 
 def _all_rows(output: Tensor, inputs: list[Tensor]) -> list[Any] | None:
