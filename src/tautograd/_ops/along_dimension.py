@@ -344,6 +344,10 @@ def index_fill(input: Any, dim: Any, index: Any, value: Any) -> Tensor:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index._data.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
+    if isinstance(value, complex) and not input.dtype.is_complex:
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
     size = extent(shape, dim)
     check_range(index._data, dim, size, low=-size, error=IndexError)
     if isinstance(value, Tensor):

@@ -152,6 +152,12 @@ def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
 @public(method=False, out=False)
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that shapes broadcast to."""
+    for shape in shapes:
+        if not isinstance(shape, (int, tuple, list)):
+            raise RuntimeError(
+                "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
+                f"{shape}"
+            )
     common: list[int] = [1] * max((1 if isinstance(s, int) else len(s) for s in shapes), default=0)
     for index, shape in enumerate(shapes):
         shape = (shape,) if isinstance(shape, int) else tuple(shape)

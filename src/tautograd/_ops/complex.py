@@ -127,7 +127,7 @@ def view_as_complex(input: Any) -> Tensor:
     strides = strides_of(data) if isinstance(data, np.ndarray) else ()
     if strides and strides[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % 2 for s in strides[:-1]):
+    if any(s % 2 for s, n in zip(strides[:-1], data.shape, strict=False) if n > 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     return apply(view_as_complex_op, (input,))  # type: ignore[no-any-return]
 
@@ -313,8 +313,11 @@ def angle(input: Any) -> Tensor:
 
 def join(re: Any, im: Any) -> Any:
     """Complex numbers from their parts (arrays)."""
-    shape = np.broadcast_shapes(re.shape, im.shape)
-    out = np.empty_like(re, shape=shape, dtype=np.result_type(re.dtype, np.complex64))
+    kind = np.result_type(re.dtype, np.complex64)
+    if isinstance(re, np.ndarray) and isinstance(im, np.ndarray) and re.shape == im.shape:
+        out = np.empty_like(re, dtype=kind)
+    else:
+        out = np.empty_like(re + im, dtype=kind)  # room for what either part may be
     np.copyto(np.real(out), re)
     np.copyto(np.imag(out), im)
     return out

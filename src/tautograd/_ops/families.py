@@ -35,6 +35,7 @@ from . import (
     histograms,
     householder,
     index_put,
+    index_reduce,
     indexing,
     inplace_views,
     inverses,

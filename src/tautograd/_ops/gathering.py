@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.dtypes import LEGACY_NAMES
 from .._arrays.formats import dense
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
@@ -148,7 +149,11 @@ def take_along_dim(input: Any, indices: Any, dim: Any = None) -> Tensor:
 
 def _wrapped(indices: Tensor, size: int) -> Tensor:
     """Indices counted round the dimension, as PyTorch takes them here: -1 is the last."""
-    _check_index("gather", indices)
+    if indices._data.dtype != np.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{LEGACY_NAMES[indices.dtype]}"
+        )
     return make(np.remainder(indices._data, size)) if size else indices
 
 

@@ -262,11 +262,11 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
-    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
+    wrapped = tuple([wrap_dim(d, ndim, "rot90", "dims") for d in dims])
+    if wrapped[0] == wrapped[1]:
         raise RuntimeError(
             f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
         )
-    wrapped = tuple([wrap_dim(d, ndim, "rot90", "dims") for d in dims])
     result: Tensor = apply(rot90_op, (input,), {"k": require_int(k, "rot90", "k"), "dims": wrapped})
     return result
 
