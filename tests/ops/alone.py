@@ -15,23 +15,24 @@ import numpy as np
 import torch
 
 from .cases import TORCH, Call, is_elementwise, program_of
+from .measure import flatten
 
 MOST = 1000  # elements; a record that differs in more differs in kind
 
 
-def values_alone(call: Call, where: Any) -> np.ndarray | None:
+def values_alone(call: Call, where: Any, fn: Any = None) -> np.ndarray | None:
     """PyTorch's results at the places given, each computed by itself; NaN elsewhere."""
     if not is_elementwise(call.op) or not 0 < np.sum(where) <= MOST:
         return None
     reference = Call(TORCH, call.op, call.sample, call.dtype, False)
-    program = program_of(TORCH, call.op)
+    program = program_of(TORCH, call.op) if fn is None else fn
     found: np.ndarray | None = None
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         for place in np.argwhere(where):
             args = [_at(a, where.shape, place) for a in reference.args]
             kwargs = {k: _at(v, where.shape, place) for k, v in reference.kwargs.items()}
-            value = TORCH.array(program(*args, **kwargs))
+            value = TORCH.array(flatten(program(*args, **kwargs), TORCH)[0])
             if found is None:
                 found = np.full(
                     where.shape, np.nan, value.dtype if value.dtype.kind == "c" else float

@@ -27,10 +27,13 @@ ERRORS = (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError)
 def disagreement(call: Call, want: Outcome, got: Outcome, condition: Condition) -> str | None:
     """What is wrong with `got` (tautograd's) given `want` (PyTorch's), or None."""
     if want.error is not None:
-        return _error_disagreement(call, want, got)
-    if got.error is not None:
+        problem = _error_disagreement(call, want, got)
+        if problem:
+            return problem
+    elif got.error is not None:
         return f"{got.stage} raised {type(got.error).__name__}: {_line(got.error)}"
-    for key in want.items.keys() ^ got.items.keys():
+    # What came before an error is compared all the same.
+    for key in want.items.keys() ^ got.items.keys() if want.error is None else ():
         # Where nothing depends on anything, one engine says so and the other says zero.
         if not (key.startswith("second") and _is_zero(want.items.get(key) or got.items.get(key))):
             return f"gave {list(got.items)} for {list(want.items)}"
@@ -131,7 +134,11 @@ def value_disagreement(
         if exact is not None:
             wrong &= _differs(call, key, want, exact, b, None, coarse)
         references = [a if exact is None else np.where(exact == exact, exact, a)]
-        if np.any(wrong) and key == "out0" and (alone := values_alone(call, wrong)) is not None:
+        if (
+            np.any(wrong)
+            and key == "out0"
+            and (alone := values_alone(call, wrong, condition.fn)) is not None
+        ):
             references.append(alone)
         for reference in references:
             if np.any(wrong):

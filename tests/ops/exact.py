@@ -35,6 +35,13 @@ def _mvlgamma(x: Any, p: int) -> Any:
     return p * (p - 1) * mpmath.log(mpmath.pi) / 4 + sum(terms)
 
 
+def _polygamma(a: Any, b: Any = None, n: Any = None) -> Any:
+    """The order comes first in the function, second (or by name) in the method."""
+    if isinstance(a, int):
+        return mpmath.polygamma(a, b)
+    return mpmath.polygamma(b if n is None else n, a)
+
+
 def _igamma(a: Any, x: Any) -> Any:
     return 1 - _igammac(a, x)
 
@@ -94,8 +101,8 @@ EXACT: dict[str, Callable[..., Any]] = {
     "igammac": _igammac,
     "lgamma": mpmath.loggamma,
     "mvlgamma": _mvlgamma,
-    "polygamma": mpmath.polygamma,
-    "polygamma_": lambda x, n: mpmath.polygamma(n, x),
+    "polygamma": _polygamma,
+    "polygamma_": _polygamma,
     "remainder": _remainder,
     "remainder_of_number": _remainder,
     "special_airy_ai": mpmath.airyai,
