@@ -99,6 +99,9 @@ class Wrong(NamedTuple):
 
 
 WRONG_IN_PYTORCH: dict[str, Wrong] = {
+    "weight_norm": Wrong(
+        ("second",), "the second derivative takes the norm of the weight to be a constant"
+    ),
     "ldexp": Wrong(
         ("grad0", "second"),
         "the power of 2 beside an integer exponent is computed in integers, so 2**-1 is 0",

@@ -13,4 +13,5 @@ from . import (
     padding,
     patches,
     pooling,
+    weight_norms,
 )
