@@ -16,7 +16,6 @@ import torch
 
 from .cases import TORCH, Call, is_elementwise, program_of
 from .measure import flatten
-from .measure import flatten
 
 MOST = 1000  # elements; a record that differs in more differs in kind
 
