@@ -27,7 +27,7 @@ myst_heading_anchors = 3
 
 add_module_names = True
 toc_object_entries = False  # a page has hundreds; its families are what the table of contents shows
-python_maximum_signature_line_length = 100
+python_maximum_signature_line_length = 140
 
 html_theme = "furo"
 html_title = f"tautograd {release}"

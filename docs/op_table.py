@@ -12,7 +12,7 @@ from pathlib import Path
 from op_evidence import REFUSED, Evidence, evidence_for
 
 from tautograd._ops import library  # noqa: F401  (operations that are loaded when first named)
-from tautograd._ops.record import REGISTRY
+from tautograd._ops.record import REGISTRY, Op
 
 
 def write_op_table(folder: Path) -> None:
@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 def op_page() -> str:
-    rows = [evidence_for(op) for op in sorted(REGISTRY.values(), key=lambda op: op.name)]
+    rows = [evidence_for(op) for op in sorted(REGISTRY.values(), key=_place)]
     differentiable = [row for row in rows if row.inputs and row.first != REFUSED]
     cases = sum(row.cases for row in rows)
     summary = f"{len(rows)} operations, {len(differentiable)} of them differentiable"
@@ -49,11 +49,16 @@ def op_page() -> str:
     return "\n".join(lines)
 
 
+def _place(op: Op) -> tuple[str, str]:
+    """Alphabetical by what users call it, without the namespace."""
+    return op.public_name.rpartition(".")[2], op.name
+
+
 def cells(row: Evidence) -> Iterable[str]:
     yield f"`{row.name}`" + (f" ({row.record})" if row.record != row.name else "")
     yield f"`{row.node}`" if row.inputs else "–"
-    yield row.dtypes or "–"
-    yield ", ".join(f"`{name}`" for name in row.inputs) or "no gradient"
+    yield row.dtypes or "in rules only"
+    yield ", ".join(f"`{name}`" for name in row.inputs) or "–"
     yield row.first
     yield row.second
     yield row.forward
