@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,49 +24,63 @@ def functional_call(
     """
     given = _merged(parameter_and_buffer_dicts)
     own = _own_tensors(module)
+    placed = _tied(given, own) if tie_weights else given
     if strict:
-        _check_names(given, own)
-    given = {name: value for name, value in given.items() if name in own or not strict}
-    if tie_weights:
-        given = _tied(given, own)
-    held = []
+        _check_names(module, placed, own)
+    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
+    originals: dict[str, Any] = {}
     try:
-        for name, value in given.items():
-            owner, _, leaf = name.rpartition(".")
-            place = module.get_submodule(owner) if owner else module
-            slots = _slots(place, leaf)
-            held.append((slots, leaf, slots[leaf]))
-            slots[leaf] = value
-        arguments = () if args is None else args if isinstance(args, tuple) else (args,)
+        for name, value in placed.items():
+            originals[name] = _swap(module, name, value)
         return module(*arguments, **(kwargs or {}))
     finally:
-        for slots, leaf, value in reversed(held):
-            slots[leaf] = value
+        for name, value in originals.items():
+            left = _swap(module, name, value)
+            if name in given and left is not _MISSING:
+                given[name] = left  # what the call assigned in its place
+
+
+_MISSING: Any = object()
+
+
+def _swap(module: Any, name: str, value: Any) -> Any:
+    """Put a tensor under a dotted name, and return what was there."""
+    path, _, leaf = name.rpartition(".")
+    owner = module.get_submodule(path) if path else module
+    for held in (owner._parameters, owner._buffers):
+        if leaf in held:
+            found = held[leaf]
+            if value is _MISSING:
+                del held[leaf]
+            else:
+                held[leaf] = value
+            return found
+    found = getattr(owner, leaf, _MISSING)
+    if value is not _MISSING:
+        setattr(owner, leaf, value)
+    elif found is not _MISSING:
+        delattr(owner, leaf)
+    return found
 
 
 def _merged(dicts: Any) -> dict[str, Tensor]:
+    """One dictionary: the one given, or all those in a sequence."""
     if isinstance(dicts, dict):
-        return dict(dicts)
-    if not isinstance(dicts, Sequence) or not all(isinstance(one, dict) for one in dicts):
+        return dicts
+    if not isinstance(dicts, Sequence):
         raise ValueError(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
             f"{type(dicts)}"
         )
-    merged: dict[str, Tensor] = {}
-    repeated = {
-        name
-        for i, one in enumerate(dicts)
-        for other in dicts[:i]
-        for name in one.keys() & other.keys()
-    }
+    if not all(isinstance(one, dict) for one in dicts):
+        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+    counts = Counter(name for one in dicts for name in one)
+    repeated = [name for name, times in counts.items() if times > 1]
     if repeated:
         raise ValueError(
-            f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is "
-            "ambiguous"
+            f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous"
         )
-    for one in dicts:
-        merged.update(one)
-    return merged
+    return {name: value for one in dicts for name, value in one.items()}
 
 
 def _own_tensors(module: Any) -> dict[str, Tensor]:
@@ -75,15 +90,19 @@ def _own_tensors(module: Any) -> dict[str, Tensor]:
     }
 
 
-def _check_names(given: dict[str, Tensor], own: dict[str, Tensor]) -> None:
-    problems = []
-    unexpected, missing = sorted(given.keys() - own.keys()), sorted(own.keys() - given.keys())
-    if unexpected:
-        problems.append(f"Unexpected key(s): {', '.join(unexpected)}.")
-    if missing:
-        problems.append(f"Missing key(s): {', '.join(missing)}.")
+def _check_names(module: Any, given: dict[str, Tensor], own: dict[str, Tensor]) -> None:
+    problems = [
+        f"{what} key(s): {', '.join(map(repr, sorted(names)))}."
+        for what, names in (
+            ("Unexpected", given.keys() - own.keys()),
+            ("Missing", own.keys() - given.keys()),
+        )
+        if names
+    ]
     if problems:
-        raise RuntimeError("Error(s) in reparametrizing:\n\t" + "\n\t".join(problems))
+        raise RuntimeError(
+            f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(problems)
+        )
 
 
 def _tied(given: dict[str, Tensor], own: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -93,29 +112,18 @@ def _tied(given: dict[str, Tensor], own: dict[str, Tensor]) -> dict[str, Tensor]
         names_of.setdefault(id(tensor), []).append(name)
     found = dict(given)
     for name, value in given.items():
-        for other in names_of[id(own[name])] if name in own else ():
-            if other in given and given[other] is not value:
-                raise ValueError(
-                    f"functional_call got multiple values for keys {names_of[id(own[name])]}, "
-                    "which are tied. Consider using tie_weights=False"
-                )
-            found[other] = value
+        names = names_of[id(own[name])] if name in own else [name]
+        if any(given.get(other, value) is not value for other in names):
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(names)}, which are tied. "
+                "Consider using tie_weights=False"
+            )
+        found.update(dict.fromkeys(names, value))
     return found
-
-
-def _slots(module: Any, name: str) -> dict[str, Any]:
-    """Where a module keeps the tensor of this name."""
-    for slots in (module._parameters, module._buffers):
-        if name in slots:
-            found: dict[str, Any] = slots
-            return found
-    raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters and buffers of modules of one kind, stacked for `vmap` over `functional_call`."""
-    from .._ops.public import FUNCTIONS
-
     models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
@@ -126,19 +134,21 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     if not all(type(m) is type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
 
-    def stacked(named: list[dict[str, Any]], leaf: bool) -> dict[str, Any]:
-        out = {}
-        for name in named[0]:
-            tensors = [one[name] for one in named]
-            if leaf and len({t.requires_grad for t in tensors}) > 1:
-                raise RuntimeError(
-                    f"Expected {name} from each model to have the same .requires_grad"
-                )
-            joined = FUNCTIONS["stack"](tensors).detach()
-            out[name] = joined.requires_grad_(tensors[0].requires_grad) if leaf else joined
-        return out
+    parameters = [dict(m.named_parameters()) for m in models]
+    buffers = [dict(m.named_buffers()) for m in models]
+    return _stacked(parameters), _stacked(buffers)
 
-    return (
-        stacked([dict(m.named_parameters()) for m in models], True),
-        stacked([dict(m.named_buffers()) for m in models], False),
-    )
+
+def _stacked(models: list[dict[str, Any]]) -> dict[str, Any]:
+    """The tensors of each name as one, a leaf if they want gradients."""
+    from .._ops.public import FUNCTIONS
+
+    out = {}
+    for name in models[0]:
+        tensors = [one[name] for one in models]
+        wanted = {t.requires_grad for t in tensors}
+        if len(wanted) > 1:
+            raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+        joined = FUNCTIONS["stack"](tensors)
+        out[name] = joined.detach().requires_grad_() if wanted == {True} else joined
+    return out

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _random
+from .._autograd.modes import modes
 from .._tensor.draws import draw, fill_like
 from .._tensor.tensor import Tensor, make
 from .public import FUNCTIONS, NN_FUNCTIONAL
@@ -25,13 +26,15 @@ _ALPHA = 1.7580993408473766
 
 def _noise(input: Tensor, keep: float, by_feature: bool) -> Tensor:
     """Ones of probability `keep`, and zeros: one per element, or one per example and channel."""
-    kind = input._data.dtype
+    data = input._data
+    kind = data.dtype
     if not by_feature:
-        drawn = fill_like(input, kind, None, _random.bernoulli, None, keep, dtype=kind)
-        return make(drawn)
+        if type(data) is np.ndarray and data.flags.c_contiguous and not modes.vmap_levels:
+            return make(draw(_random.bernoulli, None, data.shape, keep, dtype=kind))
+        return make(fill_like(input, kind, None, _random.bernoulli, None, keep, dtype=kind))
     if input.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    shape = (*input._data.shape[:2], *(1,) * (input.ndim - 2))
+    shape = (*data.shape[:2], *(1,) * (input.ndim - 2))
     return make(draw(_random.bernoulli, None, shape, keep, dtype=kind))
 
 

@@ -150,7 +150,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
         return memo[id(self)]
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer whose shape is not known yet."""
 
     cls_to_become = Tensor

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import tautograd as torch
 
+from ..._ops.public import METHODS
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from ..init import constant_
@@ -44,6 +46,11 @@ __all__ = [
     "Threshold",
 ]
 
+# The functions themselves, without what understands other spellings of their arguments.
+_relu: Callable[[Tensor], Tensor] = METHODS["relu"]
+_sigmoid: Callable[[Tensor], Tensor] = METHODS["sigmoid"]
+_tanh: Callable[[Tensor], Tensor] = METHODS["tanh"]
+
 
 def _comma_inplace(module: Any) -> str:
     return ", inplace=True" if module.inplace else ""
@@ -69,14 +76,14 @@ class Sigmoid(Module):
     """1 / (1 + exp(-x))."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return torch.sigmoid(input)
+        return _sigmoid(input)
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return torch.tanh(input)
+        return _tanh(input)
 
 
 class LogSigmoid(Module):
@@ -107,7 +114,7 @@ class ReLU(_Inplace):
     """max(0, x)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, inplace=self.inplace)
+        return input.relu_() if self.inplace else _relu(input)
 
 
 class SiLU(_Inplace):

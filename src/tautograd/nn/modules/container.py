@@ -44,11 +44,10 @@ class _Numbered(Module):
 
     def _key(self, index: Any) -> str:
         """The name of the child at a place."""
-        index = operator.index(index)
-        count = len(self)
-        if not -count <= index < count:
-            raise IndexError(f"index {index} is out of range")
-        return list(self._modules)[index]
+        place: int = operator.index(index)
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"index {place} is out of range")
+        return list(self._modules)[place]
 
     def __setitem__(self, idx: int, module: Module) -> None:
         setattr(self, self._key(idx), module)
@@ -175,11 +174,10 @@ class ModuleList(_Numbered):
             self.extend(modules)
 
     def _key(self, index: Any) -> str:
-        index = operator.index(index)
-        count = len(self)
-        if not -count <= index < count:
-            raise IndexError(f"index {index} is out of range")
-        return str(index + count if index < 0 else index)
+        place: int = operator.index(index)
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"index {place} is out of range")
+        return str(place % len(self))
 
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
@@ -297,7 +295,7 @@ def named_pairs(owner: str, given: Any) -> Iterator[tuple[str, Any]]:
             raise TypeError(
                 f"{owner} update sequence element #{i} should be Iterable; is{type(pair).__name__}"
             )
-        pair = tuple(pair) if not hasattr(pair, "__len__") else pair
+        pair = tuple(pair)
         if len(pair) != 2:
             raise ValueError(
                 f"{owner} update sequence element #{i} has length {len(pair)}; 2 is required"

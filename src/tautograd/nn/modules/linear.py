@@ -64,7 +64,13 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        return linear(input, self.weight, self.bias)
+        try:  # the parameters themselves: an attribute takes longer to find
+            own = self._parameters
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:  # computed, as by a parametrization
+            weight, bias = self.weight, self.bias  # type: ignore[assignment]
+        out: Tensor = linear(input, weight, bias)
+        return out
 
     def extra_repr(self) -> str:
         return (
@@ -132,6 +138,8 @@ class LazyLinear(LazyModuleMixin, Linear):
     """A `Linear` that learns `in_features` from its first input."""
 
     cls_to_become = Linear
+    weight: Any
+    bias: Any
 
     def __init__(
         self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None

@@ -72,7 +72,7 @@ class ParameterList(Module):
         self[self._size - 1] = value
         return self
 
-    def extend(self, values: Iterable[Any]) -> Self:
+    def extend(self, values: Any) -> Self:
         """Add values at the end."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(

@@ -35,11 +35,13 @@ def _is_plain(tensor: Tensor) -> bool:
     return type(data) is np.ndarray and data.dtype.char in "fd" and data.flags.c_contiguous
 
 
-def _norm(tensor: Tensor, norm_type: float) -> Tensor:
-    if norm_type == 2.0 and _is_plain(tensor):
-        flat = tensor._data.reshape(-1)
-        return make(np.sqrt(np.dot(flat, flat)))
-    return torch.linalg.vector_norm(tensor, norm_type)
+def _norms(tensors: list[Tensor], norm_type: float) -> Tensor:
+    """The norm of each tensor."""
+    kinds = {tensor._data.dtype for tensor in tensors}
+    if norm_type == 2.0 and len(kinds) == 1 and all(map(_is_plain, tensors)):
+        flat = [tensor._data.ravel() for tensor in tensors]
+        return make(np.sqrt(np.array([np.dot(x, x) for x in flat], kinds.pop())))
+    return torch.stack([torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors])
 
 
 def _tensors(given: Tensor | Iterable[Tensor]) -> list[Tensor]:
@@ -62,8 +64,7 @@ def _get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return torch.tensor(0.0)
-    norms = torch.stack([_norm(tensor, norm_type) for tensor in tensors])
-    total = torch.linalg.vector_norm(norms, norm_type)
+    total = torch.linalg.vector_norm(_norms(tensors, norm_type), norm_type)
     if error_if_nonfinite and not torch.isfinite(total):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "

@@ -198,7 +198,7 @@ def remove_parametrizations(
     register_tensor(module, tensor_name, original)
     if not is_parametrized(module):
         del module.parametrizations
-        module.__class__ = type(module).__bases__[0]  # type: ignore[assignment]
+        module.__class__ = type(module).__bases__[0]
     return module
 
 
