@@ -43,7 +43,7 @@ def typename(obj: Any, /) -> str:
     cls = obj if hasattr(obj, "__qualname__") else type(obj)
     module = getattr(cls, "__module__", "") or ""
     if module.split(".")[0] == "tautograd":
-        module = "torch"
+        module = module.replace("tautograd", "torch", 1) if ".nn." in module else "torch"
     return cls.__qualname__ if module in ("", "builtins") else f"{module}.{cls.__qualname__}"
 
 

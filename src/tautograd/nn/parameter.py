@@ -14,6 +14,7 @@ from .._tensor.copying import own_attributes
 from .._tensor.creation import subclass_of
 from .._tensor.printing import plain_tensor_types
 from .._tensor.tensor import Tensor
+from ._uninitialized import UninitializedTensorMixin
 
 __all__ = [
     "Buffer",
@@ -101,39 +102,6 @@ class Buffer(Tensor, metaclass=_MarkedKind):
         out.persistent = persistent
         out._is_buffer = True
         return out
-
-
-class UninitializedTensorMixin:
-    """What a tensor without a shape can do: be moved, converted, loaded and materialised."""
-
-    cls_to_become: Any = None
-    data: Any
-
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Take on a shape, and become an ordinary parameter or buffer, not yet filled."""
-        self.data = torch.empty(shape, dtype=dtype or self.data.dtype)
-        self.__class__ = self.cls_to_become
-
-    @property
-    def shape(self) -> Any:
-        raise RuntimeError(
-            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
-            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
-            "initialized one. Call `forward` to initialize the parameters before accessing their "
-            "attributes."
-        )
-
-    def share_memory_(self) -> Any:
-        raise RuntimeError(
-            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
-            "initialize the parameters before calling `module.share_memory()`."
-        )
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return type(self), (self.requires_grad,)  # type: ignore[attr-defined]
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]

@@ -8,6 +8,7 @@ The class is put together from parts, one idea each: what it owns (`_members.py`
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self
@@ -127,9 +128,9 @@ class Module(Members, Conversion, State, Hooked):
     _call_impl = __call__
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compiling is not offered: the module would run just as it does."""
-        raise NotImplementedError(
-            "Module.compile is not available: there is no compiler. Call the module as it is."
+        """Nothing: there is no compiler, and the module runs as it is."""
+        warnings.warn(
+            "Module.compile: there is no compiler; the module runs as it is", stacklevel=2
         )
 
     # --- attributes ------------------------------------------------------------------------------
