@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,8 @@ def _log_add(a: Any, b: Any) -> Any:
     swap = np.real(a) < np.real(b)
     high, low = np.where(swap, b, a), np.where(swap, a, b)
     found = high + np.log1p(np.exp(low - high))
-    return np.where(np.isinf(np.real(high)) & (np.real(high) < 0), high, found)
+    found = np.where(np.isinf(np.real(high)) & (np.real(high) < 0), high, found)
+    return np.where(np.isnan(a) | np.isnan(b), complex(math.nan, math.nan), found)
 
 
 def _logcumsumexp(x: Any, dim: int) -> Any:

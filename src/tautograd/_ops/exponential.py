@@ -25,7 +25,14 @@ def _exp2(x: Any) -> Any:
 
 
 def _log1p(x: Any) -> Any:
-    return np.where(np.isnan(x), _NOWHERE, np.log1p(x)) if x.dtype.kind == "c" else np.log1p(x)
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    a, b = np.real(x), np.imag(x)
+    # |1 + z|² = 1 + a(2 + a) + b², of which only what exceeds 1 counts where z is small.
+    excess = a * (2 + a) + b * b
+    near = np.where(excess == 0, a, 0.5 * np.log1p(excess))
+    size = np.where(np.hypot(a, b) < 0.5, near, np.log(np.hypot(a + 1, b)))
+    return np.where(np.isnan(x), _NOWHERE, join(size, np.arctan2(b, a + 1)))
 
 
 exp_op = unary(

@@ -224,7 +224,7 @@ def _quantile(
     found = _interpolate(ordered, q, interpolation, skip_nan)
     # `found` has the quantiles last; PyTorch has them first, and none for a single number.
     if axis is not None and ndim:
-        found = found.unsqueeze(-2).transpose(axis, -2) if keepdim else found
+        found = found.unsqueeze(axis) if keepdim else found
     elif keepdim:
         found = found.view([1] * ndim + [-1])
     if not keepdim and axis is None:

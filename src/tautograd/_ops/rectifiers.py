@@ -50,13 +50,21 @@ leaky_relu_op = slope_record(
     "leaky_relu_cpu",
     both_sides({"negative_slope": 0.3}),
 )
+
+
+def _outside(x: Any, lambd: float) -> Any:
+    limit = np.full_like(x, lambd, shape=())  # rounded to the dtype before it is compared
+    return ~((x >= -limit) & (x <= limit))
+
+
 hardshrink_op = slope_record(
     "hardshrink",
-    lambda x, lambd: masked(x, ~((x >= -lambd) & (x <= lambd))),
-    lambda g, x, lambd: masked(g, ~((x >= -lambd) & (x <= lambd))),
+    lambda x, lambd: masked(x, _outside(x, lambd)),
+    lambda g, x, lambd: masked(g, _outside(x, lambd)),
     "hardshrink_cpu",
     both_sides({"lambd": 1.3}),
     public="hardshrink",
+    opmath=False,
 )
 softshrink_op = slope_record(
     "softshrink",

@@ -10,7 +10,7 @@ from .._arrays.dtypes import LEGACY_NAMES, as_dtype, from_numpy_dtype, get_defau
 from .._arrays.sums import add_up, contiguous, exact_sum
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
-from .._tensor.tensor import Tensor
+from .._tensor.tensor import Tensor, make
 from .elementwise import conj, require_tensor
 from .out_rules import (
     accumulates,
@@ -135,6 +135,9 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         "keepdim": keepdim,
         "dtype": integer_result(input, dtype),
     }
+    if dtype is not None and input.dtype.is_floating_point and parameters["dtype"] is not None:
+        # NaN goes before the cast: no integer is NaN.
+        input = make(_without_nan(input._data))
     return reduce_with(nansum_op, "nansum", input, parameters, dtype)
 
 

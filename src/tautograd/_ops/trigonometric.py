@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -92,12 +93,21 @@ rad2deg_op = unary(
     doc="Radians to degrees.",
     samples=over(),
 )
+
+
+def _inverse_square(x: Any, y: Any) -> Any:
+    """1 / (x² + y²), and 0 at the origin, where the angle has no slope."""
+    square = x * x + y * y
+    origin = square == 0
+    return np.where(origin, 0, 1 / np.where(origin, 1, square))
+
+
 atan2_op = binary(
     "atan2",
     np.arctan2,
     d={
-        "x": lambda x, y: y / (x * x + y * y),
-        "y": lambda x, y: -x / (x * x + y * y),
+        "x": lambda x, y: y * _inverse_square(x, y),
+        "y": lambda x, y: -x * _inverse_square(x, y),
     },
     promotion="float",
     aliases=("arctan2",),
