@@ -1,4 +1,4 @@
-"""Writes the table of operations.
+"""Writes the table of operations, and that of their departures from PyTorch.
 
 Nothing in the table is typed in by hand. What an operation accepts and how well it agrees is found
 by running its record's samples, on tautograd and on PyTorch, while the documentation is built.
@@ -13,11 +13,20 @@ from op_evidence import REFUSED, Evidence, evidence_for
 
 from tautograd._ops import library  # noqa: F401  (operations that are loaded when first named)
 from tautograd._ops.record import REGISTRY, Op
+from tests.ops.arrays import DIFFERENTIABLE
+from tests.ops.cases import record
+from tests.ops.departures import (
+    EXTENSIONS,
+    FATAL_IN_PYTORCH,
+    NOISE_IN_PYTORCH,
+    WRONG_IN_PYTORCH,
+)
 
 
 def write_op_table(folder: Path) -> None:
-    """Write `ops.md` into a folder, for the page that includes it."""
+    """Write `ops.md` and `departures.md` into a folder, for the pages that include them."""
     folder.mkdir(exist_ok=True)
+    (folder / "departures.md").write_text(departures_page(), encoding="utf-8")
     (folder / "ops.md").write_text(op_page(), encoding="utf-8")
 
 
@@ -63,3 +72,36 @@ def cells(row: Evidence) -> Iterable[str]:
     yield row.second
     yield row.forward
     yield row.agreement
+
+
+# ---- where operations depart from PyTorch --------------------------------------------------------
+
+
+def departures_page() -> str:
+    """The departures that the tests know, and hold: an entry that no longer holds fails there."""
+    rows = [
+        *((e.shown_by, _in(e.dtypes, e.mixed), e.reason) for e in EXTENSIONS),
+        *(
+            (name, "all", f"PyTorch's gradient is wrong: {w.reason}")
+            for name, w in WRONG_IN_PYTORCH.items()
+        ),
+        *((name, _in(dtypes), why) for name, (dtypes, why) in NOISE_IN_PYTORCH.items()),
+        *(
+            (
+                name,
+                "integers",
+                f"PyTorch ends the process: `{call}`; tautograd's integers wrap around",
+            )
+            for name, call in FATAL_IN_PYTORCH.items()
+        ),
+    ]
+    lines = ["| shown by | in | what |", "| --- | --- | --- |"]
+    for name, dtypes, reason in sorted(rows, key=lambda row: row[0]):
+        lines.append(f"| `{record(name).public_name}` | {dtypes} | {reason} |")
+    return "\n".join([*lines, ""])
+
+
+def _in(dtypes: Iterable[str], mixed: tuple[str, ...] = ()) -> str:
+    if mixed:
+        return " with ".join(mixed)
+    return "all" if set(dtypes) >= set(DIFFERENTIABLE) else ", ".join(dtypes)

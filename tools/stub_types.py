@@ -166,10 +166,8 @@ _DISTINCT = [
 ]
 
 SIGNATURES: dict[str, list[str]] = {
-    **{
-        name: _sized(f"{_OUT}, {_MADE}, memory_format: memory_format | None = None")
-        for name in ("empty", "ones", "zeros")
-    },
+    **{name: _sized(f"{_OUT}, {_MADE}") for name in ("ones", "zeros")},
+    "empty": _sized(f"{_OUT}, {_MADE}, memory_format: memory_format | None = None"),
     **{name: _sized(f"{_DRAWN}, {_OUT}, {_MADE}") for name in ("rand", "randn")},
     "arange": [
         f"(end: Number, *, {_OUT}, {_MADE}) -> Tensor",

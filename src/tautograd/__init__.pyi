@@ -49,6 +49,7 @@ from . import autograd as autograd
 from . import func as func
 from . import linalg as linalg
 from . import nn as nn
+from . import optim as optim
 from . import random as random
 from . import return_types as return_types
 from . import special as special
@@ -95,6 +96,9 @@ IntTensor: _type[Tensor]
 LongTensor: _type[Tensor]
 ShortTensor: _type[Tensor]
 
+def _weight_norm(v: Tensor, g: Tensor, dim: _int=0) -> Tensor:
+    """The direction `v` with the lengths `g`, one per place along `dim` (-1: one for all)."""
+
 def abs(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The absolute value."""
 
@@ -115,6 +119,12 @@ def acosh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 
 def acosh_(input: Tensor) -> Tensor:
     """In-place version of `acosh`."""
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of `output_size` windows along the last dimension."""
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The largest element of each of `output_size` windows, and its position."""
 
 def add(input: Tensor, other: TensorOrNumber, *, alpha: Number=1, out: Tensor | None=None) -> Tensor:
     """`input + alpha * other`."""
@@ -148,6 +158,12 @@ def all(input: Tensor, dim: Dims | None=None, keepdim: _bool=False, *, out: Tens
 
 def allclose(input: Tensor, other: TensorOrNumber, rtol: _float=1e-05, atol: _float=1e-08, equal_nan: _bool=False) -> _bool:
     """Whether `isclose` holds for every element."""
+
+def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """Dropout that keeps the statistics of SELU."""
+
+def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """In-place version of `alpha_dropout`."""
 
 def amax(input: Tensor, dim: Dims | None=None, keepdim: _bool=False, *, out: Tensor | None=None) -> Tensor:
     """The largest value over `dim`; ties share the gradient evenly."""
@@ -297,6 +313,9 @@ def atleast_3d(tensors: Tensors, /) -> tuple[Tensor, ...]:
 def atleast_3d(*tensors: Tensor) -> tuple[Tensor, ...]:
     """A view with at least 3 dimensions; a tuple of them for several tensors."""
 
+def avg_pool1d(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, ceil_mode: _bool=False, count_include_pad: _bool=True) -> Tensor:
+    """The mean of every window along the last dimension."""
+
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, out_dtype: _dtype | None=None, *, beta: Number=1, alpha: Number=1, out: Tensor | None=None) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2)`, batch by batch."""
 
@@ -435,8 +454,32 @@ def conj(input: Tensor) -> Tensor:
 def conj_physical(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The complex conjugate in memory of its own."""
 
-def conj_physical_(self: Tensor) -> Tensor:
+def conj_physical_(input: Tensor) -> Tensor:
     """In-place version of `conj_physical`."""
+
+def constant_pad_nd(input: Tensor, pad: Any, value: TensorOrNumber=0, *, out: Tensor | None=None) -> Tensor:
+    """The tensor with `value` before and after its last dimensions, the last pair first."""
+
+def conv1d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+    """A convolution over one dimension: `(batch, channels, length)`."""
+
+def conv2d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+    """A convolution over two dimensions: `(batch, channels, height, width)`."""
+
+def conv3d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+    """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
+
+def conv_transpose1d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+    """The adjoint of `conv1d` in its input, with a bias."""
+
+def conv_transpose2d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+    """The adjoint of `conv2d` in its input, with a bias."""
+
+def conv_transpose3d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+    """The adjoint of `conv3d` in its input, with a bias."""
+
+def convolution(input: Tensor, weight: TensorOrNumber, bias: Tensor, stride: Ints, padding: Any, dilation: Any, transposed: _bool, output_padding: Any, groups: _int) -> Tensor:
+    """A convolution, or a transposed one, over all dimensions after the first two."""
 
 def copysign(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The size of `input` with the sign of `other`."""
@@ -525,6 +568,12 @@ def divide(input: Tensor, other: TensorOrNumber, *, rounding_mode: str | None=No
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The sum of the products of two vectors' elements (neither is conjugated)."""
 
+def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """Zero each element with probability `p`."""
+
+def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """In-place version of `dropout`."""
+
 @overload
 def dsplit(input: Tensor, indices_or_sections: Dims) -> tuple[Tensor, ...]:
     """Views cut along dimension 1."""
@@ -603,6 +652,18 @@ def expm1_(input: Tensor) -> Tensor:
 def eye(n: _int, m: _int | None=None, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
 
+def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """Dropout of channels that keeps the statistics of SELU."""
+
+def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """In-place version of `feature_alpha_dropout`."""
+
+def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """Zero each channel with probability `p`."""
+
+def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """In-place version of `feature_dropout`."""
+
 def fill(input: Tensor, value: TensorOrNumber) -> Tensor:
     """A tensor like this one with every element `value`."""
 
@@ -666,7 +727,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 def frombuffer(buffer: Any, *, dtype: _dtype | None=None, count: _int=-1, offset: _int=0, requires_grad: _bool=False) -> Tensor:
     """A vector on the memory of an object with Python's buffer protocol."""
 
-def full(size: Ints, fill_value: Number, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False, names: Any=None) -> Tensor:
+def full(size: Ints, fill_value: Number, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
     """A tensor of the given size with every element `fill_value`, whose type gives the dtype."""
 
 def full_like(input: Tensor, fill_value: Number, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
@@ -781,8 +842,11 @@ def index_fill(input: Tensor, dim: _int, index: Tensor, value: TensorOrNumber, *
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: TensorOrNumber, accumulate: _bool=False) -> Tensor:
     """`input` with `values` put (or added) where the index tensors point."""
 
-def index_put_(self: Tensor, indices: Sequence[Tensor | None], values: TensorOrNumber, accumulate: _bool=False) -> Tensor:
+def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: TensorOrNumber, accumulate: _bool=False) -> Tensor:
     """In-place version of `index_put`."""
+
+def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Any, reduce: str, *, include_self: _bool=True, out: Tensor | None=None) -> Tensor:
+    """Reduce the slices of `source` that `index` sends to one: prod, mean, amax or amin."""
 
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The slices of `input` along `dim` at the positions in `index`."""
@@ -998,6 +1062,18 @@ def max(input: Tensor, dim: _int, keepdim: _bool=False, *, out: Tensors | None=N
 def max(input: Tensor, other: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The largest value; with `dim`, values and indices; with a tensor, element by element."""
 
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, dilation: Any=1, ceil_mode: _bool=False) -> Tensor:
+    """The largest element of every window along the last dimension."""
+
+def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, dilation: Any=1, ceil_mode: _bool=False) -> Tensor:
+    """`max_pool1d` and the position of every maximum."""
+
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, dilation: Any=1, ceil_mode: _bool=False) -> Tensor:
+    """The largest element of every window of an image."""
+
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, dilation: Any=1, ceil_mode: _bool=False) -> Tensor:
+    """The largest element of every window of a volume."""
+
 def maximum(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The larger of two elements; NaN if either is NaN."""
 
@@ -1113,6 +1189,9 @@ def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
 def norm(input: Tensor, p: _float | str='fro', dim: Dims | None=None, keepdim: _bool=False, dtype: _dtype | None=None, *, out: Tensor | None=None) -> Tensor:
     """The p-norm over `dim` or of everything; "fro" is 2, "nuc" the nuclear norm of matrices."""
 
+def norm_except_dim(v: Tensor, pow: _int=2, dim: _int=0) -> Tensor:
+    """The norms over all dimensions but one, with all of them kept (-1: of the whole tensor)."""
+
 @overload
 def normal(mean: Tensor, std: TensorOrNumber=1.0, *, generator: Generator | None=None, out: Tensor | None=None) -> Tensor:
     """Normal numbers of this mean and deviation: of one `size`, or one for each given."""
@@ -1130,10 +1209,10 @@ def numel(input: Tensor) -> _int:
     """The number of elements."""
 
 @overload
-def ones(size: Ints, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
+def ones(size: Ints, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
     """A tensor of ones of the given size."""
 @overload
-def ones(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
+def ones(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
     """A tensor of ones of the given size."""
 
 def ones_like(input: Tensor, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
@@ -1678,10 +1757,10 @@ def zero_(input: Tensor) -> Tensor:
     """Set every element to zero."""
 
 @overload
-def zeros(size: Ints, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
+def zeros(size: Ints, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
     """A tensor of zeros of the given size."""
 @overload
-def zeros(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
+def zeros(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
     """A tensor of zeros of the given size."""
 
 def zeros_like(input: Tensor, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False, memory_format: _memory_format | None=None) -> Tensor:

@@ -90,7 +90,6 @@ def _variadic(name: str, value: Any, doc: str) -> Any:
         memory_format: Any = None,
         **options: Any,
     ) -> Tensor:
-        options.pop("names", None)
         size = size_argument(name, size, options)
         if memory_format is not None and value is not None:
             options["memory_format"] = memory_format
@@ -128,7 +127,6 @@ def full(
     device: Any = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    names: Any = None,
 ) -> Tensor:
     """A tensor of the given size with every element `fill_value`, whose type gives the dtype."""
     if not isinstance(size, (tuple, list)):

@@ -75,7 +75,7 @@ class TensorMethods:
         """DLPack's name of the CPU."""
 
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
-        """Whether elements are equal."""
+        """`==`, the one operator of a tensor that takes a NumPy array as it is."""
 
     def __float__(self) -> _float:
         ...
@@ -186,7 +186,7 @@ class TensorMethods:
         """Bits set in both."""
 
     def __rdiv__(self, other: Any) -> Tensor:
-        """`other / self`, as PyTorch computes it."""
+        """`other / self`; an array of NumPy is left to the product."""
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """What `pickle` writes: the elements as they lie in memory, without gaps between views."""
@@ -228,7 +228,7 @@ class TensorMethods:
         """`other - alpha * input`."""
 
     def __rtruediv__(self, other: Any) -> Tensor:
-        """`other / self`, as PyTorch computes it."""
+        """`other / self`; an array of NumPy is left to the product."""
 
     def __rxor__(self, other: Any) -> Tensor:
         """Bits set in exactly one."""
@@ -982,6 +982,12 @@ class TensorMethods:
 
     def index_put_(self, indices: Sequence[Tensor | None], values: TensorOrNumber, accumulate: _bool=False) -> Tensor:
         """In-place version of `index_put`."""
+
+    def index_reduce(self, dim: _int, index: Tensor, source: Any, reduce: str, *, include_self: _bool=True) -> Tensor:
+        """Reduce the slices of `source` that `index` sends to one: prod, mean, amax or amin."""
+
+    def index_reduce_(self, dim: _int, index: Tensor, source: Any, reduce: str, *, include_self: _bool=True) -> Tensor:
+        """In-place version of `index_reduce`."""
 
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of `input` along `dim` at the positions in `index`."""

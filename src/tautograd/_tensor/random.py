@@ -76,7 +76,6 @@ def _variadic(name: str, sampler: Any, doc: str) -> Any:
         requires_grad: bool = False,
         **options: Any,
     ) -> Tensor:
-        options.pop("names", None)
         if not size and "size" not in options:
             raise _invalid(name, size, options)
         sizes = size_argument(name, size, options)

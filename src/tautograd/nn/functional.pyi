@@ -25,6 +25,48 @@ from .._ops.layout import UntypedStorage
 from .._tensor.tensor import Size, Tensor
 from .._types import DeviceLike, Dims, Ints, Number, TensorOrNumber, Tensors
 
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of `output_size` windows along the last dimension."""
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of as many windows of an image as asked for."""
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of as many windows of a volume as asked for."""
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+    """The largest element of as many windows as asked for."""
+
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+    """`adaptive_max_pool1d` and the flat position of every maximum."""
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+    """The largest element of as many windows as asked for."""
+
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+    """`adaptive_max_pool2d` and the flat position of every maximum."""
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+    """The largest element of as many windows as asked for."""
+
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+    """`adaptive_max_pool3d` and the flat position of every maximum."""
+
+def affine_grid(theta: Any, size: Ints, align_corners: _bool | None=None) -> Tensor:
+    """Grids of points for `grid_sample`, moved by a batch of affine matrices."""
+
+def alpha_dropout(input: Tensor, p: _float=0.5, training: _bool=False, inplace: _bool=False) -> Tensor:
+    """Dropout that keeps the mean and variance of what went through SELU."""
+
+def avg_pool1d(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, ceil_mode: _bool=False, count_include_pad: _bool=True) -> Tensor:
+    """The mean of every window along the last dimension."""
+
+def avg_pool2d(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None) -> Tensor:
+    """The mean of every window of an image."""
+
+def avg_pool3d(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None) -> Tensor:
+    """The mean of every window of a volume."""
+
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
     """`input1 @ weight[o] @ input2` for each output `o`, over the last dimensions, plus a bias."""
 
@@ -34,8 +76,38 @@ def celu(input: Tensor, alpha: Number=1.0, inplace: _bool=False) -> Tensor:
 def celu_(input: Tensor, alpha: Number=1.0) -> Tensor:
     """x, or `alpha * (exp(x / alpha) - 1)` below 0."""
 
+def conv1d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+    """A convolution over one dimension: `(batch, channels, length)`."""
+
+def conv2d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+    """A convolution over two dimensions: `(batch, channels, height, width)`."""
+
+def conv3d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+    """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
+
+def conv_transpose1d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+    """The adjoint of `conv1d` in its input, with a bias."""
+
+def conv_transpose2d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+    """The adjoint of `conv2d` in its input, with a bias."""
+
+def conv_transpose3d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+    """The adjoint of `conv3d` in its input, with a bias."""
+
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int=1, eps: _float=1e-08) -> Tensor:
     """The cosine of the angle between `x1` and `x2` along `dim`, with norms of at least `eps`."""
+
+def dropout(input: Tensor, p: _float=0.5, training: _bool=True, inplace: _bool=False) -> Tensor:
+    """Zero each element with probability `p`, and scale the others by 1 / (1 - p)."""
+
+def dropout1d(input: Tensor, p: _float=0.5, training: _bool=True, inplace: _bool=False) -> Tensor:
+    """Zero each channel of (N, C, L) or (C, L) with probability `p`."""
+
+def dropout2d(input: Tensor, p: _float=0.5, training: _bool=True, inplace: _bool=False) -> Tensor:
+    """Zero each channel of (N, C, H, W) with probability `p`."""
+
+def dropout3d(input: Tensor, p: _float=0.5, training: _bool=True, inplace: _bool=False) -> Tensor:
+    """Zero each channel of (N, C, D, H, W) or (C, D, H, W) with probability `p`."""
 
 def elu(input: Tensor, alpha: Number=1.0, inplace: _bool=False) -> Tensor:
     """x, or `alpha * (exp(x) - 1)` below 0."""
@@ -43,11 +115,20 @@ def elu(input: Tensor, alpha: Number=1.0, inplace: _bool=False) -> Tensor:
 def elu_(input: Tensor, alpha: Number=1.0) -> Tensor:
     """x, or `alpha * (exp(x) - 1)` below 0."""
 
+def feature_alpha_dropout(input: Tensor, p: _float=0.5, training: _bool=False, inplace: _bool=False) -> Tensor:
+    """`alpha_dropout` of whole channels."""
+
+def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any=1, padding: Any=0, stride: Ints=1) -> Tensor:
+    """Images from the columns of their sliding windows; what overlaps is added."""
+
 def gelu(input: Tensor, *, approximate: str='none', out: Tensor | None=None) -> Tensor:
     """x times the normal distribution function of x, or its approximation by "tanh"."""
 
 def glu(input: Tensor, dim: _int=-1) -> Tensor:
     """The first half times the sigmoid of the second, along a dimension."""
+
+def grid_sample(input: Tensor, grid: Any, mode: str='bilinear', padding_mode: str='zeros', align_corners: _bool | None=None) -> Tensor:
+    """The images at the points of a grid, whose coordinates run from -1 to 1."""
 
 def gumbel_softmax(logits: Any, tau: _float=1, hard: _bool=False, eps: _float=1e-10, dim: _int=-1) -> Tensor:
     """A random choice that can be differentiated: softmax of logits with Gumbel noise added."""
@@ -67,6 +148,9 @@ def hardtanh(input: Tensor, min_val: _float=-1.0, max_val: _float=1.0, inplace: 
 def hardtanh_(input: Tensor, min_val: _float=-1.0, max_val: _float=1.0) -> Tensor:
     """In-place version of `hardtanh`."""
 
+def interpolate(input: Tensor, size: Ints | None=None, scale_factor: Any=None, mode: str='nearest', align_corners: _bool | None=None, recompute_scale_factor: _bool | None=None, antialias: _bool=False) -> Tensor:
+    """The images of a batch in another size."""
+
 def leaky_relu(input: Tensor, negative_slope: Number=0.01, inplace: _bool=False) -> Tensor:
     """x, or a small multiple of it below 0."""
 
@@ -82,11 +166,50 @@ def log_softmax(input: Tensor, dim: _int | None=None, _stacklevel: _int=3, dtype
 def logsigmoid(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`log(sigmoid(x))` without underflow."""
 
+def lp_pool1d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Ints | None=None, ceil_mode: _bool=False) -> Tensor:
+    """The norm of every window along the last dimension."""
+
+def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Ints | None=None, ceil_mode: _bool=False) -> Tensor:
+    """The norm of every window of an image."""
+
+def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Ints | None=None, ceil_mode: _bool=False) -> Tensor:
+    """The norm of every window of a volume."""
+
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+    """The largest element of every window along the last dimension."""
+
+def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+    """`max_pool1d` and the flat position of every maximum."""
+
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+    """The largest element of every window of an image."""
+
+def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+    """`max_pool2d` and the flat position of every maximum."""
+
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+    """The largest element of every window of a volume."""
+
+def max_pool3d_with_indices(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+    """`max_pool3d` and the flat position of every maximum."""
+
+def max_unpool1d(input: Tensor, indices: Tensors, kernel_size: Any, stride: Ints | None=None, padding: Any=0, output_size: Any=None) -> Tensor:
+    """A line of zeros with maxima put back where `max_pool1d` found them."""
+
+def max_unpool2d(input: Tensor, indices: Tensors, kernel_size: Any, stride: Ints | None=None, padding: Any=0, output_size: Any=None) -> Tensor:
+    """An image of zeros with maxima put back where `max_pool2d` found them."""
+
+def max_unpool3d(input: Tensor, indices: Tensors, kernel_size: Any, stride: Ints | None=None, padding: Any=0, output_size: Any=None) -> Tensor:
+    """A volume of zeros with maxima put back where `max_pool3d` found them."""
+
 def mish(input: Tensor, inplace: _bool=False) -> Tensor:
     """`x * tanh(softplus(x))`."""
 
 def normalize(input: Tensor, p: _float=2.0, dim: _int=1, eps: _float=1e-12, out: Tensor | None=None) -> Tensor:
     """`input` divided by its p-norm along a dimension, or by `eps` if that is larger."""
+
+def pad(input: Tensor, pad: Any, mode: str='constant', value: TensorOrNumber | None=None) -> Tensor:
+    """The tensor made longer at both ends of its last dimensions, the last pair of `pad` first."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float=2.0, eps: _float=1e-06, keepdim: _bool=False) -> Tensor:
     """The p-norm of each row of `x1 - x2 + eps`."""
@@ -150,3 +273,15 @@ def threshold(input: Tensor, threshold: Number, value: TensorOrNumber, inplace: 
 
 def threshold_(input: Tensor, threshold: Number, value: TensorOrNumber) -> Tensor:
     """x, or `value` up to the threshold."""
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any=1, padding: Any=0, stride: Ints=1) -> Tensor:
+    """Every sliding window of an image as a column."""
+
+def upsample(input: Tensor, size: Ints | None=None, scale_factor: Any=None, mode: str='nearest', align_corners: _bool | None=None) -> Tensor:
+    """The older name of `interpolate`."""
+
+def upsample_bilinear(input: Tensor, size: Ints | None=None, scale_factor: Any=None) -> Tensor:
+    """`interpolate` bilinearly, with corners on corners."""
+
+def upsample_nearest(input: Tensor, size: Ints | None=None, scale_factor: Any=None) -> Tensor:
+    """`interpolate` by nearest elements."""
