@@ -374,12 +374,9 @@ def _get_data(self: Tensor) -> Tensor:
 def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-    if value.dtype.is_complex != self.dtype.is_complex or (
-        self.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex)
-    ):
+    if self.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
         raise RuntimeError(
-            "incompatible tensor type: cannot assign data of dtype "
-            f"{value.dtype} to a tensor of dtype {self.dtype}"
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
     self._data = value._data
 
