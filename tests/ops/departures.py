@@ -80,6 +80,11 @@ EXTENSIONS = (
         "as_strided_scatter",
         "PyTorch's as_strided_scatter fails an assertion of its own on a transposed input",
     ),
+    Extension(
+        r"view size is not compatible with input tensor's size and stride", DIFFERENTIABLE,
+        "max_unpool2d", stage="backward",
+        reason="PyTorch's rule for max_unpool takes no indices that are laid out otherwise",
+    ),
 )  # fmt: skip
 
 

@@ -125,11 +125,12 @@ def spread_back(
 def correlated(
     x: Any, g: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Any:
-    """The adjoint in the weight: `g @ columns.T`, added up over images."""
+    """The adjoint in the weight: `columns @ g.T`, added up over images."""
     batch, out_channels, *count = g.shape
     columns = Columns(x, kernel, tuple(count), stride, padding, dilation, groups)
     flat = g.reshape(batch, groups, out_channels // groups, -1)
-    total = np.zeros((groups, out_channels // groups, columns.matrix[1]), x.dtype)
+    total = np.zeros((groups, columns.matrix[1], out_channels // groups), x.dtype)
     for part in columns.parts:
-        total += np.sum(np.matmul(flat[part], columns.of(part).swapaxes(2, 3)), axis=0)
-    return total.reshape(out_channels, x.shape[1] // groups, *kernel)
+        total += np.sum(np.matmul(columns.of(part), flat[part].swapaxes(2, 3)), axis=0)
+    weight = np.copy(total.swapaxes(1, 2), order="C")
+    return weight.reshape(out_channels, x.shape[1] // groups, *kernel)

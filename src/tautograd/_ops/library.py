@@ -7,11 +7,16 @@ when they are first named.
 # ruff: noqa: F401
 
 from . import (
+    adaptive_pooling,
+    affine_grids,
     convolution_functions,
     dropouts,
+    grid_sampling,
+    interpolation,
     norm_pools,
     padding,
     patches,
     pooling,
+    unpooling,
     weight_norms,
 )

@@ -62,12 +62,14 @@ class LineMap:
         picked = np.take(x, constant(self.index, x), axis=axis)
         if self.weights is not None:
             picked = picked * constant(self.weights.astype(x.dtype).reshape(-1, *after), x)
-        starts = np.minimum(self.starts[:-1], len(self.index) - 1)
-        total = np.add.reduceat(picked, starts, axis=axis)
         if self.empty is None:
-            return total
+            return np.add.reduceat(picked, self.starts[:-1], axis=axis)
+        filled = ~self.empty
+        total = np.add.reduceat(picked, self.starts[:-1][filled], axis=axis)
+        place = np.maximum(np.cumsum(filled) - 1, 0)  # of each output among those that are filled
         mask = constant(self.empty.reshape(-1, *after), x)
-        return np.where(mask, np.zeros_like(total, shape=()), total)
+        zero = np.zeros_like(total, shape=())
+        return np.where(mask, zero, np.take(total, constant(place, x), axis=axis))
 
 
 def constant(array: Any, like: Any) -> Any:

@@ -58,26 +58,31 @@ def _first_inside(window: Window) -> Any:
     return total
 
 
-def _winners(x: Any, window: Window) -> Any:
-    """The number of the winning place of every window."""
-    small = np.uint8 if len(offsets(window.kernel)) < 256 else np.int32
-    first, *others = _places(x, window)
-    start = np.zeros_like(first, dtype=small, order="C")
-    best = first
-    if not window.whole:
-        start = start + constant(_first_inside(window).astype(small), x)
-    winner = start
-    floats = x.dtype.kind in "fV"
-    for number, place in enumerate(others, start=1):
-        better = np.greater(place, best)
-        if floats:
-            better = np.logical_or(better, np.not_equal(place, place), out=better)
-        winner = np.where(better, small(number), winner)
-        best = np.maximum(best, place)
-    return winner
+def _replaced(target: Any, mask: Any, value: Any) -> Any:
+    """The target with a value where the mask is true."""
+    if type(target) is np.ndarray:
+        np.copyto(target, value, where=mask)
+        return target
+    return np.where(mask, value, target)
 
 
-max_pool_winner_op = Op("max_pool_winner", _winners, ("x",))
+def _winners(x: Any, best: Any, window: Window) -> Any:
+    """The number of the winning place of every window, whose maximum is `best`."""
+    places = _places(x, window)
+    small = np.uint8 if len(places) < 256 else np.int32
+    winner = np.zeros_like(best, dtype=small, order="C")
+    if x.dtype.kind in "fV" and (type(x) is not np.ndarray or np.any(np.not_equal(best, best))):
+        for number, place in enumerate(places):
+            winner = _replaced(winner, np.not_equal(place, place), small(number))
+    for number in range(len(places) - 1, -1, -1):
+        winner = _replaced(winner, np.equal(places[number], best), small(number))
+    if window.whole:
+        return winner
+    # Padding is as low as can be, so it may equal a maximum; it never wins.
+    return np.maximum(winner, constant(_first_inside(window).astype(small), x))
+
+
+max_pool_winner_op = Op("max_pool_winner", _winners, ("x", "best"))
 
 
 def _spread(g: Any, winner: Any, window: Window) -> Any:
@@ -87,11 +92,11 @@ def _spread(g: Any, winner: Any, window: Window) -> Any:
     apart = all(s >= (k - 1) * d + 1 for s, k, d in _steps(window))
     for number, offset in enumerate(offsets(window.kernel)):
         place = at(offset, window.count, window.stride, window.dilation)
-        share = np.where(np.equal(winner, number), g, np.zeros_like(g, shape=()))
-        if apart:  # windows do not overlap
-            whole[place] = share
+        won = np.equal(winner, number)
+        if apart and type(g) is np.ndarray:
+            np.copyto(whole[place], g, where=won)
         else:
-            whole[place] += share
+            whole[place] += np.where(won, g, np.zeros_like(g, shape=()))
     if window.padded_size == window.size:
         return whole
     return np.copy(whole[inside(window.low, window.size)], order="C")
@@ -154,19 +159,24 @@ def _flat(winner: Any, window: Window) -> Any:
 
 
 def _maxima_and_indices(x: Any, window: Window) -> Any:
-    return _maxima(x, window), _flat(_winners(x, window), window)
+    best = _maxima(x, window)
+    return best, _flat(_winners(x, best, window), window)
 
 
-def _vjp(g: Any, x: Any, window: Window) -> Any:
-    return max_pool_spread_op(g, max_pool_winner_op(x, window=window), window=window)
+def _vjp(g: Any, x: Any, out: Any, window: Window) -> Any:
+    return max_pool_spread_op(g, max_pool_winner_op(x, out, window=window), window=window)
 
 
-def _jvp(t: Any, x: Any, window: Window) -> Any:
-    return max_pool_pick_op(t, max_pool_winner_op(x, window=window), window=window)
+def _jvp(t: Any, x: Any, out: Any, window: Window) -> Any:
+    return max_pool_pick_op(t, max_pool_winner_op(x, out, window=window), window=window)
 
 
-def _jvp_with_indices(t: Any, x: Any, window: Window) -> Any:
-    return _jvp(t, x, window), None
+def _vjp_with_indices(g: Any, x: Any, out0: Any, window: Window) -> Any:
+    return _vjp(g, x, out0, window)
+
+
+def _jvp_with_indices(t: Any, x: Any, out0: Any, window: Window) -> Any:
+    return _jvp(t, x, out0, window), None
 
 
 def _samples(rank: int, **more: Any) -> Any:
@@ -206,7 +216,7 @@ def _records(rank: int) -> tuple[Op, Op]:
         f"max_pool{rank}d_with_indices",
         _maxima_and_indices,
         ("x",),
-        vjp={"x": _vjp},
+        vjp={"x": _vjp_with_indices},
         jvp={"x": _jvp_with_indices},
         opmath=False,
         outputs=2,

@@ -1,0 +1,290 @@
+"""`interpolate`: images resized by nearest elements, by (bi-, tri-)linear or cubic interpolation, by area."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._autograd.apply import apply
+from .._tensor.tensor import Tensor
+from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .elementwise import refuse, require_tensor
+from .line_maps import Maps, apply_maps, line_maps_op, transposed
+from .public import NN_FUNCTIONAL, public
+from .record import LINEAR, Op
+from .refusals import Refusals, no_kernel
+from .resize_maps import resize_map, scaled
+from .samples import Sample, T
+from .windows import Ints
+
+
+def _resized(x: Any, maps: Maps) -> Any:
+    if x.dtype.kind not in "iu":
+        return apply_maps(x, maps)
+    out = x
+    for i in range(len(maps) - 1, -1, -1):  # bytes are rounded after each dimension
+        alone = tuple([line if i == d else None for d, line in enumerate(maps)])
+        line = maps[i]
+        if line is None or line.weights is None:
+            out = apply_maps(out, alone)
+        else:
+            exact = apply_maps(np.astype(out, np.float64), alone)
+            out = np.astype(np.clip(np.floor(exact + 0.5), 0, 255), x.dtype)
+    return out
+
+
+def _record(
+    name: str, node: str, mode: str, rank: int, kernel: str, groups: str, **more: Any
+) -> Op:
+    return Op(
+        name,
+        _resized,
+        ("x",),
+        node=node,
+        vjp={"x": lambda g, maps: line_maps_op(g, maps=transposed(maps))},
+        jvp=LINEAR,
+        public="nn.functional.interpolate",
+        refuses=_refused(kernel, groups),
+        samples=lambda: _samples(mode, rank, **more),
+    )
+
+
+def _refused(kernel: str, groups: str) -> Refusals:
+    """A "u" among the groups: of integers, bytes are taken."""
+    found = no_kernel(kernel, groups.replace("u", ""))
+    if "u" in groups:
+        del found[np.dtype(np.uint8)]
+    return found
+
+
+def _samples(mode: str, rank: int, **more: Any) -> list[Sample]:
+    shape = (2, 2, 3, 4, 3) if rank == 3 else (2, 2, 5, 4)[: 2 + rank]
+    made = [
+        Sample(T(*shape), (7, 3, 5)[:rank], mode=mode, **more),
+        Sample(T(*shape), scale_factor=2.0, mode=mode, **more),
+        Sample(T(*shape), scale_factor=(0.7, 1.6, 1.4)[:rank], mode=mode, **more),
+        Sample(T(*shape), scale_factor=1.7, mode=mode, recompute_scale_factor=True, **more),
+        Sample(T(0, *shape[1:]), 2, mode=mode, **more),
+    ]
+    if "linear" in mode or mode == "bicubic":
+        sizes = (7, 2, 1) if more else (7, 1, 5)
+        made.append(Sample(T(*shape), sizes[:rank], mode=mode, align_corners=True, **more))
+    return made
+
+
+_LINEAR_NAMES = {1: "linear", 2: "bilinear", 3: "trilinear"}
+RESIZES: dict[tuple[str, int, bool], Op] = {}
+for _rank in (1, 2, 3):
+    _kernel = (
+        "upsample_nearest2d_channels_last" if _rank == 2 else "compute_indices_weights_nearest"
+    )
+    RESIZES["nearest", _rank, False] = _record(
+        f"upsample_nearest{_rank}d", f"UpsampleNearest{_rank}DBackward0", "nearest", _rank,
+        _kernel, "bicu",
+    )  # fmt: skip
+    RESIZES["nearest-exact", _rank, False] = _record(
+        f"upsample_nearest_exact{_rank}d", f"UpsampleNearestExact{_rank}DBackward0",
+        "nearest-exact", _rank, _kernel, "bicu",
+    )  # fmt: skip
+    _mode = _LINEAR_NAMES[_rank]
+    _kernel = (
+        "upsample_bilinear2d_channels_last" if _rank == 2 else "compute_indices_weights_linear"
+    )
+    RESIZES[_mode, _rank, False] = _record(
+        f"upsample_{_mode}{_rank}d", f"Upsample{_mode.capitalize()}{_rank}DBackward0", _mode, _rank,
+        _kernel, "bicu" if _rank == 2 else "bic",
+    )  # fmt: skip
+RESIZES["bicubic", 2, False] = _record(
+    "upsample_bicubic2d", "UpsampleBicubic2DBackward0", "bicubic", 2,
+    "compute_indices_weights_cubic", "bicu",
+)  # fmt: skip
+for _mode in ("bilinear", "bicubic", "lanczos"):
+    RESIZES[_mode, 2, True] = _record(
+        f"upsample_{_mode}2d_aa", f"Upsample{_mode.capitalize()}2DAaBackward0", _mode, 2,
+        "compute_index_ranges_weights", "bihcu", antialias=True,
+    )  # fmt: skip
+
+_MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
+_RANKS = {"linear": 3, "bilinear": 4, "trilinear": 5}
+
+
+def _sizes(
+    input: Any, size: Any, scale_factor: Any, rank: int
+) -> tuple[Ints | None, tuple[float, ...] | None]:
+    """The output size, or the scale factors: whichever was given, one for each dimension."""
+    spatial = list(input._data.shape[2:])
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if isinstance(size, (list, tuple)):
+            if len(size) != rank:
+                raise ValueError(
+                    "Input and output must have the same number of spatial dimensions, but got "
+                    f"input with spatial dimensions of {spatial} and output size of {size}. "
+                    "Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size "
+                    "in (o1, o2, ...,oK) format."
+                )
+            wanted = tuple(size)
+        else:
+            wanted = (size,) * rank
+        if not all(isinstance(n, (int, np.integer)) for n in wanted):
+            raise TypeError(
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
+                f"int, int], but got size with types {[type(x) for x in wanted]}"
+            )
+        return wanted, None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if isinstance(scale_factor, (list, tuple)):
+        if len(scale_factor) != rank:
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got "
+                f"input with spatial dimensions of {spatial} and scale_factor of shape "
+                f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+                "scale_factor in (s1, s2, ...,sK) format."
+            )
+        return None, tuple([float(s) for s in scale_factor])
+    return None, (float(scale_factor),) * rank
+
+
+def _check_sizes(size: Ints, count: Ints) -> None:
+    if min(size) > 0 and min(count) > 0:
+        return
+    names = ("D", "H", "W")[-len(size) :]
+
+    def shown(sizes: Ints) -> str:
+        return ", ".join(f"{a}: {n}" for a, n in zip(names, sizes, strict=True))
+
+    raise RuntimeError(
+        f"Input and output sizes should be greater than 0, but got input ({shown(size)}) output "
+        f"({shown(count)})"
+    )
+
+
+@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+def interpolate(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """The images of a batch in another size."""
+    require_tensor("interpolate", input)
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | "
+                "bilinear | bicubic | trilinear"
+            )
+        align_corners = False
+    shape = tuple(input._data.shape)
+    rank = len(shape) - 2
+    count, factors = _sizes(input, size, scale_factor, rank)
+    if recompute_scale_factor and factors is None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if recompute_scale_factor or (mode == "area" and count is None):
+        assert factors is not None
+        count = tuple([scaled(n, f) for n, f in zip(shape[2:], factors, strict=True)])
+        factors = None
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and len(shape) == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
+            "a 4-D tensor as input"
+        )
+    if len(shape) in (3, 4, 5) and mode == "area":
+        pool: Any = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[rank - 1]
+        return pool(input, count)  # type: ignore[no-any-return]
+    return _interpolated(input, mode, rank, count, factors, bool(align_corners), antialias)
+
+
+def _interpolated(
+    input: Tensor,
+    mode: str,
+    rank: int,
+    count: Ints | None,
+    factors: tuple[float, ...] | None,
+    align_corners: bool,
+    antialias: bool,
+) -> Tensor:
+    shape = tuple(input._data.shape)
+    if len(shape) in (3, 4, 5) and _RANKS.get(mode, len(shape)) != len(shape):
+        raise NotImplementedError(
+            f"Got {len(shape)}D input, but {mode} mode needs {_RANKS[mode]}D input"
+        )
+    if mode == "lanczos" and len(shape) == 4:
+        if align_corners:
+            raise ValueError("Lanczos mode does not support align_corners=True")
+        if not antialias:
+            raise ValueError("Lanczos mode requires antialias=True")
+    op = RESIZES.get((mode, rank, antialias))
+    if op is None:
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {len(shape)}D) for the "
+            f"modes: {_MODES} (got {mode})"
+        )
+    if count is None:
+        assert factors is not None
+        count = tuple([scaled(n, f) for n, f in zip(shape[2:], factors, strict=True)])
+    _check_sizes(shape[2:], count)
+    if 0 in shape[1:]:
+        raise RuntimeError(
+            f"Non-empty {len(shape)}D data tensor expected but got a tensor with sizes "
+            f"{list(shape)}"
+        )
+    refuse(op, input._data.dtype)
+    double = input._data.dtype.itemsize == 8 or input._data.dtype.kind in "iu"
+    maps = tuple(
+        [
+            resize_map(
+                mode,
+                n,
+                c,
+                align_corners,
+                None if factors is None else factors[d],
+                antialias,
+                double,
+            )
+            for d, (n, c) in enumerate(zip(shape[2:], count, strict=True))
+        ]
+    )
+    result: Tensor = apply(op, (input,), {"maps": maps})
+    return result
+
+
+def _deprecated(name: str) -> None:
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=3,
+    )
+
+
+@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+def upsample(
+    input: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """The older name of `interpolate`."""
+    _deprecated("upsample")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` by nearest elements."""
+    _deprecated("upsample_nearest")
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` bilinearly, with corners on corners."""
+    _deprecated("upsample_bilinear")
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
