@@ -15,6 +15,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c '$(SUPPORTED)' 2>/dev/null && { echo $$p; break; }; done)
 JOBS ?= 2
 PYTEST_ARGS ?=
+BENCH_ARGS ?= --readme
 
 VENV := .venv
 DEMO_VENV := .venv-demo
@@ -72,7 +73,7 @@ test-all: $(VENV)/.stamp-test
 	@$(VENV)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
 bench: $(VENV)/.stamp-test
-	@$(VENV)/bin/python -m bench
+	@$(VENV)/bin/python -m bench $(BENCH_ARGS)
 
 stubs: $(VENV)/.stamp-lint
 	@$(VENV)/bin/python tools/make_stubs.py
