@@ -1,26 +1,38 @@
-"""Adam, and AdamW, whose weight decay does not go through the moments."""
+"""Adam: steps scaled by running averages of the gradient and of its square."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from .._tensor.tensor import Tensor, make
-from .optimizer import Optimizer
+from .._tensor.tensor import Tensor
+from ._checks import check, check_betas, check_fused, check_learning_rate, check_not_negative
+from ._elementwise import Elementwise, Group, at, number
+from ._formulas import add, addcdiv, addcmul, divide, lerp, multiply, sqrt
 
-__all__ = ["Adam", "AdamW"]
+__all__ = ["Adam"]
 
 
-class Adam(Optimizer):
-    """Steps scaled by running averages of the gradient and of its square (Kingma and Ba, 2015)."""
+class Adam(Elementwise):
+    """Adam (Kingma and Ba, 2015), with AMSGrad (Reddi et al., 2018) and decoupled weight decay."""
+
+    _defaults_of_old = {  # noqa: RUF012
+        "amsgrad": False,
+        "maximize": False,
+        "foreach": None,
+        "capturable": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+        "fused": None,
+    }
 
     def __init__(
         self,
         params: Iterable[Any],
         lr: float | Tensor = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
@@ -32,15 +44,20 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        if not lr >= 0:
-            raise ValueError(f"Invalid learning rate: {lr}")
-        if not eps >= 0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
+        _check_tensor("lr", lr, foreach, capturable)
+        check_learning_rate(lr)
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        check_betas(betas)
+        check_not_negative(weight_decay, "weight_decay")
+        kinds = [isinstance(beta, Tensor) for beta in betas]
+        check(
+            all(kinds) or all(isinstance(beta, float) for beta in betas),
+            "betas must be either both floats or both Tensors",
+        )
         for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        if not weight_decay >= 0:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+            _check_tensor(f"betas[{i}]", beta, foreach, capturable)
+            check(not kinds[i] or beta.numel() == 1, f"Tensor betas[{i}] must be 1-element")  # type: ignore[union-attr]
+        betas = tuple(b.squeeze() if isinstance(b, Tensor) and b.ndim else b for b in betas)  # type: ignore[assignment]
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -55,91 +72,64 @@ class Adam(Optimizer):
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+        if fused:
+            self._step_supports_amp_scaling = True
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters by their gradients."""
-        return self._step_with(closure)
+    def _names(self, group: Group) -> tuple[str, ...]:
+        return _WITH_LARGEST if group["amsgrad"] else _NAMES
 
-    def _update_group(self, group: dict[str, Any], number: int) -> None:
-        names = ("exp_avg", "exp_avg_sq") + (("max_exp_avg_sq",) if group["amsgrad"] else ())
-        by_step: dict[float, list[Tensor]] = {}
-        for p in group["params"]:
-            if p._grad is None:
-                continue
-            state = self.state[p]
-            if not state:
-                self._check_dense(p)
-                state["step"] = make(np.zeros((), np.float32))
-                for name in names:
-                    state[name] = make(np.zeros_like(p._data))
-            count = state["step"]._data
-            np.add(count, 1, out=count)
-            by_step.setdefault(count.item(), []).append(p)
-        for step, members in by_step.items():
-            rows = [[self.state[p][name] for p in members] for name in names]
-            self._run(
-                self._kernel(group, step),
-                (number, step if len(by_step) > 1 else None),
-                group,
-                members,
-                rows,
-            )
-
-    def _kernel(self, group: dict[str, Any], step: float) -> Any:
-        lr, (beta1, beta2) = float(group["lr"]), group["betas"]
-        decay, eps, maximize = group["weight_decay"], group["eps"], group["maximize"]
-        decoupled = group.get("decoupled_weight_decay", False)
-        size = lr / (1 - beta1**step)
-        root = (1 - beta2**step) ** 0.5
-
-        def kernel(p: Any, g: Any, states: tuple[Any, ...], c: Any) -> Any:
-            m, v, *largest = states
-            if maximize:
-                g = -g
-            if decay != 0:
-                if decoupled:
-                    p = p * c(1 - lr * decay)
-                else:
-                    g = g + p * c(decay)
-            m = m + c(1 - beta1) * (g - m)
-            v = v * c(beta2) + c(1 - beta2) * g * g
-            if largest:
-                largest = [np.maximum(largest[0], v)]
-            denominator = np.sqrt(largest[0] if largest else v) / c(root) + c(eps)
-            return p - c(size) * m / denominator, (m, v, *largest)
-
-        return kernel
-
-
-class AdamW(Adam):
-    """Adam with weight decay beside the step, not in the gradient (Loshchilov and Hutter, 2019)."""
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float | Tensor = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
+    def _flags(self, group: Group) -> tuple[Any, ...]:
+        if group["foreach"] and not group["capturable"]:
+            _check_tensor("lr", group["lr"], True, False, RuntimeError)
+        decay = group["weight_decay"]
+        return (
+            bool(group["maximize"]),
+            isinstance(decay, Tensor) or decay != 0,
+            bool(group["decoupled_weight_decay"]),
         )
+
+    def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
+        scalars[0] += 1
+        step = at(scalars[0])
+        lr, decay = number(group["lr"]), number(group["weight_decay"])
+        beta1, beta2 = group["betas"]
+        beta1, beta2 = number(beta1), number(beta2)
+        return {
+            "decay": decay,
+            "keep": 1 - lr * decay,
+            "weight1": 1 - beta1,
+            "beta2": beta2,
+            "weight2": 1 - beta2,
+            "root": (1 - beta2**step) ** 0.5,
+            "eps": group["eps"],
+            "size": -(lr / (1 - beta1**step)),
+        }
+
+    @staticmethod
+    def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
+        maximize, decays, decoupled = flags
+        m, v, *largest = states
+        if maximize:
+            g = -g
+        if decays and decoupled:
+            p = multiply(p, c.keep)
+        elif decays:
+            g = add(g, p, c.decay)
+        m = lerp(m, g, c.weight1)
+        v = addcmul(multiply(v, c.beta2), g, g, c.weight2)
+        if largest:
+            largest = [np.maximum(largest[0], v)]
+        denominator = add(divide(sqrt(largest[0] if largest else v), c.root), c.eps)
+        return addcdiv(p, m, denominator, c.size), (m, v, *largest)
+
+
+_NAMES = "exp_avg", "exp_avg_sq"
+_WITH_LARGEST = (*_NAMES, "max_exp_avg_sq")
+
+
+def _check_tensor(
+    name: str, value: Any, foreach: Any, capturable: Any, error: type[Exception] = ValueError
+) -> None:
+    if isinstance(value, Tensor) and foreach and not capturable:
+        raise error(f"{name} as a Tensor is not supported for capturable=False and foreach=True")

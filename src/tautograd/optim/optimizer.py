@@ -6,7 +6,6 @@ import functools
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from copy import deepcopy
 from itertools import chain
 from typing import Any
 
@@ -14,7 +13,7 @@ from .._autograd.grad_mode import enable_grad
 from .._autograd.hooks import RemovableHandle, add_hook
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
-from ._updates import Kernel, update, update_differentiably
+from ._saving import packed, unpacked
 
 __all__ = [
     "Optimizer",
@@ -52,21 +51,21 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """An optimizer's `step`, with the hooks before and after it."""
 
     @functools.wraps(step)
-    def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        self._accelerator_graph_capture_health_check()
+    def hooked(*args: Any, **kwargs: Any) -> Any:
+        self = args[0]
         pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         if not (pre or post or _global_pre_hooks or _global_post_hooks):
-            return step(self, *args, **kwargs)
+            return step(*args, **kwargs)
         for hook in chain(list(_global_pre_hooks.values()), list(pre.values())):
             result = hook(self, args, kwargs)
             if result is not None:
                 if not (isinstance(result, tuple) and len(result) == 2):
                     raise RuntimeError(
-                        f"{type(self).__name__}.step must return None or a tuple of "
-                        f"(new_args, new_kwargs), but got {result}."
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
+                        f"{result}."
                     )
                 args, kwargs = result
-        out = step(self, *args, **kwargs)
+        out = step(*args, **kwargs)
         for hook in chain(list(post.values()), list(_global_post_hooks.values())):
             hook(self, args, kwargs)
         return out
@@ -81,6 +80,8 @@ class Optimizer:
     defaults: dict[str, Any]
     state: defaultdict[Any, Any]
     param_groups: list[dict[str, Any]]
+
+    profile_hook_step = staticmethod(_with_hooks)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -117,7 +118,7 @@ class Optimizer:
         self._optimizer_state_dict_post_hooks: Hooks = OrderedDict()
         self._optimizer_load_state_dict_pre_hooks: Hooks = OrderedDict()
         self._optimizer_load_state_dict_post_hooks: Hooks = OrderedDict()
-        self._buckets: dict[Any, dict[Any, Any]] = {}
+        self._layouts: dict[int, Any] = {}  # how each group's parameters are batched
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -128,9 +129,9 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__dict__.setdefault("defaults", {})
-        if "_buckets" not in self.__dict__:
+        if "_layouts" not in self.__dict__:
             self._prepare()
+        self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
         text = type(self).__name__ + " ("
@@ -187,29 +188,27 @@ class Optimizer:
         present: set[Tensor] = set()
         for group in self.param_groups:
             present.update(group["params"])
+            if ("param_names" in param_group) != ("param_names" in group):
+                names = "with names" if "param_names" in param_group else "without names"
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot add param group "
+                    f"{names} to the optimizer"
+                )
         if not present.isdisjoint(params):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
 
     def _take_names(self, group: dict[str, Any]) -> None:
-        """Split pairs of name and parameter, which all groups have or none."""
+        """Split pairs of name and parameter, which all of a group have or none."""
         params = group["params"]
-        named = bool(params) and isinstance(params[0], tuple)
-        names = [p[0] if isinstance(p, tuple) else None for p in params]
-        if named:
-            if not all(isinstance(p, tuple) for p in params):
+        names = [p[0] for p in params if isinstance(p, tuple)]
+        group["params"] = [p[1] if isinstance(p, tuple) else p for p in params]
+        if names:
+            if len(names) != len(params):
                 raise ValueError(
                     "all optimizer params should be with/without names. Some param names are missing"
                 )
-            group["params"] = [p[1] for p in params]
             group["param_names"] = names
-        for other in self.param_groups:
-            if ("param_names" in other) != ("param_names" in group):
-                before, now = ("with", "without") if "param_names" in other else ("without", "with")
-                raise ValueError(
-                    "all optimizer param groups should be with/without names. cannot add param group "
-                    f"{now} names to the optimizer {before} names"
-                )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to zero."""
@@ -236,12 +235,11 @@ class Optimizer:
     def _step_with(self, closure: Callable[[], Any] | None) -> Any:
         """Every group's update, after the closure that computes the loss again."""
         before = modes.grad
-        differentiable = self.defaults.get("differentiable", False)
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        modes.grad = bool(differentiable) and before
+        modes.grad = bool(self.defaults.get("differentiable"))
         try:
             for number, group in enumerate(self.param_groups):
                 self._update_group(group, number)
@@ -252,21 +250,6 @@ class Optimizer:
     def _update_group(self, group: dict[str, Any], number: int) -> None:
         """Change the parameters of one group."""
         raise NotImplementedError
-
-    def _run(
-        self,
-        kernel: Kernel,
-        number: Any,
-        group: dict[str, Any],
-        parameters: list[Tensor],
-        states: list[list[Tensor]],
-    ) -> None:
-        """Apply a kernel to parameters of a group that have a gradient and are at the same step."""
-        gradients = [p._grad for p in parameters]
-        if group.get("differentiable"):
-            update_differentiably(kernel, parameters, gradients, states)
-        else:
-            update(kernel, parameters, gradients, states, self._buckets.setdefault(number, {}))
 
     def _check_dense(self, parameter: Tensor) -> None:
         if parameter._grad.is_sparse:
@@ -312,16 +295,7 @@ class Optimizer:
         """The settings and the state, with parameters by their number."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
-        numbers: dict[int, int] = {}
-        groups = []
-        for group in self.param_groups:
-            packed = {k: v for k, v in group.items() if k != "params"}
-            for p in group["params"]:
-                numbers.setdefault(id(p), len(numbers))
-            packed["params"] = [numbers[id(p)] for p in group["params"]]
-            groups.append(packed)
-        state = {(numbers[id(k)] if isinstance(k, Tensor) else k): v for k, v in self.state.items()}
-        found: dict[str, Any] = {"state": state, "param_groups": groups}
+        found = packed(self.state, self.param_groups)
         for hook in self._optimizer_state_dict_post_hooks.values():
             result = hook(self, found)
             if result is not None:
@@ -335,36 +309,8 @@ class Optimizer:
             result = hook(self, state_dict)
             if result is not None:
                 state_dict = result
-        saved = deepcopy(state_dict["param_groups"])
-        if len(self.param_groups) != len(saved):
-            raise ValueError("loaded state dict has a different number of parameter groups")
-        own_counts = [len(g["params"]) for g in self.param_groups]
-        if own_counts != [len(g["params"]) for g in saved]:
-            raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of "
-                "optimizer's group"
-            )
-        by_number = dict(
-            zip(
-                chain.from_iterable(g["params"] for g in saved),
-                chain.from_iterable(g["params"] for g in self.param_groups),
-                strict=True,
-            )
-        )
-        state: defaultdict[Any, Any] = defaultdict(dict)
-        for key, value in state_dict["state"].items():
-            param = by_number.get(key)
-            state[key if param is None else param] = (
-                value if param is None else _as_state_of(param, value)
-            )
-        groups = []
-        for own, new in zip(self.param_groups, saved, strict=True):
-            new["params"] = own["params"]
-            if "param_names" in own and "param_names" not in new:
-                new["param_names"] = own["param_names"]
-            groups.append(new)
-        self.__setstate__({"state": state, "param_groups": groups})
-        self._buckets = {}
+        self.__setstate__(unpacked(state_dict, self.param_groups))
+        self._layouts = {}
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
@@ -374,16 +320,3 @@ def _added(hooks: Hooks, hook: Callable[..., Any], prepend: bool) -> RemovableHa
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle
-
-
-def _as_state_of(param: Tensor, value: Any, key: str | None = None) -> Any:
-    """A copy of saved state with the dtype of its parameter; step counts keep theirs."""
-    if isinstance(value, Tensor):
-        kept = key == "step" or not (param.is_floating_point() or param.is_complex())
-        copied: Any = value.detach().clone()
-        return copied if kept else copied.to(param.dtype)
-    if isinstance(value, dict):
-        return {k: _as_state_of(param, v, k) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_as_state_of(param, v) for v in value)
-    return deepcopy(value)

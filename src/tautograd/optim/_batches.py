@@ -1,0 +1,263 @@
+"""Parameters that are updated together, and the memory of their states.
+
+Small parameters are laid end to end and updated by one run of the program, their states in one piece
+of memory (each parameter's state is a view of its part), so that a step costs a handful of array
+functions however many parameters there are. A large parameter is updated in blocks that stay in the
+processor's cache, by several threads. Complex parameters are pairs of real numbers; half precision is
+computed in float32 and rounded where PyTorch rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from operator import attrgetter, is_, itemgetter
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .._autograd.modes import modes
+from .._tensor.tensor import Tensor
+from ._program import Formula, Program, execute, program_of
+from ._threads import in_parallel
+
+SMALL = 8192  # elements: up to this many a parameter is laid end to end with others
+BLOCK = 16384  # elements: what a large one is cut into
+_ndarray = np.ndarray
+_data_of = attrgetter("_data")
+
+
+class Batch:
+    """Parameters whose formula has the same constants, with their scalar states as arrays."""
+
+    def __init__(
+        self, owners: list[Tensor], scalars: list[list[Tensor]], states: list[list[Tensor]]
+    ) -> None:
+        self.owners = owners
+        self.states = states  # a row per state, an entry per parameter
+        self.scalars = [_in_one_piece(row) for row in scalars]
+
+    def is_uniform(self) -> bool:
+        """Whether all of its parameters are still at the same step."""
+        if len(self.owners) == 1:
+            return True
+        for row in self.scalars:
+            values = row.tolist()
+            if values.count(values[0]) != len(values):
+                return False
+        return True
+
+    def run(self, formula: Formula, flags: tuple[Any, ...], constants: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+def _in_one_piece(tensors: list[Tensor]) -> Any:
+    """0-dim tensors as one array, of which each becomes a view."""
+    if len(tensors) == 1:
+        return tensors[0]._data.reshape(1)
+    row = np.array([t._data for t in tensors])
+    for i, tensor in enumerate(tensors):
+        tensor._data = row[i : i + 1].reshape(())
+    return row
+
+
+class SmallBatch(Batch):
+    """Small contiguous parameters of one dtype, end to end."""
+
+    def __init__(
+        self, owners: list[Tensor], scalars: list[list[Tensor]], states: list[list[Tensor]]
+    ) -> None:
+        super().__init__(owners, scalars, states)
+        self.arrays = [p._data for p in owners]
+        dtype = self.arrays[0].dtype
+        self.flat = np.concatenate(self.arrays, axis=None)
+        self.gradient = np.empty_like(self.flat)
+        stops = np.cumsum([a.size for a in self.arrays]).tolist()
+        spans = [slice(b - a.size, b) for a, b in zip(self.arrays, stops, strict=True)]
+        self.views = [
+            self.flat[s].reshape(a.shape) for s, a in zip(spans, self.arrays, strict=True)
+        ]
+        self.rows = []
+        for tensors in states:
+            row = np.concatenate([t._data for t in tensors], axis=None)
+            for tensor, span in zip(tensors, spans, strict=True):
+                tensor._data = row[span].reshape(tensor._data.shape)
+            self.rows.append(row)
+        self.real, self.compute = _computed_in(dtype)
+        self._bound: dict[Any, Any] = {}
+
+    def run(self, formula: Formula, flags: tuple[Any, ...], constants: dict[str, Any]) -> None:
+        key = formula, flags, len(constants)  # a variant of a formula may have more of them
+        found = self._bound.get(key)
+        if found is None:
+            found = self._bound[key] = self._bind(formula, flags, tuple(constants))
+        bound, row = found
+        row[:] = list(constants.values())
+        np.concatenate(self.arrays, None, self.flat)
+        np.concatenate([p._grad._data for p in self.owners], None, self.gradient, casting="unsafe")
+        modes.quietly(execute, bound)
+        for array, view in zip(self.arrays, self.views, strict=True):
+            array[...] = view
+
+    def _bind(self, formula: Formula, flags: Any, names: tuple[str, ...]) -> Any:
+        program = program_of(formula, flags, names, len(self.rows), self.real, self.compute)
+        row, constants = program.constants()
+        stored = [a.view(self.real) for a in (self.flat, self.gradient, *self.rows)]
+        memory = program.memory(stored[0].size)
+        if self.real == self.compute:
+            return program.bind([*stored, *constants, *memory]), row
+        wide = [a.astype(self.compute) for a in stored]
+        bound = [
+            *((np.copyto, (w, a)) for w, a in zip(wide, stored, strict=True)),
+            *program.bind([*wide, *constants, *memory]),
+            *(
+                (_narrow, (a, w))
+                for i, (w, a) in enumerate(zip(wide, stored, strict=True))
+                if i != 1
+            ),
+        ]
+        return bound, row
+
+
+class LargeBatch(Batch):
+    """One parameter of any size and layout, in blocks."""
+
+    def run(self, formula: Formula, flags: tuple[Any, ...], constants: dict[str, Any]) -> None:
+        (owner,) = self.owners
+        tensors = [owner, *(row[0] for row in self.states)]
+        real, compute = _computed_in(owner._data.dtype)
+        flats = [_flat(t._data, real) for t in tensors]
+        gradient, _ = _flat(owner._grad._data, real)
+        arrays = [flats[0][0], gradient, *(flat for flat, _ in flats[1:])]
+        program = program_of(formula, flags, tuple(constants), len(self.states), real, compute)
+        row, values = program.constants()
+        row[:] = list(constants.values())
+        _run_in_blocks(program, arrays, values, real == compute)
+        for tensor, (flat, shared) in zip(tensors, flats, strict=True):
+            if not shared:
+                data = tensor._data
+                np.copyto(data, flat.view(data.dtype).reshape(data.shape))
+
+
+def _run_in_blocks(program: Program, arrays: list[Any], constants: list[Any], plain: bool) -> None:
+    size = arrays[0].size
+
+    def run(start: int, stop: int) -> None:
+        """The part from `start` to `stop`, which one thread does."""
+        memory = program.memory(min(BLOCK, stop - start))
+        wide = [] if plain else [np.empty(BLOCK, program.compute) for _ in arrays]
+        places: list[Any] = []
+        for begin in range(start, stop, BLOCK):
+            end = min(begin + BLOCK, stop)
+            parts = [a[begin:end] for a in arrays]
+            if not places or end - begin != BLOCK:
+                cut = [m if m.ndim == 0 else m[: end - begin] for m in memory]
+                places = [*parts, *constants, *cut]
+            if plain:
+                places[: len(parts)] = parts
+            else:
+                work = [w[: end - begin] for w in wide]
+                for w, part in zip(work, parts, strict=True):
+                    np.copyto(w, part)
+                places[: len(parts)] = work
+            for function, at in program.instructions:
+                function(*[places[i] for i in at])
+            if not plain:
+                for i, (w, part) in enumerate(zip(work, parts, strict=True)):
+                    if i != 1:
+                        np.copyto(part, w, casting="same_kind")
+
+    in_parallel(run, size, BLOCK)
+
+
+class ForeignBatch(Batch):
+    """Arrays of another kind: the formula itself, in one piece."""
+
+    def run(self, formula: Formula, flags: tuple[Any, ...], constants: dict[str, Any]) -> None:
+        (owner,) = self.owners
+        states = [row[0]._data for row in self.states]
+        new, news = formula(
+            owner._data, owner._grad._data, tuple(states), SimpleNamespace(**constants), flags
+        )
+        np.copyto(owner._data, new)
+        for state, value in zip(states, news, strict=True):
+            np.copyto(state, value)
+
+
+class Layout:
+    """How the parameters of a group that have gradients are batched, for as long as it holds."""
+
+    def __init__(
+        self,
+        members: list[Tensor],
+        states: list[dict[str, Any]],
+        scalars: int,
+        names: Sequence[str],
+    ) -> None:
+        self.names = names
+        self.getter = _several(names)
+        found = [self.getter(state) for state in states]
+        groups: dict[Any, list[int]] = {}
+        repeated = len({id(p) for p in members}) != len(members)
+        for i, (p, values) in enumerate(zip(members, found, strict=True)):
+            data = p._data
+            if type(data) is not _ndarray:
+                key: Any = i, ForeignBatch
+            elif data.size > SMALL or not data.flags.c_contiguous or repeated:
+                key = i, LargeBatch
+            else:
+                at = tuple((t._data.dtype, t._data.item()) for t in values[:scalars])
+                key = (data.dtype, *(t._data.dtype for t in values[scalars:])), at
+            groups.setdefault(key, []).append(i)
+        self.batches = []
+        for (_, kind), indices in groups.items():
+            rows = [[found[i][k] for i in indices] for k in range(len(names))]
+            make = kind if isinstance(kind, type) else SmallBatch
+            self.batches.append(make([members[i] for i in indices], rows[:scalars], rows[scalars:]))
+        self.arrays = [p._data for p in members]
+        self.views = [t._data for values in found for t in values]
+
+    def holds(
+        self, members: list[Tensor], states: list[dict[str, Any]], names: Sequence[str]
+    ) -> bool:
+        """Whether these parameters and their states are where this layout put them."""
+        if len(members) != len(self.arrays) or names != self.names:
+            return False
+        if not all(map(is_, map(_data_of, members), self.arrays)):
+            return False
+        tensors = chain.from_iterable(map(self.getter, states)) if names else ()
+        if not all(map(is_, map(_data_of, tensors), self.views)):
+            return False
+        for batch in self.batches:
+            if not batch.is_uniform():
+                return False
+        return True
+
+
+def _several(names: Sequence[str]) -> Any:
+    """A function that takes these entries of a dictionary, as a tuple."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    if not names:
+        return lambda state: ()
+    (name,) = names
+    return lambda state: (state[name],)
+
+
+def _computed_in(dtype: Any) -> tuple[Any, Any]:
+    """The real dtype an array is seen as, and the one its formula is computed in."""
+    if dtype.kind == "c":
+        dtype = np.empty(0, dtype).real.dtype
+    return dtype, np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+
+
+def _flat(array: Any, real: Any) -> tuple[Any, bool]:
+    """An array as one row of real numbers, and whether it is the same memory."""
+    if array.flags.c_contiguous:
+        return array.reshape(-1).view(real), True
+    return array.flatten().view(real), False
+
+
+def _narrow(out: Any, wide: Any) -> None:
+    np.copyto(out, wide, casting="same_kind")

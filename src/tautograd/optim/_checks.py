@@ -1,0 +1,33 @@
+"""Checks of optimizers' settings, in PyTorch's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._tensor.tensor import Tensor
+
+
+def check(condition: Any, text: str) -> None:
+    if not condition:
+        raise ValueError(text)
+
+
+def check_learning_rate(lr: Any, text: str = "Invalid learning rate: ") -> None:
+    check(not isinstance(lr, Tensor) or lr.numel() == 1, "Tensor lr must be 1-element")
+    check(lr >= 0.0, f"{text}{lr}")
+
+
+def check_betas(betas: Any) -> None:
+    for i in range(2):
+        check(0.0 <= betas[i] < 1.0, f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def check_not_negative(value: Any, name: str) -> None:
+    check(value >= 0.0, f"Invalid {name} value: {value}")
+
+
+def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")

@@ -1,0 +1,189 @@
+"""Optimizers whose update is a formula per element: all but a few.
+
+A subclass names its scalar states (`step`), its states with the shape of the parameter, its formula,
+the flags that choose between variants of the formula and the constants it is computed with. How the
+formula is run over many parameters is no concern of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .._arrays.dtypes import get_default_dtype
+from .._autograd.lifted import lift, lower
+from .._autograd.modes import modes
+from .._autograd.sites import mark
+from .._tensor.tensor import Tensor, make
+from ._batches import Layout
+from ._program import Formula
+from .optimizer import Optimizer
+
+State = dict[str, Any]
+Group = dict[str, Any]
+CAPTURABLE = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
+FUSED = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
+# What states saved by older versions lack, in most optimizers.
+USUAL_SETTINGS: dict[str, Any] = {
+    "maximize": False,
+    "foreach": None,
+    "capturable": False,
+    "differentiable": False,
+}
+
+
+class Elementwise(Optimizer):
+    """Parameters that follow their gradients element by element."""
+
+    _scalars: tuple[str, ...] = ("step",)
+    _capturable_devices = CAPTURABLE
+    _capturable_names = "params and state_steps"
+
+    # --- what a subclass says ------------------------------------------------------------------
+
+    @staticmethod
+    def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
+        """The new parameter and its new states."""
+        raise NotImplementedError
+
+    def _names(self, group: Group) -> tuple[str, ...]:
+        """The states that have the shape of the parameter."""
+        raise NotImplementedError
+
+    def _flags(self, group: Group) -> tuple[Any, ...]:
+        """What chooses between variants of the formula."""
+        raise NotImplementedError
+
+    def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
+        """The numbers of the formula at this step; `scalars` are arrays, changed in place."""
+        raise NotImplementedError
+
+    def _new_state(self, p: Tensor, group: Group) -> State:
+        """The states of a parameter before its first step."""
+        state: State = {name: scalar(0.0, group) for name in self._scalars}
+        for name in self._names(group):
+            state[name] = make(np.zeros_like(p._data))
+        return state
+
+    # --- a step --------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters by their gradients."""
+        return self._step_with(closure)
+
+    def _update_group(self, group: Group, number: int) -> None:
+        members = [p for p in group["params"] if p._grad is not None]
+        if not members:
+            return
+        if group.get("fused"):
+            for p in members:
+                self._check_kind(p)
+            if not self._scaled_down(members):
+                return
+        states = [self._state_of(p, group) for p in members]
+        if group.get("capturable") and not group.get("fused"):
+            raise AssertionError(
+                f"If capturable=True, {self._capturable_names} must be on supported devices: "
+                f"{self._capturable_devices}."
+            )
+        if group.get("differentiable"):
+            self._update_differentiably(group, members, states)
+            return
+        names = self._scalars + self._names(group)
+        layout = self._layouts.get(number)
+        if layout is None or not layout.holds(members, states, names):
+            layout = self._layouts[number] = Layout(members, states, len(self._scalars), names)
+        flags = self._flags(group)
+        formula: Formula = self._formula
+        for batch in layout.batches:
+            batch.run(formula, flags, self._constants(group, batch.scalars))
+        at = mark(2)
+        for p in members:
+            box = p._version_box
+            box[:] = box[0] + 1, at
+
+    def _state_of(self, p: Tensor, group: Group) -> State:
+        state: State = self.state[p]
+        if not state:
+            state.update(self._new_state(p, group))
+        return state
+
+    def _check_kind(self, p: Tensor) -> None:
+        if not p.is_floating_point():
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported "
+                f"devices: {FUSED} but {p.dtype} and {p.device.type}"
+            )
+
+    def _scaled_down(self, members: list[Tensor]) -> bool:
+        """With a gradient scaler: unscale, and say whether the step is to be done."""
+        found_inf, scale = getattr(self, "found_inf", None), getattr(self, "grad_scale", None)
+        if found_inf is not None and found_inf.item():
+            return False
+        if scale is not None:
+            for p in members:
+                p._grad.div_(scale)
+        return True
+
+    def _update_differentiably(
+        self, group: Group, members: list[Tensor], states: list[State]
+    ) -> None:
+        """The same formula as recorded operations on tensors."""
+        flags, names = self._flags(group), self._names(group)
+        for p, state in zip(members, states, strict=True):
+            constants = self._constants(group, [state[name]._data for name in self._scalars])
+            c = SimpleNamespace(**{k: lift(v) for k, v in constants.items()})
+            tensors = [_real(t) for t in (p, p._grad, *(state[name] for name in names))]
+            # Clones, because what the formula saves for its gradient is about to be overwritten.
+            old_p, g, *olds = (lift(t.clone()) for t in tensors)
+            new, news = self._formula(old_p, g, tuple(olds), c, flags)
+            for target, value in zip([tensors[0], *tensors[2:]], [new, *news], strict=True):
+                target.copy_(lower(value))
+
+    # --- saved states --------------------------------------------------------------------------
+
+    _defaults_of_old: dict[str, Any] = {}  # noqa: RUF012 (settings that older saved states lack)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in self._defaults_of_old.items():
+                group.setdefault(name, value)
+            for p in group["params"]:
+                saved = self.state.get(p)
+                if not saved:
+                    continue
+                for name in self._scalars:
+                    if not isinstance(saved[name], Tensor):
+                        saved[name] = scalar(float(saved[name]), group)
+
+
+def scalar(value: float, group: Group) -> Tensor:
+    """A count or another number that belongs to a parameter, as a tensor."""
+    wide = get_default_dtype().name == "float64" and not group.get("fused")
+    return make(np.array(value, np.float64 if wide else np.float32))
+
+
+def number(value: Any) -> Any:
+    """A setting as a number; a tensor stays one where its gradient is wanted."""
+    if type(value) is float:
+        return value
+    if isinstance(value, Tensor):
+        if modes.grad:
+            return value.squeeze() if value.ndim else value
+        return value.item()
+    return value
+
+
+def at(row: Any) -> Any:
+    """A scalar state's value: a Python number, or what PyTorch's tensors would compute with."""
+    return row[()] if modes.grad else row.item(0)
+
+
+def _real(tensor: Tensor) -> Tensor:
+    from .._ops.public import FUNCTIONS
+
+    return FUNCTIONS["view_as_real"](tensor) if tensor.is_complex() else tensor

@@ -1,0 +1,57 @@
+"""The words update formulas are written in: PyTorch's, each rounded once.
+
+An optimizer's formula is made of these functions and of NumPy's. They run on arrays, on the values of
+a program that is being written down (`_program.py`) and on recorded tensors alike. In half precision
+PyTorch computes each of these in float32 and rounds its result; `rounded` marks where.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._autograd.lifted import Lifted
+
+
+def rounded(x: Any) -> Any:
+    """A value as the parameter's dtype has it."""
+    keep = getattr(x, "rounded", None)
+    return x if keep is None else keep()
+
+
+def add(x: Any, y: Any, alpha: Any = None) -> Any:
+    """x + alpha·y"""
+    return rounded(x + (y if alpha is None else y * alpha))
+
+
+def multiply(x: Any, y: Any) -> Any:
+    return rounded(x * y)
+
+
+def divide(x: Any, y: Any) -> Any:
+    return rounded(x / y)
+
+
+def sqrt(x: Any) -> Any:
+    return rounded(np.sqrt(x))
+
+
+def lerp(start: Any, end: Any, weight: Any) -> Any:
+    """start + weight·(end - start)"""
+    return rounded(start + (end - start) * weight)
+
+
+def addcmul(x: Any, y: Any, z: Any, value: Any = None) -> Any:
+    """x + value·y·z"""
+    return rounded(x + (y if value is None else y * value) * z)
+
+
+def addcdiv(x: Any, y: Any, z: Any, value: Any = None) -> Any:
+    """x + value·y / z"""
+    return rounded(x + (y if value is None else y * value) / z)
+
+
+def detached(x: Any) -> Any:
+    """The value without its history."""
+    return Lifted(x.tensor.detach().clone()) if isinstance(x, Lifted) else x

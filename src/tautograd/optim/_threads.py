@@ -1,0 +1,50 @@
+"""Work on a large array, cut into parts that a few threads do at once.
+
+NumPy's functions let go of the interpreter while they compute, so threads help as soon as a part is
+worth more than the handing over.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from .._autograd.modes import modes
+from .._tensor.settings import get_num_threads
+
+WORTH_A_THREAD = 1 << 17  # elements
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+_pool_of = 0  # the process it belongs to: a pool does not survive a fork
+
+
+def in_parallel(run: Callable[[int, int], None], size: int, grain: int) -> None:
+    """Call `run(start, stop)` on parts that make up `range(size)`; parts begin at multiples of `grain`."""
+    workers = min(get_num_threads(), size // WORTH_A_THREAD)
+    if workers < 2:
+        modes.quietly(run, 0, size)
+        return
+    part = -(-size // (workers * grain)) * grain
+    spans = [(start, min(start + part, size)) for start in range(0, size, part)]
+    jobs = [_executor().submit(_quiet, run, *span) for span in spans[1:]]
+    try:
+        modes.quietly(run, *spans[0])
+    finally:
+        for job in jobs:
+            job.result()
+
+
+def _quiet(run: Callable[[int, int], None], start: int, stop: int) -> None:
+    modes.quietly(run, start, stop)
+
+
+def _executor() -> ThreadPoolExecutor:
+    global _pool, _pool_of
+    with _lock:
+        if _pool is None or _pool_of != os.getpid():
+            _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="tautograd-optim")
+            _pool_of = os.getpid()
+        return _pool

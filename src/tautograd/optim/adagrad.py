@@ -1,0 +1,102 @@
+"""Adagrad: steps divided by the root of the sum of squared gradients so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Tensor, make
+from ._checks import check, check_fused, check_learning_rate, check_not_negative
+from ._elementwise import Elementwise, Group, State, number, scalar
+from ._formulas import add, addcdiv, addcmul, sqrt
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(Elementwise):
+    """Adaptive subgradient steps (Duchi, Hazan and Singer, 2011)."""
+
+    _defaults_of_old = {  # noqa: RUF012
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "fused": None,
+    }
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_learning_rate(lr)
+        check_not_negative(lr_decay, "lr_decay")
+        check_not_negative(weight_decay, "weight_decay")
+        check_not_negative(initial_accumulator_value, "initial_accumulator_value")
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+        if fused:
+            self._step_supports_amp_scaling = True
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p].update(self._new_state(p, group))
+
+    def _new_state(self, p: Tensor, group: Group) -> State:
+        start = self.defaults["initial_accumulator_value"]
+        if p.is_complex():
+            start = complex(start, start)
+        return {"step": scalar(0.0, group), "sum": make(np.full_like(p._data, start))}
+
+    def share_memory(self) -> None:
+        """Move the sums to memory that processes share."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p]["sum"].share_memory_()
+
+    def _names(self, group: Group) -> tuple[str, ...]:
+        return ("sum",)
+
+    def _flags(self, group: Group) -> tuple[Any, ...]:
+        return bool(group["maximize"]), group["weight_decay"] != 0
+
+    def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
+        scalars[0] += 1
+        decayed = 1 + (scalars[0].item(0) - 1) * group["lr_decay"]
+        return {
+            "decay": group["weight_decay"],
+            "eps": group["eps"],
+            "size": -(number(group["lr"]) / decayed),
+        }
+
+    @staticmethod
+    def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
+        maximize, decays = flags
+        (total,) = states
+        if maximize:
+            g = -g
+        if decays:
+            g = add(g, p, c.decay)
+        total = addcmul(total, g, g)
+        return addcdiv(p, g, add(sqrt(total), c.eps), c.size), (total,)

@@ -1,0 +1,79 @@
+"""Adamax: Adam with the largest gradient in place of the mean square."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Tensor
+from ._checks import check, check_betas, check_learning_rate, check_not_negative
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, number
+from ._formulas import add, addcdiv, lerp, multiply
+
+__all__ = ["Adamax"]
+
+
+class Adamax(Elementwise):
+    """The variant of Adam with the infinity norm (Kingma and Ba, 2015)."""
+
+    _defaults_of_old = USUAL_SETTINGS
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        check_betas(betas)
+        check_not_negative(weight_decay, "weight_decay")
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _names(self, group: Group) -> tuple[str, ...]:
+        return "exp_avg", "exp_inf"
+
+    def _flags(self, group: Group) -> tuple[Any, ...]:
+        return bool(group["maximize"]), group["weight_decay"] != 0
+
+    def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
+        scalars[0] += 1
+        beta1, beta2 = group["betas"]
+        return {
+            "decay": group["weight_decay"],
+            "weight1": 1 - beta1,
+            "beta2": beta2,
+            "eps": group["eps"],
+            "size": -(number(group["lr"]) / (1 - beta1 ** scalars[0].item(0))),
+        }
+
+    @staticmethod
+    def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
+        maximize, decays = flags
+        m, largest = states
+        if maximize:
+            g = -g
+        if decays:
+            g = add(g, p, c.decay)
+        m = lerp(m, g, c.weight1)
+        largest = np.maximum(multiply(largest, c.beta2), add(np.abs(g), c.eps))
+        return addcdiv(p, m, largest, c.size), (m, largest)

@@ -1,0 +1,85 @@
+"""ASGD: gradient descent with the average of its iterates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .._tensor.tensor import Tensor
+from ._checks import check_learning_rate, check_not_negative
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, number, scalar
+from ._formulas import add, multiply
+
+__all__ = ["ASGD"]
+
+
+class ASGD(Elementwise):
+    """Averaged stochastic gradient descent (Polyak and Juditsky, 1992)."""
+
+    _scalars = ("step", "eta", "mu")
+    _capturable_names = "params, mus, etas, and state_steps"
+    _defaults_of_old = USUAL_SETTINGS
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        check_not_negative(weight_decay, "weight_decay")
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _new_state(self, p: Tensor, group: Group) -> State:
+        start = {"eta": scalar(float(group["lr"]), group), "mu": scalar(1.0, group)}
+        return super()._new_state(p, group) | start
+
+    def _names(self, group: Group) -> tuple[str, ...]:
+        return ("ax",)
+
+    def _flags(self, group: Group) -> tuple[Any, ...]:
+        return bool(group["maximize"]), group["weight_decay"] != 0
+
+    def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
+        steps, etas, mus = scalars
+        steps += 1
+        step, eta, mu = steps.item(0), etas.item(0), mus.item(0)
+        lr, lambd = number(group["lr"]), group["lambd"]
+        # Of the next step; a tensor's value, as scalar states have no history.
+        etas[...] = float(lr / ((1 + lambd * lr * step) ** group["alpha"]))
+        mus[...] = 1 / max(1, step - group["t0"])
+        constants = {"decay": group["weight_decay"], "keep": 1 - lambd * eta, "size": -eta}
+        return constants if mu == 1 else constants | {"mu": mu}
+
+    @staticmethod
+    def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
+        maximize, decays = flags
+        (average,) = states
+        if maximize:
+            g = -g
+        if decays:
+            g = add(g, p, c.decay)
+        p = add(multiply(p, c.keep), g, c.size)
+        if hasattr(c, "mu"):
+            average = add(average, multiply(add(p, -average), c.mu))
+        else:
+            average = p
+        return p, (average,)

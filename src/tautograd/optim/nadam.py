@@ -1,0 +1,109 @@
+"""NAdam: Adam with Nesterov's momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .._tensor.tensor import Tensor
+from ._checks import check, check_betas, check_learning_rate, check_not_negative
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, at, number, scalar
+from ._formulas import add, addcdiv, addcmul, divide, lerp, multiply, sqrt
+
+__all__ = ["NAdam"]
+
+
+class NAdam(Elementwise):
+    """Adam that looks ahead along its momentum (Dozat, 2016)."""
+
+    _scalars = ("step", "mu_product")
+    _capturable_names = "params, mu_products and state_steps"
+    _defaults_of_old = USUAL_SETTINGS | {"decoupled_weight_decay": False}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        check_betas(betas)
+        check_not_negative(weight_decay, "weight_decay")
+        check_not_negative(momentum_decay, "momentum_decay")
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _new_state(self, p: Tensor, group: Group) -> State:
+        return super()._new_state(p, group) | {"mu_product": scalar(1.0, group)}
+
+    def _names(self, group: Group) -> tuple[str, ...]:
+        return "exp_avg", "exp_avg_sq"
+
+    def _flags(self, group: Group) -> tuple[Any, ...]:
+        return (
+            bool(group["maximize"]),
+            group["weight_decay"] != 0,
+            bool(group["decoupled_weight_decay"]),
+        )
+
+    def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
+        steps, products = scalars
+        steps += 1
+        step = steps.item(0)
+        lr, decay = number(group["lr"]), group["weight_decay"]
+        beta1, beta2 = group["betas"]
+
+        def momentum(step: float) -> Any:
+            return beta1 * (1.0 - 0.5 * (0.96 ** (step * group["momentum_decay"])))
+
+        mu, mu_next = momentum(step), momentum(step + 1)
+        products *= mu
+        product = at(products)
+        return {
+            "decay": decay,
+            "keep": 1 - lr * decay,
+            "weight1": 1 - beta1,
+            "beta2": beta2,
+            "weight2": 1 - beta2,
+            "correction": 1 - beta2**step,
+            "eps": group["eps"],
+            "size_now": -lr * (1.0 - mu) / (1.0 - product),
+            "size_next": -lr * mu_next / (1.0 - product * mu_next),
+        }
+
+    @staticmethod
+    def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
+        maximize, decays, decoupled = flags
+        m, v = states
+        if maximize:
+            g = -g
+        if decays and decoupled:
+            p = multiply(p, c.keep)
+        elif decays:
+            g = add(g, p, c.decay)
+        m = lerp(m, g, c.weight1)
+        v = addcmul(multiply(v, c.beta2), g, g, c.weight2)
+        denominator = add(sqrt(divide(v, c.correction)), c.eps)
+        p = addcdiv(p, g, denominator, c.size_now)
+        return addcdiv(p, m, denominator, c.size_next), (m, v)

@@ -1,0 +1,105 @@
+"""RAdam: Adam that takes plain momentum steps until its variance can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .._tensor.tensor import Tensor
+from ._checks import check, check_betas, check_learning_rate, check_not_negative
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, number
+from ._formulas import add, addcmul, divide, lerp, multiply, sqrt
+
+__all__ = ["RAdam"]
+
+
+class RAdam(Elementwise):
+    """Adam with a rectified learning rate (Liu et al., 2020)."""
+
+    _defaults_of_old = USUAL_SETTINGS | {"decoupled_weight_decay": False}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_learning_rate(lr)
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        check_betas(betas)
+        check_not_negative(weight_decay, "weight_decay")
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _names(self, group: Group) -> tuple[str, ...]:
+        return "exp_avg", "exp_avg_sq"
+
+    def _flags(self, group: Group) -> tuple[Any, ...]:
+        return (
+            bool(group["maximize"]),
+            group["weight_decay"] != 0,
+            bool(group["decoupled_weight_decay"]),
+        )
+
+    def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
+        scalars[0] += 1
+        step = scalars[0].item(0)
+        lr, decay = number(group["lr"]), group["weight_decay"]
+        beta1, beta2 = group["betas"]
+        correction2 = 1 - beta2**step
+        # The length of the average, at its longest and now (rho in the paper).
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * beta2**step / correction2
+        if length > 5.0:
+            rectified = (length - 4) * (length - 2) * longest
+            rectified = (rectified / ((longest - 4) * (longest - 2) * length)) ** 0.5
+            adaptive = {"root": correction2**0.5, "rectified": rectified}
+        else:
+            adaptive = {}
+        return {
+            "decay": decay,
+            "keep": 1 - lr * decay,
+            "weight1": 1 - beta1,
+            "beta2": beta2,
+            "weight2": 1 - beta2,
+            "correction1": 1 - beta1**step,
+            "lr": lr,
+            "eps": group["eps"],
+            **adaptive,
+        }
+
+    @staticmethod
+    def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
+        maximize, decays, decoupled = flags
+        m, v = states
+        if maximize:
+            g = -g
+        if decays and decoupled:
+            p = multiply(p, c.keep)
+        elif decays:
+            g = add(g, p, c.decay)
+        m = lerp(m, g, c.weight1)
+        v = addcmul(multiply(v, c.beta2), g, g, c.weight2)
+        update = multiply(divide(m, c.correction1), c.lr)
+        if hasattr(c, "rectified"):
+            update = multiply(update, divide(c.root, add(sqrt(v), c.eps)))
+            update = multiply(update, c.rectified)
+        return add(p, -update), (m, v)

@@ -1,0 +1,52 @@
+"""SparseAdam: Adam for gradients that are mostly absent, which this engine does not produce."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .._tensor.tensor import Tensor
+from ._checks import check, check_betas
+from .optimizer import Optimizer
+
+__all__ = ["SparseAdam"]
+
+
+class SparseAdam(Optimizer):
+    """Adam that updates only the elements that have a gradient; dense gradients are refused."""
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
+        check(not isinstance(lr, Tensor) or lr.numel() == 1, "Tensor lr must be 1-element")
+        check(lr > 0.0, f"Invalid learning rate: {lr}")
+        check(eps > 0.0, f"Invalid epsilon value: {eps}")
+        check_betas(betas)
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
+        super().__init__(params, defaults)
+        for kind, needs in (
+            ("sparse", "requires dense parameter tensors"),
+            ("complex", "does not support complex parameters"),
+        ):
+            found = [
+                [i, j]
+                for i, group in enumerate(self.param_groups)
+                for j, p in enumerate(group["params"])
+                if (p.is_complex() if kind == "complex" else p.is_sparse)
+            ]
+            check(not found, f"{kind.title()} params at indices {found}: SparseAdam {needs}")
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters by their gradients."""
+        return self._step_with(closure)
+
+    def _update_group(self, group: dict[str, Any], number: int) -> None:
+        if any(p._grad is not None for p in group["params"]):
+            raise RuntimeError(
+                "SparseAdam does not support dense gradients, please consider Adam instead"
+            )
