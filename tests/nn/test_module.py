@@ -389,7 +389,9 @@ def test_pickle_keeps_what_is_shared():
     def shared(module):
         return module["a"].weight is module["b"].weight
 
-    model = tautograd.nn.ModuleDict({"a": tautograd.nn.Linear(1, 1), "b": tautograd.nn.Linear(1, 1)})
+    model = tautograd.nn.ModuleDict(
+        {"a": tautograd.nn.Linear(1, 1), "b": tautograd.nn.Linear(1, 1)}
+    )
     model["b"].weight = model["a"].weight
     assert shared(model)
     assert shared(pickle.loads(pickle.dumps(model)))
