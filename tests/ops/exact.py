@@ -48,6 +48,8 @@ def _igamma(a: Any, x: Any) -> Any:
 
 def _igammac(a: Any, x: Any) -> Any:
     """The upper incomplete gamma function, regularised; by its limits where the order is huge."""
+    if a < 1e-30 and x > 0:
+        return a * mpmath.e1(x)  # to first order in a
     if x > 2000 + a + 100 * mpmath.sqrt(a):
         return mpmath.mpf(0)
     if a > 1e5:

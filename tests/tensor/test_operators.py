@@ -75,7 +75,8 @@ def _plain(value: Any) -> Any:
             0 if n == 1 else s for n, s in zip(value.shape, value.stride(), strict=True)
         )
         return {
-            "dtype": str(value.dtype).replace("complex32", "complex64"), "shape": tuple(value.shape), "strides": strides,
+            "dtype": str(value.dtype).replace("complex32", "complex64"),
+            "shape": tuple(value.shape), "strides": strides,
             "node": node, "requires_grad": value.requires_grad,
             "values": np.array(value.detach().tolist()),
         }  # fmt: skip

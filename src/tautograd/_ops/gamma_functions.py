@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .dims import require_int
 from .elementwise import (
@@ -18,6 +19,7 @@ from .elementwise import (
     require_tensor,
     unary,
 )
+from .promotion import compute_dtype
 from .public import FUNCTIONS, SPECIAL, attach, inplace_twin, public
 from .record import Op
 from .refusals import no_kernel, refusal
@@ -60,7 +62,6 @@ def _polygamma(x: Any, n: int) -> Any:
 _POLYGAMMA: dict[str, Any] = {
     "vjp": {"x": lambda g, x, n: g * polygamma_op(x, n=n + 1)},
     "jvp": {"x": lambda t, x, n: t * polygamma_op(x, n=n + 1)},
-    "promotion": "float",
     "refuses": no_kernel("polygamma", "c"),
 }
 polygamma_in_place_op = Op(
@@ -70,13 +71,14 @@ polygamma_in_place_op = Op(
     **_POLYGAMMA,
     node="PolygammaBackward1",
     public="Tensor.polygamma_",
-    samples=lambda: [Sample(T(2, 3, low=0.5, high=4), n) for n in (0, 1, 2)],
+    samples=lambda: [Sample(T(2, 3, low=0.5, high=4), n) for n in (1, 2, 3)],
 )
 polygamma_op: Op = Op(
     "polygamma",
     _polygamma,
     ("x",),
     **_POLYGAMMA,
+    promotion="float",
     samples=lambda: [
         Sample(n, T(*shape, low=0.5, high=4))
         for n in (0, 1, 2, 3)
@@ -104,7 +106,9 @@ def _polygamma_for_twin(self: Any, n: int) -> Tensor:
     n = require_int(n, "polygamma_", "n")
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    return call_elementwise(polygamma_in_place_op, (self,), {"n": n})
+    compute = compute_dtype((self,), "float")
+    refuse(polygamma_in_place_op, compute)
+    return apply(polygamma_in_place_op, (self,), {"n": n}, compute)  # type: ignore[no-any-return]
 
 
 attach("polygamma", _polygamma_method)
