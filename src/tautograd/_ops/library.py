@@ -9,14 +9,18 @@ when they are first named.
 from . import (
     adaptive_pooling,
     affine_grids,
+    binary_losses,
+    class_losses,
     convolution_functions,
     dropouts,
+    fractional_pooling,
     grid_sampling,
     interpolation,
     norm_pools,
     padding,
     patches,
     pooling,
+    regression_losses,
     unpooling,
     weight_norms,
 )

@@ -10,7 +10,7 @@ from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .dims import require_int
 from .elementwise import require_tensor
-from .public import public
+from .public import FUNCTIONS, NN_FUNCTIONAL, public
 from .record import LINEAR, Op
 from .samples import Sample, T
 
@@ -138,3 +138,7 @@ def channel_shuffle(input: Any, groups: Any) -> Tensor:
         )
     result: Tensor = apply(channel_shuffle_op, (input,), {"groups": groups})
     return result
+
+
+for _name in ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle"):
+    NN_FUNCTIONAL[_name] = FUNCTIONS[_name]
