@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -171,15 +172,34 @@ def _scaled(op: Op, name: str, input: Any, tensor1: Any, tensor2: Any, value: An
     return call_elementwise(op, tensors, {"value": number_as(value, exact)})
 
 
+def _in_order(name: str, first: Any, second: Any, more: Any, value: Any) -> tuple[Any, Any, Any]:
+    """The old order of arguments has the number before the two tensors; PyTorch still takes it."""
+    if not more:
+        return first, second, value
+    if len(more) > 1:
+        raise TypeError(f"{name}() takes 3 positional arguments but {3 + len(more)} were given")
+    warnings.warn(
+        f"This overload of {name} is deprecated:\n\t{name}(Tensor input, Number value, Tensor "
+        f"tensor1, Tensor tensor2, *, Tensor out = None)\nConsider using one of the following "
+        f"signatures instead:\n\t{name}(Tensor input, Tensor tensor1, Tensor tensor2, *, Number "
+        "value = 1, Tensor out = None)",
+        UserWarning,
+        stacklevel=4,
+    )
+    return second, more[0], first
+
+
 @public(inplace=True)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *more: Any, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
+    tensor1, tensor2, value = _in_order("addcmul", tensor1, tensor2, more, value)
     return _scaled(addcmul_op, "addcmul", input, tensor1, tensor2, value)
 
 
 @public(inplace=True)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *more: Any, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`."""
+    tensor1, tensor2, value = _in_order("addcdiv", tensor1, tensor2, more, value)
     if all(isinstance(t, Tensor) and t.dtype.category < 2 for t in (tensor1, tensor2)):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv "

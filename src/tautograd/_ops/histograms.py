@@ -112,6 +112,8 @@ histc_op = Op(
 def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     """How many elements fall into each of evenly spaced bins."""
     require_tensor("histc", input)
+    if float(min) > float(max):
+        raise RuntimeError("torch.histc: max must be larger than min")
     refuse(histc_op, input._data.dtype)
     if bins <= 0:
         raise RuntimeError(_NO_BINS.format(bins, 0))

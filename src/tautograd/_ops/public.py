@@ -21,6 +21,7 @@ from .._arrays.dtypes import can_cast
 from .._autograd.modes import modes
 from .._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
 from .._tensor.tensor import Tensor
+from .out_dtypes import check_out, refuse_cast
 from .overlaps import refuse_overlap, refuse_partial_overlap
 
 Function = Callable[..., Any]
@@ -143,6 +144,8 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
     if several and isinstance(results, tuple) and len(out) != len(results):
         raise TypeError(f"expected tuple of {len(results)} elements but got {len(out)}")
     if several != isinstance(results, tuple):
+        if fn.__name__ == "nonzero":
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         raise TypeError(
             f"{fn.__name__}() received an invalid combination of arguments - got "
             f"(out={type(out).__name__})"
@@ -158,10 +161,9 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
 def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    check_out(name, result.dtype, out.dtype)
     if not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
-            f"result type {_spoken(result)} can't be cast to the desired output type {_spoken(out)}"
-        )
+        raise refuse_cast(name, result.dtype, out.dtype)
     if out._data.shape != result._data.shape:
         if out._data.size:
             import warnings

@@ -258,6 +258,27 @@ def view(self: Tensor, *size: Any, **given: Any) -> Tensor:
     return view_to(self, shape)
 
 
+def _check_close(data: Any, between: str) -> None:
+    if strides_of(data)[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {between}, but got {strides_of(data)[-1]}")
+
+
+def _check_wider(self: Tensor, times: int, between: str) -> None:
+    """Several elements become one: there must be as many, from a place where one can begin."""
+    if times <= 1:
+        return
+    data = self._data
+    must = f"must be divisible by {times} {between}, but got"
+    if data.shape[-1] % times:
+        raise RuntimeError(f"self.size(-1) {must} {data.shape[-1]}")
+    if self.storage_offset() % times:
+        raise RuntimeError(f"self.storage_offset() {must} {self.storage_offset()}")
+    _check_close(data, between)
+    for dim, stride in enumerate(strides_of(data)[:-1]):
+        if stride % times:
+            raise RuntimeError(f"self.stride({dim}) {must} {stride}")
+
+
 def _view_dtype(self: Tensor, wanted: dtype) -> Tensor:
     data, have = self._data, self.dtype
     if have.itemsize != wanted.itemsize:
@@ -266,15 +287,9 @@ def _view_dtype(self: Tensor, wanted: dtype) -> Tensor:
         )
         if not data.ndim:
             raise RuntimeError(f"self.dim() cannot be 0 {between}")
-        if strides_of(data)[-1] != 1:
-            raise RuntimeError(
-                f"self.stride(-1) must be 1 {between}, but got {strides_of(data)[-1]}"
-            )
-        times = wanted.itemsize // have.itemsize
-        if times > 1 and data.shape[-1] % times:
-            raise RuntimeError(
-                f"self.size(-1) must be divisible by {times} {between}, but got {data.shape[-1]}"
-            )
+        if wanted.itemsize < have.itemsize:
+            _check_close(data, between)
+        _check_wider(self, wanted.itemsize // have.itemsize, between)
     result: Tensor = apply(view_dtype_op, (self,), {"dtype": wanted.numpy})
     result._version_box = self._version_box
     return result

@@ -59,7 +59,7 @@ def arange(
     values = _progression(start, step, count, kind)
     if out is not None:
         _resize_with_warning(out, count)
-        into(out, (count,), "arange")[...] = values
+        _fill(out, values, "arange")
         return out  # type: ignore[no-any-return]
     return finish(place(device).asarray(values), requires_grad)
 
@@ -199,9 +199,15 @@ def _scalar_progression(start: Any, step: Any, count: int, kind: dtype) -> Any:
     return (float(start) + float(step) * np.arange(count)).astype(kind.numpy)
 
 
+def _fill(out: Tensor, values: Any, name: str) -> None:
+    """Write into `out` in the order of its elements; another number of them makes it a vector."""
+    shape = tuple(out.shape) if out._data.size == values.size else values.shape
+    into(out, shape, name)[...] = values.reshape(shape)
+
+
 def _given(values: Any, out: Any, device: Any, requires_grad: bool, name: str) -> Tensor:
     if out is not None:
-        into(out, values.shape, name)[...] = values
+        _fill(out, values, name)
         return out  # type: ignore[no-any-return]
     return finish(place(device).asarray(values), requires_grad)
 
