@@ -710,3 +710,75 @@ def test_recording_inside_forward_and_backward(torch):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     Inner.apply(x).sum().backward()
     return x.grad, seen
+
+
+@same
+def test_gradients_in_one_list(torch):
+    seen = []
+
+    class Boxed(torch.autograd.Function):
+        boxed_grads_call = True
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, grads):
+            seen.append(type(grads))
+            first, second = grads
+            grads.clear()
+            return first * 2 + second * 3
+
+    x = torch.ones(3, requires_grad=True)
+    a, b = Boxed.apply(x)
+    (a + 2 * b).sum().backward()
+    again = Boxed.apply(x)[0].grad_fn.apply(torch.ones(3), torch.ones(3))
+    return x.grad, seen, again
+
+
+@same
+def test_what_is_no_tensor_has_no_gradient(torch):
+    seen = []
+
+    class Mixed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            marked = x.clone()
+            ctx.mark_non_differentiable(marked)
+            ctx._materialize_non_diff_grads = False
+            return scale, x * scale, None, marked, x * 2
+
+        @staticmethod
+        def backward(ctx, *grads):
+            seen.append([g is None for g in grads])
+            return grads[1] * 3 + grads[4], None
+
+    x = torch.ones(2, requires_grad=True)
+    Mixed.apply(x, 3.0)[1].sum().backward()
+    return x.grad, seen
+
+
+@same
+def test_missing_tangents_are_zeros(torch):
+    seen = []
+
+    class Sum(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y, scale):
+            return x + y * scale
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.scale = inputs[2]
+
+        @staticmethod
+        def jvp(ctx, tx, ty, ts):
+            seen.append([tx is None, ty is None, ts is None])
+            return tx + ty * ctx.scale
+
+    x, y = torch.ones(2), torch.ones(2)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, torch.tensor([3.0, 4.0]))
+        out = Sum.apply(dual, y, 2.0)
+        return torch.autograd.forward_ad.unpack_dual(out).tangent.clone(), seen

@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .._arrays.batched import innermost
 from .._tensor.tensor import Tensor, make
 from .apply import edge_of
@@ -37,6 +39,7 @@ class Function(metaclass=FunctionMeta):
 
     _backward_cls: Any
     generate_vmap_rule = False
+    boxed_grads_call = False  # whether `backward` takes all gradients in one list
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         import warnings
@@ -180,10 +183,17 @@ def _prepare(cls: Any, args: tuple[Any, ...]) -> FunctionNode:
     return node
 
 
+def _tangent(node: FunctionNode, argument: Any, tangent: Any) -> Any:
+    """An argument's tangent; for a tensor without one zeros, unless the author wants None."""
+    if tangent is not None or not isinstance(argument, Tensor) or not node.materialize_grads:
+        return tangent
+    return make(np.zeros_like(argument._data))
+
+
 def _run_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, results: Any) -> None:
     of = {id(x): held for x, held in tangents}
     for level in sorted({level for _, held in tangents for level in held}):
-        along = [of.get(id(a), {}).get(level) if isinstance(a, Tensor) else None for a in args]
+        along = [_tangent(node, a, of.get(id(a), {}).get(level)) for a in args]
         found = cls.jvp(node.shown(), *along)
         found = found if isinstance(found, (tuple, list)) else (found,)
         if len(found) != len(results):

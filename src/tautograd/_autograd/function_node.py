@@ -93,6 +93,10 @@ class BackwardCFunction(FunctionCtx):
 
     __slots__ = ()
 
+    def apply(self, *args: Any) -> Any:
+        """Call the author's `backward` with these gradients, outside any backward pass."""
+        return self._node.call_backward(list(args))
+
 
 class FunctionNode(Node):
     """One call of a custom Function."""
@@ -104,6 +108,7 @@ class FunctionNode(Node):
     to_save_forward: tuple[Any, ...] = ()
     dirty: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
+    without_gradient: frozenset[int] = frozenset()  # which outputs were marked so
     needs_input_grad: tuple[bool, ...] = ()
     argument_of_edge: tuple[int, ...] = ()  # which argument of forward each edge belongs to
     argument_count = 0
@@ -136,12 +141,12 @@ class FunctionNode(Node):
         """One step of backward: call the user's function and check what it returns."""
         slots = gradient if gradient is not None else [None] * len(self.outputs)
         grads = []
-        for g, (shape, dtype) in zip(slots, self.outputs, strict=True):
+        for nr, (g, (shape, dtype)) in enumerate(zip(slots, self.outputs, strict=True)):
             tensor = as_grad_tensor(g)
-            if tensor is None and self.materialize_grads:
+            if tensor is None and self.materialize_grads and self.makes_zeros(nr, shape):
                 tensor = make(np.zeros(shape, dtype))
             grads.append(tensor)
-        results = self._backward_function()(self.shown(), *grads)
+        results = self.call_backward(grads)
         results = self._check_count(
             tuple(results) if isinstance(results, (tuple, list)) else (results,)
         )
@@ -154,6 +159,21 @@ class FunctionNode(Node):
                 )
             found.append(value if value is None or lifted else value._data)
         return found
+
+    def makes_zeros(self, nr: int, shape: Any) -> bool:
+        """Whether an output without gradient has zeros for one; what is no tensor has None."""
+        if shape is None:
+            return False
+        if self.attributes.get("_materialize_non_diff_grads", True):
+            return True
+        return nr not in self.without_gradient
+
+    def call_backward(self, grads: list[Any]) -> Any:
+        """Call the user's function, with all gradients in one list if it wants to free them."""
+        function = self._backward_function()
+        if getattr(self.function, "boxed_grads_call", False):
+            return function(self.shown(), grads)
+        return function(self.shown(), *grads)
 
     def _backward_function(self) -> Callable[..., Any]:
         from .function import Function

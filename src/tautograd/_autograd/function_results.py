@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .._tensor.tensor import Tensor, make
 from .apply import edge_of
 from .function_node import OWN, FunctionNode, SavedInput, SavedOutput, SavedPacked, saved_nothing
@@ -28,13 +26,15 @@ def finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) 
             "Some elements marked as dirty during the forward method were not returned as output. "
             "The inputs that are modified inplace must all be outputs of the Function."
         )
+    if flat:
+        node.without_gradient = frozenset(nr for nr, o in enumerate(outputs) if id(o) in flat)
     node.sequence = next_sequence()
     node.mark = 0
     results = []
     for nr, output in enumerate(outputs):
         if not isinstance(output, Tensor):
             results.append(output)
-            node.outputs.append(((), np.dtype(np.float32)))
+            node.outputs.append((None, None))
             continue
         node.outputs.append((output._data.shape, output._data.dtype))
         differentiable = records and id(output) not in flat and output._data.dtype.kind in "fcV"
