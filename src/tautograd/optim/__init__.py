@@ -1,7 +1,10 @@
 """Optimizers: how parameters follow their gradients."""
 
+from . import lr_scheduler as lr_scheduler
+from . import swa_utils as swa_utils
 from ._adafactor import Adafactor
 from ._muon import Muon
+from ._stateless import swap_in_optimizer_params_and_state
 from .adadelta import Adadelta
 from .adagrad import Adagrad
 from .adam import Adam
@@ -34,6 +37,9 @@ __all__ = [
     "RMSprop",
     "Rprop",
     "SparseAdam",
+    "lr_scheduler",
+    "swa_utils",
+    "swap_in_optimizer_params_and_state",
 ]
 
 

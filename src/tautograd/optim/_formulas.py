@@ -20,9 +20,14 @@ def rounded(x: Any) -> Any:
     return x if keep is None else keep()
 
 
+def narrow(number: Any) -> Any:
+    """A constant of the formula as the parameter's dtype has it; an array has that already."""
+    return rounded(number) if getattr(number, "is_constant", False) else number
+
+
 def add(x: Any, y: Any, alpha: Any = None) -> Any:
-    """x + alpha·y"""
-    return rounded(x + (y if alpha is None else y * alpha))
+    """x + alpha·y; unlike in the others, PyTorch rounds the numbers in it before."""
+    return rounded(x + (narrow(y) if alpha is None else y * narrow(alpha)))
 
 
 def multiply(x: Any, y: Any) -> Any:
@@ -31,6 +36,11 @@ def multiply(x: Any, y: Any) -> Any:
 
 def divide(x: Any, y: Any) -> Any:
     return rounded(x / y)
+
+
+def over(number: Any, x: Any) -> Any:
+    """number / x, which to PyTorch is the number times 1 / x."""
+    return rounded(rounded(1.0 / x) * number)
 
 
 def sqrt(x: Any) -> Any:

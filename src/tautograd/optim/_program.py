@@ -22,8 +22,9 @@ Formula = Callable[..., tuple[Any, tuple[Any, ...]]]
 class Value(NDArrayOperatorsMixin):
     """A result that is not computed yet: its number, and a sample of its dtype."""
 
-    def __init__(self, trace: _Trace, number: int, sample: Any) -> None:
+    def __init__(self, trace: _Trace, number: int, sample: Any, is_constant: bool = False) -> None:
         self.trace = trace
+        self.is_constant = is_constant
         self.number = number
         self.sample = sample
 
@@ -53,9 +54,9 @@ class _Trace:
         self.literals: dict[int, Any] = {}
         self.notes: list[tuple[Any, tuple[int, ...], int]] = []
 
-    def value(self, sample: Any) -> Value:
+    def value(self, sample: Any, is_constant: bool = False) -> Value:
         self.samples.append(sample)
-        return Value(self, len(self.samples) - 1, sample)
+        return Value(self, len(self.samples) - 1, sample, is_constant)
 
     def note(self, function: Any, inputs: Sequence[Any]) -> Value:
         values = [x if isinstance(x, Value) else self.literal(x) for x in inputs]
@@ -85,7 +86,7 @@ class Program:
         trace = _Trace(dtype, compute)
         one = np.ones(1, compute)
         p, g, *old = (trace.value(one) for _ in range(2 + states))
-        constants = SimpleNamespace(**{name: trace.value(one) for name in names})
+        constants = SimpleNamespace(**{name: trace.value(one, True) for name in names})
         new, news = formula(p, g, tuple(old), constants, flags)
         self.inputs = 2 + states
         self.compute = compute

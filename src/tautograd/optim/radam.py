@@ -8,7 +8,7 @@ from typing import Any
 from .._tensor.tensor import Tensor
 from ._checks import check, check_betas, check_learning_rate, check_not_negative
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, number
-from ._formulas import add, addcmul, divide, lerp, multiply, sqrt
+from ._formulas import add, addcmul, divide, lerp, multiply, over, sqrt
 
 __all__ = ["RAdam"]
 
@@ -100,6 +100,6 @@ class RAdam(Elementwise):
         v = addcmul(multiply(v, c.beta2), g, g, c.weight2)
         update = multiply(divide(m, c.correction1), c.lr)
         if hasattr(c, "rectified"):
-            update = multiply(update, divide(c.root, add(sqrt(v), c.eps)))
+            update = multiply(update, over(c.root, add(sqrt(v), c.eps)))
             update = multiply(update, c.rectified)
         return add(p, -update), (m, v)

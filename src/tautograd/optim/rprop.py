@@ -10,7 +10,7 @@ import numpy as np
 from .._tensor.tensor import Tensor, make
 from ._checks import check, check_learning_rate
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, scalar
-from ._formulas import add, multiply
+from ._formulas import add, multiply, narrow, rounded
 
 __all__ = ["Rprop"]
 
@@ -73,8 +73,8 @@ class Rprop(Elementwise):
         if maximize:
             g = -g
         turn = multiply(g, previous)  # below zero where the sign has changed
-        factor = np.where(turn > 0, c.grow, np.where(turn < 0, c.shrink, 1.0))
-        size = np.minimum(np.maximum(multiply(size, factor), c.smallest), c.largest)
+        factor = np.where(turn > 0, narrow(c.grow), np.where(turn < 0, narrow(c.shrink), 1.0))
+        size = rounded(np.minimum(np.maximum(multiply(size, factor), c.smallest), c.largest))
         # There the parameter stays, and the next sign is not compared with this one.
         g = np.where(turn < 0, 0.0, g)
         move = np.where(g > 0, -size, np.where(g < 0, size, 0.0))
