@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 
 def mlp(torch: Any, *sizes: int) -> Any:
     """Linear layers with ReLUs between them."""
     layers: list[Any] = []
-    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+    for inputs, outputs in itertools.pairwise(sizes):
         layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
     return torch.nn.Sequential(*layers[:-1])
 

@@ -7,6 +7,7 @@ output tensor, so a graph has no reference cycle and is freed the moment its las
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -152,6 +153,23 @@ def node_type(op: Op) -> type[Node]:
             members["parameters"] = NO_PARAMETERS
         found = op.node_type = type(op.node_name.rpartition("::")[2], (Node,), members)
     return found  # type: ignore[no-any-return]
+
+
+_RENAMED: dict[tuple[type[Node], str], type[Node]] = {}
+
+
+def rename_node(node: Node | None, name: str) -> None:
+    """Give a node of an operation the name that PyTorch has for it in a certain form."""
+    if node is None:
+        return
+    kind = type(node)
+    found = _RENAMED.get((kind, name))
+    if found is None:
+        op = copy.copy(kind.op)
+        op.node_name = name
+        members = {"__slots__": (), "__module__": __name__, "op": op}
+        found = _RENAMED[kind, name] = type(name, (kind,), members)
+    node.__class__ = found
 
 
 class AccumulateGrad(Node):

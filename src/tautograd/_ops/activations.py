@@ -14,6 +14,7 @@ import numpy as np
 from .._arrays.blend import blend
 from .._autograd.apply import apply
 from .._autograd.modes import modes
+from .._autograd.node import rename_node
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
@@ -27,6 +28,18 @@ from .special_functions import erf_op
 _SELU = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805, "input_scale": 1.0}
 _ELU = {"scale": 1.0, "input_scale": 1.0}
 NOT_FLOAT = "bic"
+
+
+# In place, PyTorch has another rule for these, which uses the result alone.
+_OTHER_RULE_IN_PLACE = frozenset({"celu", "elu", "leaky_relu", "rrelu", "selu", "threshold"})
+
+
+def write_over(input: Tensor, result: Tensor, name: str) -> Tensor:
+    """Put the result of an activation into its input."""
+    node = result._node
+    if node is not None and name in _OTHER_RULE_IN_PLACE:
+        rename_node(node, type(node).__name__.replace("Backward0", "Backward1"))
+    return write_into(input, result, name)
 
 
 def activation(op: Op, signature: str, doc: str, where: str = "", **fixed: Any) -> Any:
@@ -43,7 +56,7 @@ def activation(op: Op, signature: str, doc: str, where: str = "", **fixed: Any) 
         require_tensor(name, input)
         if inplace:
             check_writable(input)
-            return write_into(input, call_elementwise(op, (input,), parameters), name)
+            return write_over(input, call_elementwise(op, (input,), parameters), name)
         return call_elementwise(op, (input,), parameters)
 
     def made(label: str, keyword: str, inplace: str) -> Any:

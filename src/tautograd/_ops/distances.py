@@ -10,6 +10,7 @@ import numpy as np
 from .._arrays.dtypes import LEGACY_NAMES
 from .._autograd.apply import apply
 from .._autograd.grad_mode import no_grad
+from .._autograd.node import rename_node
 from .elementwise import refuse, require_tensor
 from .norms import norm, norm_slope, norm_slope_along, vector_norm, vector_norm_of
 from .promotion import common_dtype
@@ -231,7 +232,9 @@ def pairwise_distance(
     require_tensor("pairwise_distance", x1, "x1")
     require_tensor("pairwise_distance", x2, "x2", 2)
     difference: Any = x1 - x2 + eps
-    return norm(difference, p, max(x1._data.ndim, x2._data.ndim) - 1, keepdim)
+    out = norm(difference, p, max(x1._data.ndim, x2._data.ndim) - 1, keepdim)
+    rename_node(out._node, "NormBackward1")
+    return out
 
 
 @public(method=False, out=False)

@@ -9,9 +9,9 @@ import numpy as np
 from .._arrays.blend import blend, masked
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
-from .activations import NOT_FLOAT, activation, both_sides, slope_record
+from .activations import NOT_FLOAT, activation, both_sides, slope_record, write_over
 from .elementwise import call_elementwise, contiguous, refuse, require_tensor, unary
-from .public import FUNCTIONS, NN_FUNCTIONAL, public, write_into
+from .public import FUNCTIONS, NN_FUNCTIONAL, public
 from .record import Op
 from .refusals import no_kernel, refusal
 from .samples import Sample, T, over
@@ -170,7 +170,7 @@ def _maybe_inplace(name: str, function: Any, input: Any, inplace: bool, *rest: A
     if not inplace:
         return function(input, *rest)  # type: ignore[no-any-return]
     check_writable(input)
-    return write_into(input, function(input, *rest), name)
+    return write_over(input, function(input, *rest), name)
 
 
 @public(namespace=NN_FUNCTIONAL, method=False, out=False)

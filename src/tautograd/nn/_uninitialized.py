@@ -74,6 +74,11 @@ class UninitializedTensorMixin:
     def device(self) -> Any:
         return self.data.device
 
+    def copy_(self, src: Any, non_blocking: bool = False) -> Any:
+        """Take over the elements of another empty tensor."""
+        self.data.copy_(src.data)
+        return self
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
