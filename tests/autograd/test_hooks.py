@@ -431,3 +431,53 @@ def test_hooks_are_listed(torch):
     x.register_hook(lambda g: None)
     y.register_hook(lambda g: None)
     return before, len(x._backward_hooks), len(y._backward_hooks)
+
+
+@same
+def test_hooks_of_a_leaf_run_in_order(torch):
+    x = torch.ones(3, requires_grad=True)
+    accumulate = x.view_as(x).grad_fn.next_functions[0][0]
+    x.register_hook(lambda g: g - 2)
+    accumulate.register_prehook(lambda grads: (grads[0] / 5,))
+
+    def after(leaf):
+        leaf.grad.add_(0.5)
+
+    def last(_, grads):
+        x.grad.mul_(10)
+
+    x.register_post_accumulate_grad_hook(after)
+    accumulate.register_hook(last)
+    x.sum().backward()
+    return x.grad
+
+
+@same
+def test_what_a_post_accumulate_hook_may_not_do(torch):
+    x = torch.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda leaf: leaf.grad)
+    with pytest.raises(RuntimeError, match="hooks should return None"):
+        x.sum().backward()
+
+
+@same
+def test_a_view_retains_the_gradient_of_its_new_value(torch):
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True).clone()
+    one, other = x[:1], x[:1]
+    one.retain_grad()
+    other.retain_grad()
+    one.mul_(2)
+    (one + other).sum().backward()
+    return one.grad, other.grad
+
+
+@same
+def test_numpy_without_recording(torch):
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        found = x.numpy().tolist()
+    with torch.inference_mode():
+        target = torch.zeros(2)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        torch.mul(torch.ones(2), 2, out=target)
+    return found

@@ -106,12 +106,13 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
             if result is not None:
                 grad = _unwrap(result[0] if isinstance(result, tuple) else result, lifted)
     _add_to_grad(leaf, grad, lifted)
+    if leaf._post_hooks:
+        for hook in list(leaf._post_hooks.values()):
+            if hook(leaf) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     if accumulator is not None and accumulator.hooks:
         for hook in list(accumulator.hooks.values()):
             hook((), (as_grad_tensor(grad),))
-    if leaf._post_hooks:
-        for hook in list(leaf._post_hooks.values()):
-            hook(leaf)
 
 
 def _add_to_grad(

@@ -35,6 +35,7 @@ def replay_history(view: Tensor, base: Tensor) -> None:
         raise RuntimeError(why_not_rebased(view, "its base or another view of its base has been"))
     view._seen_version = view._version_box[0]
     view._requires_grad = False
+    retained = _no_longer_retained(view)
     if edge is None:
         view._node, view._output_nr = None, 0
         return
@@ -44,6 +45,8 @@ def replay_history(view: Tensor, base: Tensor) -> None:
         view._node, view._output_nr = replayed(base, edge, view, way_to(view, base))
     finally:
         modes.grad, modes.inference, modes.special = before
+    if retained:
+        retain_grad(view)
 
 
 def way_to(view: Tensor, base: Tensor) -> Way:

@@ -161,6 +161,8 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
 def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if out._is_inference and not modes.inference:
+        check_writable(out)
     check_out(name, result.dtype, out.dtype)
     if not can_cast(result.dtype, out.dtype):
         raise refuse_cast(name, result.dtype, out.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.modes import modes
 from .._ops.public import FUNCTIONS, attach
 from .creation import as_tensor, from_numpy
 from .tensor import Tensor
@@ -14,7 +15,7 @@ from .tensor import Tensor
 
 def numpy(self: Tensor, *, force: bool = False) -> Any:
     """This tensor's memory as a NumPy array; with `force` a tensor with history is detached."""
-    if not force and self.requires_grad:
+    if not force and modes.grad and self.requires_grad:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
