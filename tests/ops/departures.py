@@ -85,6 +85,10 @@ EXTENSIONS = (
         "max_unpool2d", stage="backward",
         reason="PyTorch's rule for max_unpool takes no indices that are laid out otherwise",
     ),
+    Extension(
+        r"grad_input must be contiguous", DIFFERENTIABLE, "nll_loss2d", stage="backward",
+        reason="PyTorch's gradient of a likelihood fails on an input laid out otherwise",
+    ),
 )  # fmt: skip
 
 
