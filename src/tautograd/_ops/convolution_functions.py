@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -74,8 +76,7 @@ def _check_weight(x: Any, w: Any, b: Any, transposed: bool, groups: int) -> None
             f"{start} of size {shape}, expected bias to be 1-dimensional with {out} elements, but "
             f"got bias of size {list(b.shape)} instead"
         )
-    if 0 in shape[2:]:
-        raise RuntimeError(f"kernel size should be greater than zero, but got {_by(shape[2:])}")
+    _check_extents(tuple(shape[2:]))
 
 
 def _by(sizes: Any) -> str:
@@ -83,11 +84,36 @@ def _by(sizes: Any) -> str:
 
 
 def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
-    found = input._data.dtype
-    for what, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is not None and tensor._data.dtype != found:
-            one, other = (SPELLED[LEGACY_NAMES[t.dtype]] for t in (input, tensor))
-            raise RuntimeError(f"Input type ({one}) and {what} type ({other}) should be the same")
+    name = LEGACY_NAMES[input.dtype]
+    if bias is not None and bias._data.dtype != input._data.dtype:
+        one, other = (SPELLED[LEGACY_NAMES[t.dtype]] for t in (input, bias))
+        raise RuntimeError(f"Input type ({one}) and bias type ({other}) should be the same")
+    if weight._data.dtype != input._data.dtype:
+        if name != "BFloat16" and "Complex" not in name:
+            raise RuntimeError(
+                f"expected scalar type {name} but found {LEGACY_NAMES[weight.dtype]}"
+            )
+        dense = " or input should be a MKLDNN tensor and weight is a dense tensor"
+        raise RuntimeError(
+            f"Input type ({_type_name(input)}) and weight type ({_type_name(weight)}) should be the "
+            f"same{dense if name == 'BFloat16' else ''}"
+        )
+
+
+def _type_name(tensor: Tensor) -> str:
+    """The name of a tensor type of old."""
+    name = LEGACY_NAMES[tensor.dtype]
+    return f"CPU{name}Type" if name == "BFloat16" or "Complex" in name else f"torch.{name}Tensor"
+
+
+def _check_extents(kernel: Ints) -> None:
+    if 0 in kernel:
+        height, width = (1, *kernel)[-2:]
+        said = f" kernel_height: {height} kernel_width: {width}"
+        raise RuntimeError(
+            "kernel size should be greater than zero, but got"
+            + (f": {_by(kernel)} (TxHxW)" if len(kernel) == 3 else said)
+        )
 
 
 def _check_kernel(input: Tensor, dilation: Ints, transposed: bool) -> None:
@@ -295,12 +321,24 @@ def _by_name(
     if any(n % 2 for n in total):
         from .padding import constant_pad_nd
 
+        _warn_of_a_copy()
         more: list[int] = []  # what cannot be halved is added at the end
         for n in reversed(total):
             more += [0, n % 2]
         input = constant_pad_nd(input, more, 0)
     sides = tuple([n // 2 for n in total])
     return _any_dtype(input, weight, bias, stride, sides, dilation, False, 0, groups)
+
+
+@functools.cache
+def _warn_of_a_copy() -> None:
+    """Said once, as PyTorch does."""
+    warnings.warn(
+        "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded "
+        "copy of the input be created",
+        UserWarning,
+        stacklevel=6,
+    )
 
 
 def _convolve_transposed(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.dtypes import LEGACY_NAMES
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import refuse, require_tensor
@@ -44,7 +45,7 @@ def _reflected(x: Any, twice_low: int, twice_high: int) -> tuple[Any, Any]:
     away = np.abs(x - low)
     direction = np.where(np.less(x, low), -1.0, 1.0)
     flips = np.floor(away / span)
-    extra = away - flips * span
+    extra = np.fmod(away, span)
     even = np.equal(np.remainder(flips, 2), 0)
     position = np.where(even, extra + low, span - extra + low)
     return position, np.where(even, direction, -direction)
@@ -251,11 +252,6 @@ SAMPLERS = {rank: _record(rank) for rank in (2, 3)}
 def _check(x: Any, grid: Any, mode: str) -> None:
     shape, points = list(x.shape), list(grid.shape)
     rank = x.ndim - 2
-    if x.dtype != grid.dtype:
-        raise RuntimeError(
-            "grid_sampler(): expected input and grid to have same dtype, but input has "
-            f"{x.dtype} and grid has {grid.dtype}"
-        )
     if shape[0] != points[0]:
         raise RuntimeError(
             "grid_sampler(): expected grid and input to have same batch size, but got input with "
@@ -314,6 +310,9 @@ def grid_sample(
     require_tensor("grid_sampler", input)
     require_tensor("grid_sampler", grid, "grid", 2)
     _check(input._data, grid._data, mode)
+    if input._data.dtype != grid._data.dtype:
+        one, other = (LEGACY_NAMES[t.dtype] for t in (input, grid))
+        raise RuntimeError(f"expected scalar type {one} but found {other}")
     op = SAMPLERS[input._data.ndim - 2]
     shape, points = input._data.shape, grid._data.shape
     if not input._data.size and input._data.dtype.kind in "iub" and len(shape) == 4:

@@ -16,6 +16,7 @@ from . import (
     fractional_pooling,
     grid_sampling,
     interpolation,
+    layer_norms,
     norm_pools,
     padding,
     patches,

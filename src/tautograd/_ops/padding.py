@@ -195,6 +195,16 @@ def _mirrored(mode: str, input: Tensor, pad: Ints) -> Tensor:
     return result
 
 
+def _check_fits(value: Any, dtype: Any) -> None:
+    """A number that integers of this dtype cannot be is refused."""
+    if value is None or dtype.kind not in "iu":
+        return
+    limits = np.iinfo(dtype)
+    if not limits.min <= value <= limits.max:
+        kind = "int" if dtype == np.int32 else f"{dtype}_t"
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+
+
 @public(namespace=NN_FUNCTIONAL, method=False, out=False)
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """The tensor made longer at both ends of its last dimensions, the last pair of `pad` first."""
@@ -213,6 +223,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
             f"padding length {len(pad)} and input of dimension {ndim}"
         )
     if mode == "constant":
+        _check_fits(value, input._data.dtype)
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')

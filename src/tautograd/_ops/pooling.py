@@ -82,7 +82,7 @@ def _max_pool_line(
     dim = len(shape) - 1
     found = _max_pool(
         2,
-        input.unsqueeze(dim - 1),
+        input.unsqueeze(dim),
         (1, kernel),
         (1, step),
         (0, sides),
@@ -91,8 +91,8 @@ def _max_pool_line(
         return_indices,
     )
     if return_indices:
-        return found[0].squeeze(dim - 1), found[1].squeeze(dim - 1)
-    return found.squeeze(dim - 1)
+        return found[0].squeeze(dim), found[1].squeeze(dim)
+    return found.squeeze(dim)
 
 
 def _check_line(

@@ -268,7 +268,8 @@ class _ConvTransposeNd(_ConvNd):
         rank = self._rank
         shape = tuple(input.shape)
         lead = 2 if len(shape) == rank + 2 else 1
-        wanted = list(output_size)[lead:] if len(output_size) == lead + rank else list(output_size)
+        asked = output_size[lead:] if len(output_size) == lead + rank else output_size
+        wanted = list(asked)
         if len(wanted) != rank:
             raise ValueError(
                 f"ConvTranspose{rank}D: for {len(shape)}D input, output_size must have {rank} or "
@@ -288,7 +289,7 @@ class _ConvTransposeNd(_ConvNd):
         most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]
         if any(not a <= n <= b for n, a, b in zip(wanted, least, most, strict=True)):
             raise ValueError(
-                f"requested an output size of {wanted}, but valid sizes range from {least} to "
+                f"requested an output size of {asked}, but valid sizes range from {least} to "
                 f"{most} (for an input of {input.shape[2:]})"
             )
         return [n - a for n, a in zip(wanted, least, strict=True)]
