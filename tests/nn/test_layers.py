@@ -14,6 +14,10 @@ import pytest
 from tests.both import same
 from tests.nn.models import gradients
 
+_INPLACE = (
+    "CELU", "ELU", "SELU", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "Mish", "RReLU",
+    "ReLU", "ReLU6", "SiLU",
+)  # fmt: skip
 CASES = [
     ("Identity(3, a=4)", (2, 3)),
     ("Linear(3, 4)", (2, 3)),
@@ -74,23 +78,7 @@ CASES = [
     ("Tanh()", (2, 6)),
     ("Tanhshrink()", (2, 6)),
     ("Threshold(0.1, 20)", (2, 6)),
-    *(
-        (f"{name}(inplace=True)", (2, 6))
-        for name in [
-            "CELU",
-            "ELU",
-            "SELU",
-            "Hardsigmoid",
-            "Hardswish",
-            "Hardtanh",
-            "LeakyReLU",
-            "Mish",
-            "RReLU",
-            "ReLU",
-            "ReLU6",
-            "SiLU",
-        ]
-    ),
+    *((f"{name}(inplace=True)", (2, 6)) for name in _INPLACE),
     ("Threshold(0.1, 20, True)", (2, 6)),
 ]
 

@@ -34,7 +34,7 @@ def functional_call(
             originals[name] = _swap(module, name, value)
         return module(*arguments, **(kwargs or {}))
     finally:
-        for name, value in originals.items():
+        for name, value in reversed(originals.items()):  # a module may have several names
             left = _swap(module, name, value)
             if name in given and left is not _MISSING:
                 given[name] = left  # what the call assigned in its place

@@ -21,9 +21,11 @@ Returned = TypeVar("Returned")
 
 
 def _no_grad(fn: Callable[..., Returned]) -> Callable[..., Returned]:
+    """Without recording, and without NumPy's warnings of overflow."""
+
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Returned:
-        with torch.no_grad():
+        with torch.no_grad(), np.errstate(all="ignore"):
             return fn(*args, **kwargs)
 
     return call
