@@ -36,6 +36,7 @@ from tautograd.nn import functional
 
 PACKAGE = Path(tautograd.__file__).parent
 Parameter = inspect.Parameter
+STARS = {Parameter.VAR_POSITIONAL: "*", Parameter.VAR_KEYWORD: "**"}
 # Functions, methods and dtypes are called float, bool or complex, so the types go by other names.
 SHADOWED = ("bool", "complex", "float", "int", "type")
 HIDDEN = {
@@ -143,10 +144,10 @@ def signature_of(name: str, fn: Callable[..., Any], space: str, *, method: bool)
     parts: list[str] = []
     starred = False
     for at, parameter in enumerate(parameters):
-        if parameter.kind is Parameter.VAR_KEYWORD:
-            raise SystemExit(f"{name} takes **{parameter.name}: spell it out in stub_types.py")
-        if parameter.kind is Parameter.VAR_POSITIONAL:
-            raise SystemExit(f"{name} takes *{parameter.name}: spell it out in stub_types.py")
+        if parameter.kind in STARS:  # better spelled out in stub_types.py
+            parts.append(f"{STARS[parameter.kind]}{parameter.name}: {parameter.annotation}")
+            starred = True
+            continue
         if parameter.kind is Parameter.KEYWORD_ONLY and not starred:
             parts.append("*")
             starred = True
@@ -157,7 +158,9 @@ def signature_of(name: str, fn: Callable[..., Any], space: str, *, method: bool)
         if parameter.kind is Parameter.POSITIONAL_ONLY is not following:
             parts.append("/")
     if takes_out and (kind := out_kind(returns)):
-        parts += ([] if starred else ["*"]) + [f"out: {kind} = None"]
+        out = ([] if starred else ["*"]) + [f"out: {kind} = None"]
+        end = len(parts) - bool(parts and parts[-1].startswith("**"))
+        parts[end:end] = out
     return f"({', '.join(parts)}) -> {returns}"
 
 
@@ -190,6 +193,8 @@ def kind_of(name: str, parameter: inspect.Parameter, returns: str) -> str:
         return out_kind(returns) or "Any"
     if text in (Parameter.empty, "Any"):
         text = IN_FUNCTION.get((name, parameter.name)) or PARAMETERS.get(parameter.name, "Any")
+    if text == "Ints" and isinstance(parameter.default, int):
+        text = "Dims"
     if parameter.default is None and text != "Any" and "None" not in text:
         text += " | None"
     return str(text)
@@ -228,6 +233,9 @@ def stub(name: str, fn: Any, space: str = "", *, method: bool = False) -> str:
     forms = METHODS.get(name) if method else SIGNATURES.get(name) if not space else None
     if forms is None and method and name in SIGNATURES and FUNCTIONS.get(name) is not None:
         forms = [as_method(form) for form in SIGNATURES[name]]
+    twin = name.removesuffix("_")
+    if forms is None and method and twin != name and twin in SIGNATURES and twin not in METHODS:
+        forms = [as_method(form) for form in SIGNATURES[twin]]
     if forms is None:
         forms = [signature_of(name, fn, space, method=method)]
     about = (inspect.getdoc(fn) or "").split("\n\n")[0].replace("\n", " ")

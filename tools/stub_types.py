@@ -21,13 +21,13 @@ PARAMETERS: dict[str, str] = {
         TENSOR,
         """self input input1 input2 tensor tensor1 tensor2 x y x1 x2 a b A B LU LU_data LU_pivots pivots
         abs angle real imag condition mask index src tau mat mat1 mat2 vec vec1 vec2 batch1 batch2
-        bias weights fweights aweights boundaries sorted_sequence sorter count prob the_template
+        grid logits theta target bias weight weights fweights aweights boundaries sorted_sequence sorter count prob the_template
         append prepend new_state""",
     ),
     **_all(NUMBER, "alpha beta base fill_value lambd maxnorm negative_slope threshold s dx tol"),
     **_all(
         EITHER,
-        """other exponent value values min max start end weight atol rtol rcond mean std q
+        """other exponent value values min max start end atol rtol rcond mean std q
         element elements test_element test_elements""",
     ),
     **_all(
@@ -35,13 +35,18 @@ PARAMETERS: dict[str, str] = {
         """dim dim0 dim1 axis0 axis1 dimension N m n k length low high step steps chunks groups num
         num_samples seed split_size storage_offset upscale_factor downscale_factor""",
     ),
-    **_all("Dims", "destination dims repeats shifts split_size_or_sections"),
-    **_all("Ints", "size sizes shape stride split_sizes physical_layout"),
+    **_all(
+        "Dims",
+        "kernel_size dilation padding output_padding stride destination dims repeats shifts split_size_or_sections",
+    ),
+    **_all("Ints", "pad size sizes shape split_sizes physical_layout"),
     **_all("Tensors", "tensors indices matrices"),
     **_all("bool", "inplace unbiased"),
     **_all("str", "indexing reduce"),
     **_all("float | str", "ord p"),
     **_all("dtype", "dtype out_dtype"),
+    "output_size": "int | Sequence[int | None] | None",
+    "scale_factor": "float | Sequence[float]",
     "bins": "int | Tensor | Sequence[int] | Tensors",
     "callable": "Callable[..., Any]",
     "correction": "float | None",
@@ -73,24 +78,42 @@ IN_FUNCTION: dict[tuple[str, str], str] = {
     **_in("gradient", "Tensor | None", "backward"),
     **_in("index", "int", "select select_scatter"),
     **_in("indices", "Sequence[Tensor | None]", "index_put index_put_"),
-    **_in("indices", TENSOR, "take_along_dim"),
-    **_in("input", EITHER, "pow float_power remainder xlogy bucketize searchsorted"),
+    **_in("indices", TENSOR, "take_along_dim max_unpool1d max_unpool2d max_unpool3d"),
+    **_in("input", EITHER, "pow float_power remainder xlogy xlog1py zeta bucketize searchsorted"),
     **_in("inputs", "Tensor | Tensors | None", "backward"),
+    **_in("bias", "Tensor | None", "convolution"),
     **_in("max", NUMBER, "histc"),
     **_in("min", NUMBER, "histc"),
     **_in("p", EITHER, "bernoulli_"),
+    **_in("padding", "Dims | str", "conv1d conv2d conv3d"),
     **_in("requires_grad", "bool | None", "asarray"),
     **_in("size", "int", "unfold"),
+    **_in("size", "Dims", "interpolate upsample upsample_nearest upsample_bilinear"),
+    **_in("stride", "Ints", "as_strided as_strided_ as_strided_scatter set_"),
+    **_in("stride", "Ints", "empty_strided new_empty_strided"),
     **_in("source", "Dims", "movedim moveaxis"),
     **_in(
         "source",
         TENSOR,
-        "index_add index_add_ index_copy index_copy_ masked_scatter masked_scatter_ put put_",
+        "index_add index_add_ index_reduce index_reduce_ index_copy index_copy_ masked_scatter masked_scatter_ put put_",
     ),
     **_in("split_size", "Dims", "split"),
     **_in("start", "Tensor | int", "narrow narrow_copy"),
     **_in("start", "int", "slice_scatter"),
-    **_in("weight", TENSOR, "linear bilinear prelu histogram histogramdd"),
+    **_in("weight", EITHER, "lerp lerp_"),
+}
+
+IN_FUNCTION |= {  # orthogonal polynomials: of degree n at x
+    (f"{shifted}{family}_polynomial_{kind}", argument): EITHER
+    for shifted in ("", "shifted_")
+    for family, kinds in (
+        ("chebyshev", "tuvw"),
+        ("hermite", ("h", "he")),
+        ("laguerre", "l"),
+        ("legendre", "p"),
+    )
+    for kind in kinds
+    for argument in ("n", "input")
 }
 
 # What is neither a tensor nor a named result, where the function does not say.
@@ -234,6 +257,12 @@ SIGNATURES: dict[str, list[str]] = {
         "(input: Tensor, repeats: Tensor | int, dim: int | None = None, *, output_size: int | None = None) -> Tensor",
         "(repeats: Tensor, *, output_size: int | None = None) -> Tensor",
     ],
+    **{
+        name: [
+            f"(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, {_OUT}) -> Tensor"
+        ]
+        for name in ("addcdiv", "addcmul")
+    },
     "scatter": [
         f"(input: Tensor, dim: int, index: Tensor, src: Tensor, *, reduce: str | None = None, {_OUT}) -> Tensor",
         f"(input: Tensor, dim: int, index: Tensor, value: Number, *, reduce: str | None = None, {_OUT}) -> Tensor",

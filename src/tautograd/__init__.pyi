@@ -117,13 +117,13 @@ def acos_(input: Tensor) -> Tensor:
 def acosh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `cosh`."""
 
-def acosh_(input: Tensor) -> Tensor:
+def acosh_(self: Tensor) -> Tensor:
     """In-place version of `acosh`."""
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """Means of `output_size` windows along the last dimension."""
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """The largest element of each of `output_size` windows, and its position."""
 
 def add(input: Tensor, other: TensorOrNumber, *, alpha: Number=1, out: Tensor | None=None) -> Tensor:
@@ -132,10 +132,10 @@ def add(input: Tensor, other: TensorOrNumber, *, alpha: Number=1, out: Tensor | 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number=1, alpha: Number=1, out: Tensor | None=None) -> Tensor:
     """`beta * input + alpha * sum of the products batch1[i] @ batch2[i]`."""
 
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: TensorOrNumber=1, out: Tensor | None=None) -> Tensor:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1, out: Tensor | None=None) -> Tensor:
     """`input + value * tensor1 / tensor2`."""
 
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: TensorOrNumber=1, out: Tensor | None=None) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number=1, out: Tensor | None=None) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, out_dtype: _dtype | None=None, *, beta: Number=1, alpha: Number=1, out: Tensor | None=None) -> Tensor:
@@ -196,7 +196,7 @@ def arccos_(input: Tensor) -> Tensor:
 def arccosh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `cosh`."""
 
-def arccosh_(input: Tensor) -> Tensor:
+def arccosh_(self: Tensor) -> Tensor:
     """In-place version of `arccosh`."""
 
 def arcsin(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -208,7 +208,7 @@ def arcsin_(input: Tensor) -> Tensor:
 def arcsinh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `sinh`."""
 
-def arcsinh_(input: Tensor) -> Tensor:
+def arcsinh_(self: Tensor) -> Tensor:
     """In-place version of `arcsinh`."""
 
 def arctan(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -223,7 +223,7 @@ def arctan_(input: Tensor) -> Tensor:
 def arctanh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `tanh`."""
 
-def arctanh_(input: Tensor) -> Tensor:
+def arctanh_(self: Tensor) -> Tensor:
     """In-place version of `arctanh`."""
 
 def are_deterministic_algorithms_enabled() -> _bool:
@@ -265,7 +265,7 @@ def asin_(input: Tensor) -> Tensor:
 def asinh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `sinh`."""
 
-def asinh_(input: Tensor) -> Tensor:
+def asinh_(self: Tensor) -> Tensor:
     """In-place version of `asinh`."""
 
 def atan(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -280,7 +280,7 @@ def atan_(input: Tensor) -> Tensor:
 def atanh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `tanh`."""
 
-def atanh_(input: Tensor) -> Tensor:
+def atanh_(self: Tensor) -> Tensor:
     """In-place version of `atanh`."""
 
 @overload
@@ -313,7 +313,7 @@ def atleast_3d(tensors: Tensors, /) -> tuple[Tensor, ...]:
 def atleast_3d(*tensors: Tensor) -> tuple[Tensor, ...]:
     """A view with at least 3 dimensions; a tuple of them for several tensors."""
 
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, ceil_mode: _bool=False, count_include_pad: _bool=True) -> Tensor:
+def avg_pool1d(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True) -> Tensor:
     """The mean of every window along the last dimension."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, out_dtype: _dtype | None=None, *, beta: Number=1, alpha: Number=1, out: Tensor | None=None) -> Tensor:
@@ -457,28 +457,28 @@ def conj_physical(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def conj_physical_(input: Tensor) -> Tensor:
     """In-place version of `conj_physical`."""
 
-def constant_pad_nd(input: Tensor, pad: Any, value: TensorOrNumber=0, *, out: Tensor | None=None) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Ints, value: TensorOrNumber=0, *, out: Tensor | None=None) -> Tensor:
     """The tensor with `value` before and after its last dimensions, the last pair first."""
 
-def conv1d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
     """A convolution over one dimension: `(batch, channels, length)`."""
 
-def conv2d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
     """A convolution over two dimensions: `(batch, channels, height, width)`."""
 
-def conv3d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
     """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
 
-def conv_transpose1d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims=0, output_padding: Dims=0, groups: _int=1, dilation: Dims=1) -> Tensor:
     """The adjoint of `conv1d` in its input, with a bias."""
 
-def conv_transpose2d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims=0, output_padding: Dims=0, groups: _int=1, dilation: Dims=1) -> Tensor:
     """The adjoint of `conv2d` in its input, with a bias."""
 
-def conv_transpose3d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims=0, output_padding: Dims=0, groups: _int=1, dilation: Dims=1) -> Tensor:
     """The adjoint of `conv3d` in its input, with a bias."""
 
-def convolution(input: Tensor, weight: TensorOrNumber, bias: Tensor, stride: Ints, padding: Any, dilation: Any, transposed: _bool, output_padding: Any, groups: _int) -> Tensor:
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Dims, padding: Dims, dilation: Dims, transposed: _bool, output_padding: Dims, groups: _int) -> Tensor:
     """A convolution, or a transposed one, over all dimensions after the first two."""
 
 def copysign(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
@@ -845,7 +845,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: TensorOrN
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: TensorOrNumber, accumulate: _bool=False) -> Tensor:
     """In-place version of `index_put`."""
 
-def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Any, reduce: str, *, include_self: _bool=True, out: Tensor | None=None) -> Tensor:
+def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool=True, out: Tensor | None=None) -> Tensor:
     """Reduce the slices of `source` that `index` sends to one: prod, mean, amax or amin."""
 
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -925,6 +925,9 @@ def kron(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Te
 
 def kthvalue(input: Tensor, k: _int, dim: _int=-1, keepdim: _bool=False, *, out: Tensors | None=None) -> return_types.kthvalue:
     """The k-th smallest value along `dim`, and where it is."""
+
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None=None, bias: Tensor | None=None, eps: _float=1e-05, cudnn_enable: _bool=True) -> Tensor:
+    """Each example minus its mean over the last dimensions, over its deviation."""
 
 def lcm(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The least common multiple."""
@@ -1062,16 +1065,16 @@ def max(input: Tensor, dim: _int, keepdim: _bool=False, *, out: Tensors | None=N
 def max(input: Tensor, other: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The largest value; with `dim`, values and indices; with a tensor, element by element."""
 
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, dilation: Any=1, ceil_mode: _bool=False) -> Tensor:
+def max_pool1d(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False) -> Tensor:
     """The largest element of every window along the last dimension."""
 
-def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, dilation: Any=1, ceil_mode: _bool=False) -> Tensor:
+def max_pool1d_with_indices(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False) -> Tensor:
     """`max_pool1d` and the position of every maximum."""
 
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, dilation: Any=1, ceil_mode: _bool=False) -> Tensor:
+def max_pool2d(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False) -> Tensor:
     """The largest element of every window of an image."""
 
-def max_pool3d(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, dilation: Any=1, ceil_mode: _bool=False) -> Tensor:
+def max_pool3d(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False) -> Tensor:
     """The largest element of every window of a volume."""
 
 def maximum(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:

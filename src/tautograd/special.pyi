@@ -40,16 +40,16 @@ def bessel_y0(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def bessel_y1(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The Bessel function of the second kind, of order 1."""
 
-def chebyshev_polynomial_t(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def chebyshev_polynomial_t(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: Chebyshev, first kind."""
 
-def chebyshev_polynomial_u(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def chebyshev_polynomial_u(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: Chebyshev, second kind."""
 
-def chebyshev_polynomial_v(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def chebyshev_polynomial_v(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: Chebyshev, third kind."""
 
-def chebyshev_polynomial_w(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def chebyshev_polynomial_w(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: Chebyshev, fourth kind."""
 
 def digamma(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -88,10 +88,10 @@ def gammaincc(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) 
 def gammaln(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
 
-def hermite_polynomial_h(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def hermite_polynomial_h(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: Hermite, the physicists'."""
 
-def hermite_polynomial_he(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def hermite_polynomial_he(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: Hermite, the probabilists'."""
 
 def i0(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -106,10 +106,10 @@ def i1(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def i1e(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`i1` scaled by `exp(-|x|)`."""
 
-def laguerre_polynomial_l(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def laguerre_polynomial_l(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: Laguerre."""
 
-def legendre_polynomial_p(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def legendre_polynomial_p(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: Legendre."""
 
 def log1p(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -163,16 +163,16 @@ def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None=None) -> Tens
 def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`modified_bessel_k1` scaled by `exp(x)`."""
 
-def shifted_chebyshev_polynomial_t(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def shifted_chebyshev_polynomial_t(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: T(2x - 1)."""
 
-def shifted_chebyshev_polynomial_u(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def shifted_chebyshev_polynomial_u(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: U(2x - 1)."""
 
-def shifted_chebyshev_polynomial_v(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def shifted_chebyshev_polynomial_v(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: V(2x - 1)."""
 
-def shifted_chebyshev_polynomial_w(input: Tensor, n: _int, *, out: Tensor | None=None) -> Tensor:
+def shifted_chebyshev_polynomial_w(input: TensorOrNumber, n: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The polynomial of degree `n` at `input`: W(2x - 1)."""
 
 def sinc(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -184,11 +184,11 @@ def softmax(input: Tensor, dim: _int, dtype: _dtype | None=None, *, out: Tensor 
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The spherical Bessel function of the first kind, of order 0."""
 
-def xlog1py(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
+def xlog1py(input: TensorOrNumber, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """`input * log(1 + other)`, which is 0 where input is 0."""
 
 def xlogy(input: TensorOrNumber, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """`input * log(other)`, which is 0 where input is 0."""
 
-def zeta(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
+def zeta(input: TensorOrNumber, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The Hurwitz zeta function: the sum of `(other + k) ** -input` over k = 0, 1, …"""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import math
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tautograd
 from tautograd import linalg, special
+from tautograd._ops.record import REGISTRY
 from tautograd._ops.return_types import RETURN_TYPES
+from tautograd._ops.samples import T
 from tautograd.nn import functional
 
 PACKAGE = Path(tautograd.__file__).parent
@@ -102,6 +107,65 @@ def test_a_program_with_types_passes_and_runs(project, cache):
     got = check(program, cache=cache)
     assert got.returncode == 0, got.stdout + got.stderr
     subprocess.run([sys.executable, program], check=True)
+
+
+def written(value: Any) -> str:
+    """A sample's argument as a program would have it."""
+    if isinstance(value, T):
+        return "x"
+    if isinstance(value, (list, tuple)):
+        inside = "".join(f"{written(item)}, " for item in value)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if isinstance(value, tautograd.dtype):
+        return repr(value)
+    if value is None or value is Ellipsis or isinstance(value, (bool, int, float, complex, str)):
+        return repr(value)
+    raise TypeError(f"{value!r} has no text")
+
+
+def calls() -> Iterator[str]:
+    """Every call that the samples of operations make, as text."""
+    from tautograd._ops import library  # noqa: F401  (operations that are loaded when first named)
+
+    for op in REGISTRY.values():
+        owner, _, name = op.public_name.rpartition(".")
+        if (
+            name.startswith("_")
+            or not op.samples
+            or not hasattr(tautograd, owner.split(".")[0] or name)
+        ):
+            continue
+        for sample in op.samples():
+            try:
+                args = [written(value) for value in sample.args]
+                args += [
+                    f"{key}={f'torch.{value}' if key == 'dtype' else written(value)}"
+                    for key, value in sample.kwargs.items()
+                ]
+            except TypeError:
+                continue
+            if owner == "Tensor":
+                yield f"{args[0]}.{name}({', '.join(args[1:])})"
+            else:
+                yield f"torch.{op.public_name}({', '.join(args)})"
+
+
+def test_the_calls_of_every_sample_have_the_right_types(tmp_path, cache):
+    program = tmp_path / "calls.py"
+    lines = sorted(set(calls()))
+    assert len(lines) > 500
+    text = "\n".join(["import tautograd as torch", "x = torch.ones(1)", *lines, ""])
+    program.write_text(text, encoding="utf-8")
+    got = check(program, cache=cache)
+    numbered = text.splitlines()
+    problems = [
+        f"{numbered[int(line.split(':')[1]) - 1]}\n    {line.partition(' error: ')[2]}"
+        for line in got.stdout.splitlines()
+        if " error: " in line
+    ]
+    assert not problems, "\n".join(problems)
 
 
 def test_wrong_programs_are_refused(tmp_path, cache):

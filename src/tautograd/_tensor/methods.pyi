@@ -281,16 +281,16 @@ class TensorMethods:
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number=1, alpha: Number=1) -> Tensor:
         """In-place version of `addbmm`; of all of these PyTorch lets it alone grow its tensor."""
 
-    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: TensorOrNumber=1) -> Tensor:
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number=1) -> Tensor:
         """`input + value * tensor1 / tensor2`."""
 
-    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: TensorOrNumber=1) -> Tensor:
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number=1) -> Tensor:
         """In-place version of `addcdiv`."""
 
-    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: TensorOrNumber=1) -> Tensor:
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number=1) -> Tensor:
         """`input + value * tensor1 * tensor2`."""
 
-    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: TensorOrNumber=1) -> Tensor:
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number=1) -> Tensor:
         """In-place version of `addcmul`."""
 
     def addmm(self, mat1: Tensor, mat2: Tensor, out_dtype: _dtype | None=None, *, beta: Number=1, alpha: Number=1) -> Tensor:
@@ -983,10 +983,10 @@ class TensorMethods:
     def index_put_(self, indices: Sequence[Tensor | None], values: TensorOrNumber, accumulate: _bool=False) -> Tensor:
         """In-place version of `index_put`."""
 
-    def index_reduce(self, dim: _int, index: Tensor, source: Any, reduce: str, *, include_self: _bool=True) -> Tensor:
+    def index_reduce(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool=True) -> Tensor:
         """Reduce the slices of `source` that `index` sends to one: prod, mean, amax or amin."""
 
-    def index_reduce_(self, dim: _int, index: Tensor, source: Any, reduce: str, *, include_self: _bool=True) -> Tensor:
+    def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool=True) -> Tensor:
         """In-place version of `index_reduce`."""
 
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
@@ -1414,7 +1414,14 @@ class TensorMethods:
     def norm(self, p: _float | str='fro', dim: Dims | None=None, keepdim: _bool=False, dtype: _dtype | None=None) -> Tensor:
         """The p-norm over `dim` or of everything; "fro" is 2, "nuc" the nuclear norm of matrices."""
 
-    def normal_(self, mean: _float=0.0, std: _float=1.0, *, generator: Generator | None=None) -> Tensor:
+    @overload
+    def normal_(self, std: TensorOrNumber=1.0, *, generator: Generator | None=None) -> Tensor:
+        """Fill with normal numbers of this mean and deviation."""
+    @overload
+    def normal_(self, std: Tensor, *, generator: Generator | None=None) -> Tensor:
+        """Fill with normal numbers of this mean and deviation."""
+    @overload
+    def normal_(self, std: _float, size: Ints, *, generator: Generator | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
         """Fill with normal numbers of this mean and deviation."""
 
     def not_equal(self, other: TensorOrNumber) -> Tensor:

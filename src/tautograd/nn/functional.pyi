@@ -25,50 +25,56 @@ from .._ops.layout import UntypedStorage
 from .._tensor.tensor import Size, Tensor
 from .._types import DeviceLike, Dims, Ints, Number, TensorOrNumber, Tensors
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """Means of `output_size` windows along the last dimension."""
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """Means of as many windows of an image as asked for."""
 
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """Means of as many windows of a volume as asked for."""
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
     """The largest element of as many windows as asked for."""
 
-def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
     """`adaptive_max_pool1d` and the flat position of every maximum."""
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
     """The largest element of as many windows as asked for."""
 
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
     """`adaptive_max_pool2d` and the flat position of every maximum."""
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
     """The largest element of as many windows as asked for."""
 
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
     """`adaptive_max_pool3d` and the flat position of every maximum."""
 
-def affine_grid(theta: Any, size: Ints, align_corners: _bool | None=None) -> Tensor:
+def affine_grid(theta: Tensor, size: Ints, align_corners: _bool | None=None) -> Tensor:
     """Grids of points for `grid_sample`, moved by a batch of affine matrices."""
 
 def alpha_dropout(input: Tensor, p: _float=0.5, training: _bool=False, inplace: _bool=False) -> Tensor:
     """Dropout that keeps the mean and variance of what went through SELU."""
 
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Ints=(), padding: Any=0, ceil_mode: _bool=False, count_include_pad: _bool=True) -> Tensor:
+def avg_pool1d(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True) -> Tensor:
     """The mean of every window along the last dimension."""
 
-def avg_pool2d(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None) -> Tensor:
+def avg_pool2d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None) -> Tensor:
     """The mean of every window of an image."""
 
-def avg_pool3d(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None) -> Tensor:
+def avg_pool3d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None) -> Tensor:
     """The mean of every window of a volume."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
     """`input1 @ weight[o] @ input2` for each output `o`, over the last dimensions, plus a bias."""
+
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """-(y log x + (1 - y) log(1 - x)) of probabilities."""
+
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, reduce: str | None=None, reduction: str='mean', pos_weight: Tensor | None=None) -> Tensor:
+    """Binary cross entropy of `sigmoid(input)`, without its rounding."""
 
 def celu(input: Tensor, alpha: Number=1.0, inplace: _bool=False) -> Tensor:
     """x, or `alpha * (exp(x / alpha) - 1)` below 0."""
@@ -76,26 +82,32 @@ def celu(input: Tensor, alpha: Number=1.0, inplace: _bool=False) -> Tensor:
 def celu_(input: Tensor, alpha: Number=1.0) -> Tensor:
     """x, or `alpha * (exp(x / alpha) - 1)` below 0."""
 
-def conv1d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels of every group dealt out over the groups."""
+
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
     """A convolution over one dimension: `(batch, channels, length)`."""
 
-def conv2d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
     """A convolution over two dimensions: `(batch, channels, height, width)`."""
 
-def conv3d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, dilation: Any=1, groups: _int=1) -> Tensor:
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
     """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
 
-def conv_transpose1d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims=0, output_padding: Dims=0, groups: _int=1, dilation: Dims=1) -> Tensor:
     """The adjoint of `conv1d` in its input, with a bias."""
 
-def conv_transpose2d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims=0, output_padding: Dims=0, groups: _int=1, dilation: Dims=1) -> Tensor:
     """The adjoint of `conv2d` in its input, with a bias."""
 
-def conv_transpose3d(input: Tensor, weight: TensorOrNumber, bias: Tensor | None=None, stride: Ints=1, padding: Any=0, output_padding: Any=0, groups: _int=1, dilation: Any=1) -> Tensor:
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims=0, output_padding: Dims=0, groups: _int=1, dilation: Dims=1) -> Tensor:
     """The adjoint of `conv3d` in its input, with a bias."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int=1, eps: _float=1e-08) -> Tensor:
     """The cosine of the angle between `x1` and `x2` along `dim`, with norms of at least `eps`."""
+
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, ignore_index: _int=-100, reduce: str | None=None, reduction: str='mean', label_smoothing: _float=0.0) -> Tensor:
+    """Minus the log-likelihood of the targets (classes or probabilities) under softmax."""
 
 def dropout(input: Tensor, p: _float=0.5, training: _bool=True, inplace: _bool=False) -> Tensor:
     """Zero each element with probability `p`, and scale the others by 1 / (1 - p)."""
@@ -118,8 +130,20 @@ def elu_(input: Tensor, alpha: Number=1.0) -> Tensor:
 def feature_alpha_dropout(input: Tensor, p: _float=0.5, training: _bool=False, inplace: _bool=False) -> Tensor:
     """`alpha_dropout` of whole channels."""
 
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any=1, padding: Any=0, stride: Ints=1) -> Tensor:
+def fold(input: Tensor, output_size: _int | Sequence[_int | None] | None, kernel_size: Dims, dilation: Dims=1, padding: Dims=0, stride: Dims=1) -> Tensor:
     """Images from the columns of their sliding windows; what overlaps is added."""
+
+def fractional_max_pool2d(input: Tensor, kernel_size: Dims, output_size: _int | Sequence[_int | None] | None=None, output_ratio: Any=None, return_indices: _bool=False, _random_samples: Any=None) -> Tensor:
+    """The largest element of windows that begin at random places."""
+
+def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Dims, output_size: _int | Sequence[_int | None] | None=None, output_ratio: Any=None, return_indices: _bool=False, _random_samples: Any=None) -> Tensor:
+    """`fractional_max_pool2d` and the flat position of every maximum."""
+
+def fractional_max_pool3d(input: Tensor, kernel_size: Dims, output_size: _int | Sequence[_int | None] | None=None, output_ratio: Any=None, return_indices: _bool=False, _random_samples: Any=None) -> Tensor:
+    """The largest element of windows that begin at random places."""
+
+def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Dims, output_size: _int | Sequence[_int | None] | None=None, output_ratio: Any=None, return_indices: _bool=False, _random_samples: Any=None) -> Tensor:
+    """`fractional_max_pool3d` and the flat position of every maximum."""
 
 def gelu(input: Tensor, *, approximate: str='none', out: Tensor | None=None) -> Tensor:
     """x times the normal distribution function of x, or its approximation by "tanh"."""
@@ -127,10 +151,10 @@ def gelu(input: Tensor, *, approximate: str='none', out: Tensor | None=None) -> 
 def glu(input: Tensor, dim: _int=-1) -> Tensor:
     """The first half times the sigmoid of the second, along a dimension."""
 
-def grid_sample(input: Tensor, grid: Any, mode: str='bilinear', padding_mode: str='zeros', align_corners: _bool | None=None) -> Tensor:
+def grid_sample(input: Tensor, grid: Tensor, mode: str='bilinear', padding_mode: str='zeros', align_corners: _bool | None=None) -> Tensor:
     """The images at the points of a grid, whose coordinates run from -1 to 1."""
 
-def gumbel_softmax(logits: Any, tau: _float=1, hard: _bool=False, eps: _float=1e-10, dim: _int=-1) -> Tensor:
+def gumbel_softmax(logits: Tensor, tau: _float=1, hard: _bool=False, eps: _float=1e-10, dim: _int=-1) -> Tensor:
     """A random choice that can be differentiated: softmax of logits with Gumbel noise added."""
 
 def hardshrink(input: Tensor, lambd: Number=0.5) -> Tensor:
@@ -148,8 +172,17 @@ def hardtanh(input: Tensor, min_val: _float=-1.0, max_val: _float=1.0, inplace: 
 def hardtanh_(input: Tensor, min_val: _float=-1.0, max_val: _float=1.0) -> Tensor:
     """In-place version of `hardtanh`."""
 
-def interpolate(input: Tensor, size: Ints | None=None, scale_factor: Any=None, mode: str='nearest', align_corners: _bool | None=None, recompute_scale_factor: _bool | None=None, antialias: _bool=False) -> Tensor:
+def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: _float=1.0, weight: Tensor | None=None) -> Tensor:
+    """Half of squared differences below `delta`, absolute ones times `delta` above it."""
+
+def interpolate(input: Tensor, size: Dims | None=None, scale_factor: _float | Sequence[_float] | None=None, mode: str='nearest', align_corners: _bool | None=None, recompute_scale_factor: _bool | None=None, antialias: _bool=False) -> Tensor:
     """The images of a batch in another size."""
+
+def l1_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean', weight: Tensor | None=None) -> Tensor:
+    """The mean (or sum) of absolute differences."""
+
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None=None, bias: Tensor | None=None, eps: _float=1e-05, cudnn_enable: _bool=True) -> Tensor:
+    """Each example minus its mean over the last dimensions, over its deviation."""
 
 def leaky_relu(input: Tensor, negative_slope: Number=0.01, inplace: _bool=False) -> Tensor:
     """x, or a small multiple of it below 0."""
@@ -166,49 +199,58 @@ def log_softmax(input: Tensor, dim: _int | None=None, _stacklevel: _int=3, dtype
 def logsigmoid(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`log(sigmoid(x))` without underflow."""
 
-def lp_pool1d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Ints | None=None, ceil_mode: _bool=False) -> Tensor:
+def lp_pool1d(input: Tensor, norm_type: _float, kernel_size: Dims, stride: Dims | None=None, ceil_mode: _bool=False) -> Tensor:
     """The norm of every window along the last dimension."""
 
-def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Ints | None=None, ceil_mode: _bool=False) -> Tensor:
+def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Dims, stride: Dims | None=None, ceil_mode: _bool=False) -> Tensor:
     """The norm of every window of an image."""
 
-def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Ints | None=None, ceil_mode: _bool=False) -> Tensor:
+def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Dims, stride: Dims | None=None, ceil_mode: _bool=False) -> Tensor:
     """The norm of every window of a volume."""
 
-def max_pool1d(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+def max_pool1d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
     """The largest element of every window along the last dimension."""
 
-def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+def max_pool1d_with_indices(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
     """`max_pool1d` and the flat position of every maximum."""
 
-def max_pool2d(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+def max_pool2d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
     """The largest element of every window of an image."""
 
-def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+def max_pool2d_with_indices(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
     """`max_pool2d` and the flat position of every maximum."""
 
-def max_pool3d(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+def max_pool3d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
     """The largest element of every window of a volume."""
 
-def max_pool3d_with_indices(input: Tensor, kernel_size: Any, stride: Ints | None=None, padding: Any=0, dilation: Any=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
+def max_pool3d_with_indices(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
     """`max_pool3d` and the flat position of every maximum."""
 
-def max_unpool1d(input: Tensor, indices: Tensors, kernel_size: Any, stride: Ints | None=None, padding: Any=0, output_size: Any=None) -> Tensor:
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, output_size: _int | Sequence[_int | None] | None=None) -> Tensor:
     """A line of zeros with maxima put back where `max_pool1d` found them."""
 
-def max_unpool2d(input: Tensor, indices: Tensors, kernel_size: Any, stride: Ints | None=None, padding: Any=0, output_size: Any=None) -> Tensor:
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, output_size: _int | Sequence[_int | None] | None=None) -> Tensor:
     """An image of zeros with maxima put back where `max_pool2d` found them."""
 
-def max_unpool3d(input: Tensor, indices: Tensors, kernel_size: Any, stride: Ints | None=None, padding: Any=0, output_size: Any=None) -> Tensor:
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, output_size: _int | Sequence[_int | None] | None=None) -> Tensor:
     """A volume of zeros with maxima put back where `max_pool3d` found them."""
 
 def mish(input: Tensor, inplace: _bool=False) -> Tensor:
     """`x * tanh(softplus(x))`."""
 
+def mse_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean', weight: Tensor | None=None) -> Tensor:
+    """The mean (or sum) of squared differences."""
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """Binary cross entropy of logits, averaged over the classes (the last dimension)."""
+
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, ignore_index: _int=-100, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """Minus the log-likelihood of each target's class, weighted by class."""
+
 def normalize(input: Tensor, p: _float=2.0, dim: _int=1, eps: _float=1e-12, out: Tensor | None=None) -> Tensor:
     """`input` divided by its p-norm along a dimension, or by `eps` if that is larger."""
 
-def pad(input: Tensor, pad: Any, mode: str='constant', value: TensorOrNumber | None=None) -> Tensor:
+def pad(input: Tensor, pad: Ints, mode: str='constant', value: TensorOrNumber | None=None) -> Tensor:
     """The tensor made longer at both ends of its last dimensions, the last pair of `pad` first."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float=2.0, eps: _float=1e-06, keepdim: _bool=False) -> Tensor:
@@ -216,6 +258,12 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: _float=2.0, eps: _float=1e-06, 
 
 def pdist(input: Tensor, p: _float=2) -> Tensor:
     """The p-norm of the difference of every two rows, those of the first row first."""
+
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """Channels turned into pixels: the image grows by the factor in both directions."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """Pixels turned into channels: the image shrinks by the factor in both directions."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or `weight * x` below 0; the weight is one number, or one per channel (dimension 1)."""
@@ -247,6 +295,12 @@ def sigmoid(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def silu(input: Tensor, inplace: _bool=False) -> Tensor:
     """`x * sigmoid(x)`."""
 
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean', beta: _float=1.0) -> Tensor:
+    """Squared differences below `beta`, absolute ones above it."""
+
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """log(1 + exp(-y x)), for targets of -1 and 1."""
+
 def softmax(input: Tensor, dim: _int | None=None, _stacklevel: _int=3, dtype: _dtype | None=None) -> Tensor:
     """`exp(x) / sum(exp(x))` along a dimension."""
 
@@ -274,14 +328,14 @@ def threshold(input: Tensor, threshold: Number, value: TensorOrNumber, inplace: 
 def threshold_(input: Tensor, threshold: Number, value: TensorOrNumber) -> Tensor:
     """x, or `value` up to the threshold."""
 
-def unfold(input: Tensor, kernel_size: Any, dilation: Any=1, padding: Any=0, stride: Ints=1) -> Tensor:
+def unfold(input: Tensor, kernel_size: Dims, dilation: Dims=1, padding: Dims=0, stride: Dims=1) -> Tensor:
     """Every sliding window of an image as a column."""
 
-def upsample(input: Tensor, size: Ints | None=None, scale_factor: Any=None, mode: str='nearest', align_corners: _bool | None=None) -> Tensor:
+def upsample(input: Tensor, size: Dims | None=None, scale_factor: _float | Sequence[_float] | None=None, mode: str='nearest', align_corners: _bool | None=None) -> Tensor:
     """The older name of `interpolate`."""
 
-def upsample_bilinear(input: Tensor, size: Ints | None=None, scale_factor: Any=None) -> Tensor:
+def upsample_bilinear(input: Tensor, size: Dims | None=None, scale_factor: _float | Sequence[_float] | None=None) -> Tensor:
     """`interpolate` bilinearly, with corners on corners."""
 
-def upsample_nearest(input: Tensor, size: Ints | None=None, scale_factor: Any=None) -> Tensor:
+def upsample_nearest(input: Tensor, size: Dims | None=None, scale_factor: _float | Sequence[_float] | None=None) -> Tensor:
     """`interpolate` by nearest elements."""
