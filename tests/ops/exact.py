@@ -99,6 +99,7 @@ EXACT: dict[str, Callable[..., Any]] = {
     "fmod": lambda x, y: math.fmod(x, y) if y and math.isfinite(x) else mpmath.nan,
     "gcd": lambda x, y: math.gcd(int(x), int(y)),
     "gelu": lambda x: x * _ndtr(x),
+    "hardsigmoid": lambda x: min(max(x + 3, 0), 6) / mpmath.mpf(6),
     "igamma": _igamma,
     "igammac": _igammac,
     "lgamma": mpmath.loggamma,

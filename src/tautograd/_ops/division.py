@@ -72,7 +72,7 @@ floor_divide_op = Op(
     ("x", "y"),
     **no_derivative("floor_divide", "x", "y"),
     promotion="common",
-    node="NotImplemented",
+    node="torch::autograd::NotImplemented",
     refuses=no_kernel("div_floor_cpu", "bc"),
     samples=_with_number,
 )
@@ -135,7 +135,7 @@ remainder_of_number_op = Op(
     ("y",),
     **no_derivative("remainder", "y"),
     promotion="common",
-    node="NotImplemented",
+    node="torch::autograd::NotImplemented",
     refuses=no_kernel("remainder_cpu", "bc"),
     public="remainder",
     samples=lambda: [Sample(5, T(2, 3, low=0.4, high=3))],

@@ -109,10 +109,12 @@ def ldexp(input: Any, other: Any) -> Tensor:
     require_tensor("ldexp", other, "other", 2)
     if other.dtype.name == "bool" and input.dtype.is_floating_point:
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
-    rounds = other.dtype.category > 1 and (other._data.ndim > 0 or input.dtype.name == "float32")
-    return call_elementwise(
-        ldexp_op, (input, other), {"kind": other._data.dtype if rounds else None}
-    )
+    kind = None
+    if other.dtype.is_half and input.dtype.is_complex:
+        kind = np.dtype(np.complex64)
+    elif other.dtype.category > 1 and (other._data.ndim > 0 or input.dtype.name == "float32"):
+        kind = other._data.dtype
+    return call_elementwise(ldexp_op, (input, other), {"kind": kind})
 
 
 frexp_op = Op(

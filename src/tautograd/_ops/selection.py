@@ -428,7 +428,7 @@ heaviside_op = Op(
     **no_derivative("heaviside", "x", "values"),
     promotion="common",
     opmath=False,
-    node="NotImplemented",
+    node="torch::autograd::NotImplemented",
     refuses=refusal("heaviside is not yet implemented for complex tensors.", "c"),
     samples=lambda: [
         Sample(T(2, 3), T(2, 3)),
