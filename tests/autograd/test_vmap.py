@@ -279,3 +279,21 @@ def test_nested_views(torch):
     y = vmap(vmap(lambda row: row.view(2, 2)), in_dims=1, out_dims=2)(x)
     y.add_(1)
     return x, y, y.stride()
+
+
+_MADE_INSIDE = {
+    "zeros_like": lambda t, x, y: t.zeros_like(x).copy_(x),
+    "ones_like": lambda t, x, y: t.ones_like(x) + x,
+    "new_zeros": lambda t, x, y: x.new_zeros(3).copy_(y * x),
+    "cat": lambda t, x, y: t.cat([x, y]),
+    "stack": lambda t, x, y: t.stack([y, x]),
+}
+
+
+@pytest.mark.parametrize("case", _MADE_INSIDE)
+@same
+def test_tensors_made_inside_hold_a_batch(torch, case):
+    x = _m(torch)
+    vmap, made = torch.func.vmap, _MADE_INSIDE[case]
+    outer = vmap(lambda y: vmap(lambda row: made(torch, row, y))(x))(x + 1)
+    return outer, vmap(lambda row: made(torch, row, row))(x)

@@ -235,6 +235,14 @@ def show_level(array: Any, axis: int, level: int) -> Any:
     return np.moveaxis(array.data, 0, axis)
 
 
+def batched_like(array: Any, shape: Any) -> Any:
+    """The same array for each example, in memory of its own, of the batches that a shape hides."""
+    levels = getattr(shape, "levels", ())
+    if not levels:
+        return array
+    return with_levels(np.broadcast_to(array, (*shape.sizes[::-1], *array.shape)).copy(), levels)
+
+
 def levels_of(array: Any) -> tuple[int, ...]:
     """The levels whose batches an array hides, innermost `vmap` first."""
     found = []
@@ -336,6 +344,8 @@ def _elementwise(function: Any, level: int, args: Any, kwargs: Any) -> Any:
 
 def _core_ufunc(ufunc: Any, level: int, args: Any, kwargs: Any) -> Any:
     """matmul: the batch goes in front of the loop dimensions; vectors become matrices for it."""
+    if ufunc is np.vecdot and not kwargs:
+        return BatchedArray(ufunc(*_aligned(args, level)), level)
     if ufunc is not np.matmul or kwargs or len(args) != 2:
         return one_by_one(ufunc, level, args, kwargs)
     x, y = args
@@ -497,10 +507,10 @@ def _joined(function: Any, level: int, args: Any, kwargs: Any) -> Any:
     size = batch_size(arrays, level)
     full = [materialize(a, level, size) for a in arrays]
     result = function(full, axis=_shift(axis), **kwargs)
-    if is_batched(out, level):
+    if is_batched(out, level) and levels_of(out.data) == levels_of(result):
         np.copyto(out.data, result)
         return out
-    return BatchedArray(result, level)  # an `out` that is no batch could not hold one
+    return BatchedArray(result, level)  # an `out` without a batch could not hold one
 
 
 def _take_along(function: Any, level: int, args: Any, kwargs: Any) -> Any:

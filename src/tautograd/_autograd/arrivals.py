@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.batched import levels_of
 from .._tensor.tensor import Tensor, make
 from .hooks import call_tensor_hooks
 from .modes import modes
@@ -115,6 +116,11 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
             hook((), (as_grad_tensor(grad),))
 
 
+def _fits(present: Any, grad: Any) -> bool:
+    """Whether a sum can be written where one summand is: not if only the other is a batch."""
+    return type(grad) is _ndarray or levels_of(grad) == levels_of(present)
+
+
 def _add_to_grad(
     tensor: Tensor, grad: Any, lifted: bool, anew: bool = False, owned: bool = False
 ) -> None:
@@ -137,7 +143,12 @@ def _add_to_grad(
                 tensor._grad = make(np.copy(grad))
         elif lifted:
             tensor._grad = present + grad
-        elif present._node is None and not present._requires_grad and not anew:
+        elif (
+            present._node is None
+            and not present._requires_grad
+            and not anew
+            and _fits(present._data, grad)
+        ):
             # In place, so that whoever holds `.grad` sees the sum, as in PyTorch.
             # (A retained gradient is a new tensor each time.)
             modes.quietly(np.add, present._data, grad, out=present._data)

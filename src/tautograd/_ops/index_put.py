@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.batched import bottom
 from .._arrays.formats import dense, iteration_order
 from .._arrays.strided import view_strides
 from .._autograd.apply import apply
@@ -454,7 +455,7 @@ def put_at(input: Tensor, given: list[Any], values: Tensor, accumulate: bool = F
         result = apply(index_put_op, (input, indices, values), {"accumulate": accumulate})
         return write_into(input, watch(result, indices), "index_put")
     source = values._data
-    if np.may_share_memory(input._data, source):
+    if np.may_share_memory(bottom(input._data), bottom(source)):
         source = np.copy(source)
     if not indices.is_mask and not count(indices.result_shape):
         pass

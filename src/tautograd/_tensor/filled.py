@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.batched import batched_like, levels_of
 from .._arrays.dtypes import LEGACY_NAMES, bool_, dtype, get_default_dtype, int64
 from .._arrays.formats import (
     contiguous_format,
@@ -15,6 +16,7 @@ from .._arrays.formats import (
     order_of,
     preserve_format,
 )
+from .._autograd.modes import modes
 from .._autograd.views import bump
 from .._ops.public import FUNCTIONS, attach
 from .arguments import (
@@ -284,7 +286,11 @@ def like(
     kind = wanted_dtype(name, dtype) or input.dtype
     if device is not None:
         place(device)
-    array = empty_preserving(input._data, kind.numpy, memory_format or preserve_format)
+    if modes.vmap_levels and levels_of(input._data):
+        plain = np.empty(tuple(input.shape), kind.numpy)
+        array = batched_like(plain, input._data.shape)
+    else:
+        array = empty_preserving(input._data, kind.numpy, memory_format or preserve_format)
     if value is not None:
         array[...] = as_element(value, kind)
     return finish(array, requires_grad)
@@ -358,7 +364,10 @@ def _new_variadic(name: str, value: Any) -> None:
         if options:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
         kind = wanted_dtype(name, dtype) or self.dtype
-        return _new(name[4:], checked_size(name, size), value, kind, device, requires_grad)
+        out = _new(name[4:], checked_size(name, size), value, kind, device, requires_grad)
+        if modes.vmap_levels:
+            out._data = batched_like(out._data, self._data.shape)
+        return out
 
     _method(name, f"`{name[4:]}` with this tensor's dtype and device.")(create)
 
