@@ -234,7 +234,7 @@ def stub(name: str, fn: Any, space: str = "", *, method: bool = False) -> str:
     if forms is None and method and name in SIGNATURES and FUNCTIONS.get(name) is not None:
         forms = [as_method(form) for form in SIGNATURES[name]]
     twin = name.removesuffix("_")
-    if forms is None and method and twin != name and twin in SIGNATURES and twin not in METHODS:
+    if forms is None and method and twin in SIGNATURES and _open_ended(inspect.signature(fn)):
         forms = [as_method(form) for form in SIGNATURES[twin]]
     if forms is None:
         forms = [signature_of(name, fn, space, method=method)]

@@ -781,6 +781,9 @@ def greater(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) ->
 def greater_equal(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Whether input is at least other."""
 
+def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None=None, bias: Tensor | None=None, eps: _float=1e-05, cudnn_enabled: _bool=True) -> Tensor:
+    """Each group of channels of each example minus its mean, over its deviation."""
+
 def gt(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Whether input is greater than other."""
 
@@ -1373,6 +1376,9 @@ def resolve_neg(input: Tensor) -> Tensor:
 
 def result_type(tensor1: TensorOrNumber, tensor2: TensorOrNumber) -> _dtype:
     """The dtype an arithmetic operation on these operands gives."""
+
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None=None, eps: _float | None=None) -> Tensor:
+    """Each example over the root of its mean square, over the last dimensions."""
 
 def roll(input: Tensor, shifts: Dims, dims: Dims=()) -> Tensor:
     """A copy with elements moved along dimensions (all as one if none is named), round the end."""

@@ -1414,14 +1414,7 @@ class TensorMethods:
     def norm(self, p: _float | str='fro', dim: Dims | None=None, keepdim: _bool=False, dtype: _dtype | None=None) -> Tensor:
         """The p-norm over `dim` or of everything; "fro" is 2, "nuc" the nuclear norm of matrices."""
 
-    @overload
-    def normal_(self, std: TensorOrNumber=1.0, *, generator: Generator | None=None) -> Tensor:
-        """Fill with normal numbers of this mean and deviation."""
-    @overload
-    def normal_(self, std: Tensor, *, generator: Generator | None=None) -> Tensor:
-        """Fill with normal numbers of this mean and deviation."""
-    @overload
-    def normal_(self, std: _float, size: Ints, *, generator: Generator | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
+    def normal_(self, mean: _float=0.0, std: _float=1.0, *, generator: Generator | None=None) -> Tensor:
         """Fill with normal numbers of this mean and deviation."""
 
     def not_equal(self, other: TensorOrNumber) -> Tensor:

@@ -154,6 +154,9 @@ def glu(input: Tensor, dim: _int=-1) -> Tensor:
 def grid_sample(input: Tensor, grid: Tensor, mode: str='bilinear', padding_mode: str='zeros', align_corners: _bool | None=None) -> Tensor:
     """The images at the points of a grid, whose coordinates run from -1 to 1."""
 
+def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None=None, bias: Tensor | None=None, eps: _float=1e-05, cudnn_enabled: _bool=True) -> Tensor:
+    """Each group of channels of each example minus its mean, over its deviation."""
+
 def gumbel_softmax(logits: Tensor, tau: _float=1, hard: _bool=False, eps: _float=1e-10, dim: _int=-1) -> Tensor:
     """A random choice that can be differentiated: softmax of logits with Gumbel noise added."""
 
@@ -192,6 +195,9 @@ def leaky_relu_(input: Tensor, negative_slope: Number=0.01) -> Tensor:
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None=None, *, out: Tensor | None=None) -> Tensor:
     """`input @ weight.T + bias`, over the last dimension of the input."""
+
+def local_response_norm(input: Tensor, size: _int, alpha: _float=0.0001, beta: _float=0.75, k: _float=1.0) -> Tensor:
+    """x / (k + alpha * mean of squares of `size` neighbouring channels) ** beta."""
 
 def log_softmax(input: Tensor, dim: _int | None=None, _stacklevel: _int=3, dtype: _dtype | None=None) -> Tensor:
     """The logarithm of `softmax`, without its rounding."""
@@ -276,6 +282,9 @@ def relu6(input: Tensor, inplace: _bool=False) -> Tensor:
 
 def relu_(input: Tensor) -> Tensor:
     """In-place version of `relu`."""
+
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None=None, eps: _float | None=None) -> Tensor:
+    """Each example over the root of its mean square, over the last dimensions."""
 
 def rrelu(input: Tensor, lower: _float=0.125, upper: _float=0.3333333333333333, training: _bool=False, inplace: _bool=False) -> Tensor:
     """x, or a random multiple of it below 0 (outside training: the mean one)."""
