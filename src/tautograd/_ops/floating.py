@@ -111,7 +111,7 @@ def ldexp(input: Any, other: Any) -> Tensor:
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
     kind = None
     if other.dtype.is_half and input.dtype.is_complex:
-        kind = np.dtype(np.complex64)
+        kind = np.dtype(np.complex64) if other._data.ndim else None
     elif other.dtype.category > 1 and (other._data.ndim > 0 or input.dtype.name == "float32"):
         kind = other._data.dtype
     return call_elementwise(ldexp_op, (input, other), {"kind": kind})
