@@ -284,7 +284,7 @@ def test_nested_views(torch):
 _MADE_INSIDE = {
     "zeros_like": lambda t, x, y: t.zeros_like(x).copy_(x),
     "ones_like": lambda t, x, y: t.ones_like(x) + x,
-    "new_zeros": lambda t, x, y: x.new_zeros(3).copy_(y * x),
+    "new_zeros": lambda t, x, y: x.new_zeros(3).copy_(x) + y,
     "cat": lambda t, x, y: t.cat([x, y]),
     "stack": lambda t, x, y: t.stack([y, x]),
 }
