@@ -438,3 +438,41 @@ def test_repr(torch):
             nn.Module(),
         )
     ]
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+class Unprintable(tautograd.nn.Linear):
+    def extra_repr(self):
+        raise KeyError("extra_repr")
+
+
+class Failing(tautograd.nn.Module):
+    def forward(self, x):
+        raise ValueError("the user's own")
+
+
+NOTES = {
+    "Linear(3, 4)": "in Linear(in_features=3, out_features=4, bias=True), called with [2, 5] "
+    "torch.float32; it has weight [4, 3], bias [4]",
+    "Sequential(nn.Linear(5, 2), nn.Sequential(nn.Identity(), nn.Linear(1, 3, False)))": "in "
+    "Sequential, 1.1: Linear(in_features=1, out_features=3, bias=False), called with [2, 2] "
+    "torch.float32; it has weight [3, 1]",
+}
+
+
+@pytest.mark.parametrize("model", NOTES)
+def test_errors_name_the_module_and_the_shapes(model):
+    model = eval("nn." + model, {"nn": tautograd.nn}), NOTES[model]
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied") as caught:
+        model[0](tautograd.ones(2, 5))
+    assert caught.value.__notes__ == [model[1]]
+
+
+def test_errors_of_the_user_and_of_printing_stay_as_they_are():
+    with pytest.raises(ValueError, match="the user's own") as caught:
+        tautograd.nn.Sequential(Failing())(3)
+    assert not hasattr(caught.value, "__notes__")
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        Unprintable(2, 3)(tautograd.ones(1, 5))

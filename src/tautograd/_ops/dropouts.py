@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from .._autograd.modes import modes
 from .._tensor.draws import draw, fill_like
 from .._tensor.tensor import Tensor, make
 from .public import FUNCTIONS, NN_FUNCTIONAL
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Minus the limit of SELU to the left: its scale times its alpha.
 _ALPHA = 1.7580993408473766
@@ -105,7 +107,7 @@ _declare(
 # --- nn.functional --------------------------------------------------------------------------------
 
 
-def _functional(fn: Callable[..., Any]) -> Callable[..., Any]:
+def _functional(fn: Function) -> Function:
     NN_FUNCTIONAL[fn.__name__] = fn
     return fn
 

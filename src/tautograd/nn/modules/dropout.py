@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..._ops import dropouts as F
 from ..._tensor.tensor import Tensor
-from .. import functional as F
 from .module import Module
 
 __all__ = [

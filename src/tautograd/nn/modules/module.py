@@ -18,6 +18,7 @@ import tautograd as torch
 from ..._tensor.tensor import Tensor
 from ..parameter import Buffer, Parameter
 from ._conversion import Conversion
+from ._explained import explain
 from ._hooked_call import call_with_hooks
 from ._hooks import (
     Hooked,
@@ -112,7 +113,7 @@ class Module(Members, Conversion, State, Hooked):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         everywhere = global_hooks
-        if (
+        hooked = (
             self._forward_hooks
             or self._forward_pre_hooks
             or self._backward_hooks
@@ -121,9 +122,14 @@ class Module(Members, Conversion, State, Hooked):
             or everywhere.forward_pre
             or everywhere.backward
             or everywhere.backward_pre
-        ):
-            return call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        )
+        try:
+            if hooked:
+                return call_with_hooks(self, args, kwargs)
+            return self.forward(*args, **kwargs)
+        except Exception as error:
+            explain(error, self, args, kwargs)
+            raise
 
     _call_impl = __call__
 
