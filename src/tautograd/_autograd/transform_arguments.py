@@ -101,7 +101,7 @@ def same_nest(one: Any, other: Any) -> bool:
     if type(one) is not type(other) or len(one) != len(other):
         return False
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same_nest(one[k], other[k]) for k in one)
+        return one.keys() == other.keys() and all(same_nest(one[k], other[k]) for k in one)  # type: ignore[union-attr]
     return all(same_nest(a, b) for a, b in zip(one, other, strict=True))
 
 
