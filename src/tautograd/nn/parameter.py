@@ -28,6 +28,8 @@ __all__ = [
 
 def _leaf(cls: type, data: Tensor, requires_grad: bool) -> Any:
     """A leaf of this class on the memory of a tensor, without the tensor's history."""
+    if not isinstance(data, Tensor):
+        raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
     out = subclass_of(cls, data)
     out._node = out._base = None
     out._output_nr = 0
@@ -35,6 +37,10 @@ def _leaf(cls: type, data: Tensor, requires_grad: bool) -> Any:
     if data._is_inference:
         out._is_inference = True
     if requires_grad:
+        if not (data.dtype.is_floating_point or data.dtype.is_complex):
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
         out.requires_grad = requires_grad
     return out
 
