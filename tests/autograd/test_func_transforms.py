@@ -380,3 +380,15 @@ def test_wrong_arguments(torch, case):
 def test_chunks_draw_the_same_numbers(torch):
     f = torch.func.vmap(lambda x: x + torch.rand(2), randomness="same", chunk_size=2)
     return f(torch.zeros(5))
+
+
+@same
+def test_inference_mode_outside(torch):
+    x = torch.arange(3.0)
+    with torch.inference_mode():
+        gradient = torch.func.grad(lambda x: (x**2).sum())(x)
+        second = torch.func.jacrev(torch.func.grad(lambda x: (x**3).sum()))(x)
+        output, pull = torch.func.vjp(lambda x: x**2, x)
+        pulled = pull(torch.ones(3))
+        rows = torch.func.vmap(torch.func.grad(lambda x: x**3))(x)
+    return [v + 0 for v in (gradient, second, output, *pulled, rows)]

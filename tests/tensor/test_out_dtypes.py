@@ -41,3 +41,16 @@ def test_outcome(torch: Any, case: str) -> Any:
 def test_the_number_may_come_first(torch: Any) -> Any:
     x, a, b = torch.ones(2), torch.full((2,), 3.0), torch.full((2,), 2.0)
     return torch.addcmul(x, 5, a, b), x.addcdiv(5, a, b), x.addcmul_(2, a, b)
+
+
+@same
+def test_sizes_join_tuples_only(torch: Any) -> Any:
+    class Other:
+        def __radd__(self, other: Any) -> int:
+            return 42
+
+    size = torch.Size([1, 2])
+    found = [size + (3,), (3,) + size, size + size, size + Other()]
+    with pytest.raises(TypeError, match=r"can only concatenate tuple \(not list\) to torch.Size"):
+        size + [3]
+    return found, [type(v).__name__ for v in found]

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._arrays.batched import BatchedArray
 from .._tensor.tensor import Tensor, make
-from .grad_mode import enable_grad
+from .grad_mode import inference_mode
 from .modes import modes
 from .transform_arguments import (
     Argnums,
@@ -70,7 +70,7 @@ def jacrev(
     @functools.wraps(func)
     def wrapper(*args: Any) -> Any:
         recording = modes.grad
-        with enable_grad():
+        with inference_mode(False):  # recording, also inside `inference_mode`
             chosen = map_tree(fresh_alias, choose(args, argnums))
             refuse_complex("jacrev", "inputs", leaves(chosen))
             output = func(*replaced(args, argnums, chosen))

@@ -16,7 +16,7 @@ from .._tensor.tensor import Tensor, make
 from .apply import apply, edge_of
 from .engine import run_backward
 from .forward_ad import alias_op, enter_dual_level, exit_dual_level, make_dual, unpack_dual
-from .grad_mode import enable_grad
+from .grad_mode import inference_mode
 from .modes import modes
 from .transform_arguments import (
     Argnums,
@@ -103,7 +103,7 @@ def grad_and_value(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         recording = modes.grad
-        with enable_grad():
+        with inference_mode(False):  # recording, also inside `inference_mode`
             chosen = map_tree(fresh_alias, choose(args, argnums))
             output = func(*replaced(args, argnums, chosen), **kwargs)
             aux = None
@@ -178,7 +178,7 @@ def grad(
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """`(output, vjp_fn)`: `vjp_fn(cotangents)` is the vector-Jacobian product at `primals`."""
     recording = modes.grad
-    with enable_grad():
+    with inference_mode(False):  # recording, also inside `inference_mode`
         fresh = map_tree(fresh_alias, primals)
         output = func(*fresh)
     aux = None

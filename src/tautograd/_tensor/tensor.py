@@ -40,11 +40,17 @@ class Size(tuple[int, ...]):
             count *= extent
         return count
 
-    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
-        return _new_tuple(Size, tuple.__add__(self, tuple(other)))  # type: ignore[no-any-return]
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, tuple):
+            return _new_tuple(Size, tuple.__add__(self, other))
+        if hasattr(other, "__radd__"):
+            return NotImplemented
+        raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
 
-    def __radd__(self, other: tuple[int, ...]) -> Size:
-        return _new_tuple(Size, tuple.__add__(tuple(other), self))  # type: ignore[no-any-return]
+    def __radd__(self, other: Any) -> Any:
+        if isinstance(other, tuple):
+            return _new_tuple(Size, tuple.__add__(other, self))
+        return NotImplemented
 
     def __mul__(self, times: Any) -> Size:
         return _new_tuple(Size, tuple.__mul__(self, times))  # type: ignore[no-any-return]
