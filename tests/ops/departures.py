@@ -89,6 +89,16 @@ EXTENSIONS = (
         r"grad_input must be contiguous", DIFFERENTIABLE, "nll_loss2d", stage="backward",
         reason="PyTorch's gradient of a likelihood fails on an input laid out otherwise",
     ),
+    Extension(
+        r"tensor does not have a device|shape '\[0\]' is invalid for input", DIFFERENTIABLE,
+        "group_norm", stage="backward",
+        reason="PyTorch's gradient of group_norm needs a weight where a bias is given",
+    ),
+    Extension(
+        r"Expected a proper Tensor but got None", DIFFERENTIABLE, "layer_norm",
+        stage="second backward",
+        reason="PyTorch's second derivative of layer_norm needs a weight where a bias is given",
+    ),
 )  # fmt: skip
 
 
