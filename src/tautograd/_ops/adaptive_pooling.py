@@ -239,7 +239,7 @@ def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
     """Means of `output_size` windows along the last dimension."""
     count = _line_of("adaptive_avg_pool1d", input, output_size)
     dim = input._data.ndim - 1
-    return _averaged(2, input.unsqueeze(dim), (1, count)).squeeze(dim)  # type: ignore[attr-defined, no-any-return]
+    return _averaged(2, input.unsqueeze(dim), (1, count)).squeeze(dim)
 
 
 @public(namespace=NN_FUNCTIONAL, method=False, out=False)

@@ -99,7 +99,7 @@ def _count(size: Any, w: Any, stride: Ints, padding: Ints, dilation: Ints) -> In
     return steps(tuple(size)[2:], tuple(w.shape)[2:], stride, padding, dilation)
 
 
-convolution_op = Op(
+convolution_op: Op = Op(
     "convolution",
     _convolve,
     ("x", "w", "b"),

@@ -261,7 +261,7 @@ def _batched(name: str, input: Tensor, rank: int) -> tuple[Tensor, bool]:
         )
     if ndim == rank + 2:
         return input, False
-    return input.unsqueeze(0), True  # type: ignore[attr-defined]
+    return input.unsqueeze(0), True
 
 
 def _require(name: str, *given: Any) -> None:
@@ -301,7 +301,7 @@ def _convolve(
                 spread = (value,) * rank if isinstance(value, int) else value
                 _expanded(spread, rank_found, what)
         out = _any_dtype(x, weight, bias, stride, padding, dilation, False, 0, groups)
-    return out.squeeze(0) if unbatched else out  # type: ignore[attr-defined, no-any-return]
+    return out.squeeze(0) if unbatched else out
 
 
 def _by_name(
@@ -357,7 +357,7 @@ def _convolve_transposed(
         _require(name, input, weight)
     x, unbatched = _batched(name, input, rank)
     out = _any_dtype(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
-    return out.squeeze(0) if unbatched else out  # type: ignore[attr-defined, no-any-return]
+    return out.squeeze(0) if unbatched else out
 
 
 @public(method=False, out=False)

@@ -91,35 +91,59 @@ def convolved(
 def spread_back(
     g: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Any:
-    """The adjoint in the input: columns of `weight.T @ g`, added where they came from."""
-    batch, out_channels, *counted = g.shape
-    count = tuple(counted)
-    kernel = w.shape[2:]
-    channels = w.shape[1] * groups
-    positions = int(np.prod(count))
-    weight = w.reshape(groups, out_channels // groups, -1).swapaxes(1, 2)
-    flat = g.reshape(batch, groups, out_channels // groups, positions)
-    rows = weight.shape[1]
+    """The adjoint in the input: what every place of the kernel gives, added where it belongs.
+
+    Steps of one along the last dimension need no adding there: with the gradient's lines shifted
+    side by side, as the columns of a convolution are, the product adds them up itself.
+    """
+    batch, count, kernel = g.shape[0], g.shape[2:], w.shape[2:]
     longer = tuple([n + 2 * p for n, p in zip(size, padding, strict=True)])
+    if stride[-1] == 1 and 2 * longer[-1] <= 3 * count[-1]:
+        lines = Columns(
+            g,
+            (1,) * (len(kernel) - 1) + kernel[-1:],
+            (*count[:-1], longer[-1]),
+            (1,) * len(kernel),
+            (0,) * (len(kernel) - 1) + ((kernel[-1] - 1) * dilation[-1],),
+            (1,) * (len(kernel) - 1) + dilation[-1:],
+            groups,
+        )
+        kernel, count = (*kernel[:-1], 1), (*count[:-1], longer[-1])
+        turned = w[..., ::-1]
+    else:
+        unmoved = (1,) * len(kernel)
+        lines = Columns(g, unmoved, count, unmoved, (0,) * len(kernel), unmoved, groups)
+        turned = w[..., np.newaxis]
+    weight = _by_place(turned, groups)
+    channels = w.shape[1] * groups
     out = np.empty((batch, channels, *size), g.dtype)
-    parts = list(_parts(batch, channels * int(np.prod(kernel)) * positions * g.dtype.itemsize))
-    few = parts[0].stop if parts else 0
-    columns = np.empty((few, groups, rows, positions), g.dtype)
+    few = lines.parts[0].stop if lines.parts else 0
+    products = np.empty((few, groups, weight.shape[1], lines.matrix[2]), g.dtype)
     room = np.empty((few, channels, *longer), g.dtype) if any(padding) else None
-    places = [(o, at(o, count, stride, dilation)) for o in offsets(kernel)]
-    kept = inside(padding, size)
-    for part in parts:
+    places = [at(o, count, stride, dilation) for o in offsets(kernel)]
+    middle = inside(padding, size)
+    for part in lines.parts:
         many = part.stop - part.start
-        product = np.matmul(weight, flat[part], out=columns[:many])
-        windows = product.reshape(many, channels, *kernel, *count)
+        found = np.matmul(weight, lines.of(part), out=products[:many])
+        by_place = found.reshape(many, groups, len(places), w.shape[1], *count)
         whole = out[part] if room is None else room[:many]
-        whole[...] = 0
-        for offset, place in places:
-            target = whole[place]
-            target += windows[(slice(None), slice(None), *offset)]
+        grouped = whole.reshape(many, groups, w.shape[1], *longer)
+        grouped[...] = 0
+        for number, place in enumerate(places):
+            target = grouped[place]
+            target += by_place[:, :, number]
         if room is not None:
-            out[part] = whole[kept]
+            out[part] = whole[middle]
     return out
+
+
+def _by_place(w: Any, groups: int) -> Any:
+    """A weight as a matrix for each group: a row for each place in the kernel and input channel, a
+    column for each output channel and place along the last dimension."""
+    out, inner, *places, last = w.shape
+    each = int(np.prod(places))
+    apart = w.reshape(groups, out // groups, inner, each, last).transpose(0, 3, 2, 1, 4)
+    return np.ascontiguousarray(apart).reshape(groups, each * inner, out // groups * last)
 
 
 def correlated(

@@ -171,7 +171,7 @@ def _x_gradient(
 def _slopes(inside: Any, taps: Any, like: Any) -> list[Any]:
     """How an element's weight grows with each coordinate of the grid, the last dimension first."""
     zero = np.zeros_like(like, shape=())
-    found = []
+    found: list[Any] = []
     for d in reversed(range(len(taps))):
         if taps[d][3] is None:
             found.append(None)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.blend import masked
 from .line_maps import constant
 from .pool_windows import Window
 from .record import Op
@@ -69,13 +70,17 @@ def _replaced(target: Any, mask: Any, value: Any) -> Any:
 def _winners(x: Any, best: Any, window: Window) -> Any:
     """The number of the winning place of every window, whose maximum is `best`."""
     places = _places(x, window)
-    small = np.uint8 if len(places) < 256 else np.int32
+    small: Any = np.uint8 if len(places) < 256 else np.int32
     winner = np.zeros_like(best, dtype=small, order="C")
     if x.dtype.kind in "fV" and (type(x) is not np.ndarray or np.any(np.not_equal(best, best))):
         for number, place in enumerate(places):
             winner = _replaced(winner, np.not_equal(place, place), small(number))
-    for number in range(len(places) - 1, -1, -1):
-        winner = _replaced(winner, np.equal(places[number], best), small(number))
+    taken: Any = False
+    for number, place in enumerate(places):
+        equal = np.equal(place, best)
+        if number:  # only the first of equal elements; `greater` is "and not" for truth values
+            winner = winner + np.astype(np.greater(equal, taken), small) * small(number)
+        taken = np.logical_or(equal, taken)
     if window.whole:
         return winner
     # Padding is as low as can be, so it may equal a maximum; it never wins.
@@ -92,11 +97,11 @@ def _spread(g: Any, winner: Any, window: Window) -> Any:
     apart = all(s >= (k - 1) * d + 1 for s, k, d in _steps(window))
     for number, offset in enumerate(offsets(window.kernel)):
         place = at(offset, window.count, window.stride, window.dilation)
-        won = np.equal(winner, number)
-        if apart and type(g) is np.ndarray:
-            np.copyto(whole[place], g, where=won)
+        share = masked(g, np.equal(winner, number))
+        if apart:
+            whole[place] = share
         else:
-            whole[place] += np.where(won, g, np.zeros_like(g, shape=()))
+            whole[place] += share
     if window.padded_size == window.size:
         return whole
     return np.copy(whole[inside(window.low, window.size)], order="C")
@@ -112,7 +117,7 @@ def _pick(x: Any, winner: Any, window: Window) -> Any:
     total = None
     for number, offset in enumerate(offsets(window.kernel)):
         place = whole[at(offset, window.count, window.stride, window.dilation)]
-        share = np.where(np.equal(winner, number), place, np.zeros_like(place, shape=()))
+        share = masked(place, np.equal(winner, number))
         total = share if total is None else total + share
     return total
 

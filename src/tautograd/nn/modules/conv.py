@@ -207,19 +207,19 @@ class _Conv(_ConvNd):
 class Conv1d(_Conv):
     """A convolution over one dimension: `(batch, channels, length)`."""
 
-    _rank = 1
+    _rank: int = 1
 
 
 class Conv2d(_Conv):
     """A convolution over two dimensions: `(batch, channels, height, width)`."""
 
-    _rank = 2
+    _rank: int = 2
 
 
 class Conv3d(_Conv):
     """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
 
-    _rank = 3
+    _rank: int = 3
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -268,6 +268,7 @@ class _ConvTransposeNd(_ConvNd):
         rank = self._rank
         shape = tuple(input.shape)
         lead = 2 if len(shape) == rank + 2 else 1
+        padding: Any = self.padding  # never by name here
         asked = output_size[lead:] if len(output_size) == lead + rank else output_size
         wanted = list(asked)
         if len(wanted) != rank:
@@ -276,11 +277,11 @@ class _ConvTransposeNd(_ConvNd):
                 f"{lead + rank} elements (got {len(wanted)})"
             )
         least = [
-            (n - 1) * s - 2 * int(p) + d * (k - 1) + 1
+            (n - 1) * s - 2 * p + d * (k - 1) + 1
             for n, s, p, d, k in zip(
                 shape[lead:],
                 self.stride,
-                self.padding,
+                padding,
                 self.dilation,
                 self.kernel_size,
                 strict=True,
@@ -312,19 +313,19 @@ class _ConvTransposeNd(_ConvNd):
 class ConvTranspose1d(_ConvTransposeNd):
     """The adjoint of `Conv1d` in its input, with a bias."""
 
-    _rank = 1
+    _rank: int = 1
 
 
 class ConvTranspose2d(_ConvTransposeNd):
     """The adjoint of `Conv2d` in its input, with a bias."""
 
-    _rank = 2
+    _rank: int = 2
 
 
 class ConvTranspose3d(_ConvTransposeNd):
     """The adjoint of `Conv3d` in its input, with a bias."""
 
-    _rank = 3
+    _rank: int = 3
 
 
 from ._lazy_conv import (  # noqa: E402  (they are made of the classes above)
