@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import pytest
@@ -49,8 +50,8 @@ def test_sizes_join_tuples_only(torch: Any) -> Any:
         def __radd__(self, other: Any) -> int:
             return 42
 
-    size = torch.Size([1, 2])
-    found = [size + (3,), (3,) + size, size + size, size + Other()]
+    size, three = torch.Size([1, 2]), (3,)
+    found = [size + three, three + size, size + size, size + Other()]
     with pytest.raises(TypeError, match=r"can only concatenate tuple \(not list\) to torch.Size"):
-        size + [3]
+        operator.add(size, [3])
     return found, [type(v).__name__ for v in found]
