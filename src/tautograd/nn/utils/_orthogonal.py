@@ -45,7 +45,7 @@ def _made_orthogonal(a: Tensor) -> Tensor:
     return found
 
 
-class Orthogonal(Module):
+class _Orthogonal(Module):
     """The parametrization; matrices wider than high have orthogonal rows."""
 
     base: Any

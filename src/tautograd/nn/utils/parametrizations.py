@@ -11,7 +11,7 @@ from ..._tensor.tensor import Tensor
 from .. import functional as F
 from ..modules.module import Module
 from . import parametrize
-from ._orthogonal import Orthogonal, orthogonal_maps
+from ._orthogonal import _Orthogonal, orthogonal_maps
 from .spectral_norm import output_dim
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
@@ -50,7 +50,7 @@ def orthogonal(
             'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: '
             f"{orthogonal_map}"
         )
-    parametrization = Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
+    parametrization = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     parametrize.register_parametrization(module, name, parametrization, unsafe=True)
     return module
 
