@@ -54,6 +54,8 @@ _PARTS = {
     *("serialization", "special", "testing", "utils"),
 }
 _ELSEWHERE = {
+    "load": "serialization",
+    "save": "serialization",
     "vmap": "func",
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",

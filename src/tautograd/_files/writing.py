@@ -1,0 +1,176 @@
+"""Writing PyTorch's `.pt` files: a zip of the tensors' memory and a pickle of what holds them.
+
+The pickle names PyTorch's own functions, as `torch.save` does, so that
+`torch.load(weights_only=True)` takes the file. They are written as names: PyTorch is not needed.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections import OrderedDict
+from typing import IO, Any
+
+import numpy as np
+
+from .._arrays.devices import device
+from .._arrays.dtypes import dtype
+from .._arrays.strided import storage_of, storage_offset_of, strides_of
+from .._tensor.tensor import Size, Tensor
+from .storages import STORAGE_NAMES
+
+_PLAIN = (int, float, complex, bool, str, bytes, bytearray, type(None))
+
+
+class _Name:
+    """A global of PyTorch, written by its name."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module = module
+        self.name = name
+
+
+class _Call:
+    """An object written as the call that makes it."""
+
+    def __init__(self, function: _Name, args: tuple[Any, ...]) -> None:
+        self.function = function
+        self.args = args
+
+
+class _Storage:
+    """The memory of a tensor, written by its number."""
+
+    def __init__(self, key: str, name: str, size: int) -> None:
+        self.id = ("storage", _name("torch", name), key, "cpu", size)
+
+
+_names: dict[tuple[str, str], _Name] = {}
+
+
+def _name(module: str, name: str) -> _Name:
+    return _names.setdefault((module, name), _Name(module, name))
+
+
+class _Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
+    """Python's own pickler (the one in C checks that a name can be imported), for plain data."""
+
+    def persistent_id(self, obj: Any) -> Any:
+        return obj.id if isinstance(obj, _Storage) else None
+
+    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
+        if isinstance(obj, _Name):
+            known = self.memo.get(id(obj))
+            if known is not None:
+                self.write(self.get(known[0]))
+                return
+            self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
+            self.memoize(obj)
+        elif isinstance(obj, _Call):
+            self.save(obj.function)
+            self.save(obj.args)
+            self.write(pickle.REDUCE)
+        else:
+            super().save(obj, save_persistent_id)
+
+
+class Writer:
+    """What of an object goes into the file: the memory it lies in, and the rest as plain data."""
+
+    def __init__(self) -> None:
+        self.storages: list[Any] = []  # arrays, in the order of their numbers
+        self._numbers: dict[int, int] = {}
+        self._done: dict[int, Any] = {}  # what was converted, so that shared objects stay shared
+        self._kept: list[Any] = []
+
+    def plain(self, obj: Any, where: str = "obj") -> Any:
+        """The same object with its tensors, dtypes and the like as calls of PyTorch's functions."""
+        if type(obj) in _PLAIN:
+            return obj
+        found = self._done.get(id(obj))
+        if found is None:
+            found = self._converted(obj, where)
+            self._done[id(obj)] = found
+            self._kept.append(obj)
+        return found
+
+    def _converted(self, obj: Any, where: str) -> Any:
+        if isinstance(obj, Tensor):
+            return self._tensor(obj, where)
+        if isinstance(obj, Size):
+            return _Call(_name("torch", "Size"), (tuple(obj),))
+        if isinstance(obj, dtype):
+            return _name("torch", str(obj).removeprefix("torch."))
+        if isinstance(obj, device):
+            return _Call(_name("torch", "device"), (str(obj),))
+        if isinstance(obj, np.generic):
+            return obj.item()
+        if isinstance(obj, dict):
+            return self._mapping(obj, where)
+        if type(obj) in (list, set):
+            return type(obj)(self.plain(v, f"{where}[{i}]") for i, v in enumerate(obj))
+        if isinstance(obj, tuple) and not hasattr(obj, "_fields"):
+            return tuple(self.plain(v, f"{where}[{i}]") for i, v in enumerate(obj))
+        raise TypeError(
+            f"save(): argument 'obj' holds a {type(obj).__module__}.{type(obj).__qualname__} at "
+            f"{where}, and only tensors, numbers, text and containers of them are written: a file "
+            "that rebuilds other objects runs code when it is loaded. Save what they hold instead, "
+            "as in save(model.state_dict(), f)."
+        )
+
+    def _mapping(self, obj: Any, where: str) -> Any:
+        kind = OrderedDict if isinstance(obj, OrderedDict) else dict
+        if type(obj) is not kind and type(obj).__name__ != "defaultdict":
+            raise TypeError(f"save(): a {type(obj).__qualname__} at {where} is not plain data")
+        items = ((self.plain(k, where), self.plain(v, f"{where}[{k!r}]")) for k, v in obj.items())
+        found: Any = kind(items)
+        if vars(obj) if kind is OrderedDict else None:
+            found.__dict__.update({k: self.plain(v, f"{where}.{k}") for k, v in vars(obj).items()})
+        return found
+
+    def _tensor(self, tensor: Tensor, where: str) -> _Call:
+        from ..nn.parameter import Parameter
+
+        array = tensor._data
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"save(): the tensor at {where} has no memory of its own to write")
+        if tensor.grad_fn is not None:
+            array = tensor.detach()._data
+        owner = storage_of(array)
+        if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
+            owner = array = np.ascontiguousarray(array)
+        number = self._numbers.get(id(owner))
+        if number is None:
+            number = self._numbers[id(owner)] = len(self.storages)
+            self.storages.append(owner)
+        size = owner.nbytes // array.dtype.itemsize
+        storage = _Storage(str(number), STORAGE_NAMES[tensor.dtype], size)
+        parameter = isinstance(tensor, Parameter)
+        offset, strides = storage_offset_of(array), strides_of(array)
+        wants = tensor.requires_grad and tensor.is_leaf and not parameter
+        place = (storage, offset, tuple(array.shape), strides, wants, OrderedDict())
+        rebuilt = _Call(_name("torch._utils", "_rebuild_tensor_v2"), place)
+        if not parameter:
+            return rebuilt
+        args = (rebuilt, tensor.requires_grad, OrderedDict())
+        return _Call(_name("torch._utils", "_rebuild_parameter"), args)
+
+
+def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:
+    """Write an object as `torch.save` would."""
+    writer = Writer()
+    plain = writer.plain(obj)
+    text = io.BytesIO()
+    _Pickler(text, protocol=2).dump(plain)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+
+        def put(part: str, data: Any) -> None:
+            archive.writestr(zipfile.ZipInfo(f"{name}/{part}", (1980, 1, 1, 0, 0, 0)), data)
+
+        put("data.pkl", text.getvalue())
+        put("byteorder", "little")
+        for number, owner in enumerate(writer.storages):
+            memory = owner if owner.flags.c_contiguous else owner.T
+            put(f"data/{number}", memory.view(np.uint8).data if memory.size else b"")
+        put("version", "3\n")

@@ -1,0 +1,68 @@
+"""Checkpoints: `save` and `load`, in PyTorch's own file format.
+
+Files go both ways: `torch.load(weights_only=True)` reads what `save` writes, and `load` reads what
+`torch.save` writes of tensors and state dicts. Loading never runs anything that is in a file.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import IO, Any
+
+from ._arrays.devices import as_device
+from ._files.atomic import is_path, replacing
+from ._files.reading import UnsafeFile, read
+from ._files.writing import write
+
+__all__ = ["UnsafeFile", "load", "save"]
+
+
+def save(
+    obj: object,
+    f: str | os.PathLike[str] | IO[bytes],
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
+    """Write tensors, and containers of tensors and plain values, to a file.
+
+    A file that is replaced stays as it was until the new one is complete.
+    """
+    if is_path(f):
+        name = os.path.splitext(os.path.basename(os.fspath(f)))[0]  # type: ignore[arg-type]
+        with replacing(f) as file:  # type: ignore[arg-type]
+            write(obj, file, name or "archive")
+    elif hasattr(f, "write"):
+        write(obj, f)  # type: ignore[arg-type]
+    else:
+        raise AttributeError(
+            f"save(): argument 'f' must be a path or a file to write to, not {type(f).__name__}"
+        )
+
+
+def load(
+    f: str | os.PathLike[str] | IO[bytes],
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Read a file that `save` or `torch.save` wrote.
+
+    `weights_only=False` changes nothing: what a file would run is never run, but named in an error.
+    """
+    if isinstance(map_location, dict):
+        for place in map_location.values():
+            as_device(place)
+    elif map_location is not None and not callable(map_location):
+        as_device(map_location)
+    if is_path(f):
+        with open(f, "rb") as file:  # type: ignore[arg-type]
+            return read(file)
+    if not all(hasattr(f, name) for name in ("read", "seek", "tell")):
+        raise AttributeError(
+            f"load(): argument 'f' must be a path or a file that can seek, not {type(f).__name__}"
+        )
+    return read(f)  # type: ignore[arg-type]
