@@ -363,3 +363,49 @@ def test_hooks_under_checkpointed_and_repeated_backward(torch):
     loss.backward(retain_graph=True)
     loss.backward()
     return [seen, x.grad]
+
+
+@same
+def test_second_order_through_watched_modules(torch):
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+    seen = []
+    for module in model:
+        module.register_full_backward_hook(lambda m, gi, go: seen.append(go[0].detach()))
+    x = torch.randn(4, 2, requires_grad=True)
+    (grad,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+    seen.append(grad)
+    grad.square().sum().backward()
+    return [seen, x.grad, gradients(model)]
+
+
+@same
+def test_modules_that_write_over_a_watched_input(torch):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(inplace=True))
+    model[1].register_full_backward_hook(lambda *given: None)
+    with pytest.raises(RuntimeError, match="Output 0 of BackwardHookFunction is a view"):
+        model(torch.ones(1, 2))
+
+
+@same
+def test_no_gradient_no_hooks(torch):
+    layer = torch.nn.Linear(2, 2)
+    calls = []
+    layer.register_full_backward_hook(lambda *given: calls.append("hook"))
+    layer.register_full_backward_pre_hook(lambda *given: calls.append("pre"))
+    with torch.no_grad():
+        out = layer(torch.ones(1, 2, requires_grad=True))
+    layer.requires_grad_(False)
+    return [out, layer(torch.ones(1, 2)), calls]
+
+
+@same
+def test_arguments_by_name_are_not_watched(torch):
+    layer = torch.nn.Linear(2, 2)
+    seen = []
+    layer.register_full_backward_hook(lambda m, gi, go: seen.append((list(gi), go[0])))
+    x = torch.ones(1, 2, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        layer(input=x).sum().backward()
+    return [seen, x.grad]

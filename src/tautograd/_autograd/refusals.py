@@ -40,7 +40,7 @@ _CUSTOM = (
 
 def spoken_name(node: Node) -> str:
     """A node's name as PyTorch's messages have it: `SelectBackward0` is `Select`."""
-    return node.name().replace("Backward0", "").replace("Backward", "")
+    return node.name().removesuffix("0").removesuffix("Backward")
 
 
 def why_not_rebased(view: Tensor, changed: str) -> str:
