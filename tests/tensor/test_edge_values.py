@@ -52,3 +52,12 @@ def test_quantiles_keep_their_dimension(torch: Any, dim: int) -> Any:
         torch.nanquantile(x, 0.3, dim=dim, keepdim=True),
         torch.quantile(x, q, dim=dim),
     ]
+
+
+@same
+def test_negative_bases_of_complex_powers(torch: Any) -> Any:
+    base = torch.tensor([-2.0, -1.5, 0.5], dtype=torch.float64, requires_grad=True)
+    exponent = torch.tensor([1 + 1j, 0.5 - 2j, 3j], dtype=torch.complex128, requires_grad=True)
+    power, whole = base**exponent, (-1) ** exponent
+    (power.real.sum() + 2 * power.imag.sum() + whole.abs().sum()).backward()
+    return base.grad, exponent.grad

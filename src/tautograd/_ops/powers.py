@@ -101,8 +101,10 @@ pow_scalar_op = Op(
 )
 
 
-def _log(x: Any) -> Any:
-    """The logarithm of the base, which may be an integer beside a float exponent."""
+def _log(x: Any, out: Any) -> Any:
+    """The logarithm of the base, which may be of a lesser kind than the exponent."""
+    if out.dtype.kind == "c":
+        return np.log(x + 0j if x.dtype.kind != "c" else x)  # a negative base has one, too
     return np.log(x * 1.0 if x.dtype.kind in "biu" else x)
 
 
@@ -119,11 +121,11 @@ pow_op = Op(
     # d(x^y)/dx = y x^(y-1),  d(x^y)/dy = x^y log x
     vjp={
         "x": lambda g, x, y: _zero_where(y == 0, g * conj(y * np.power(x, y - 1))),
-        "y": lambda g, x, y, out: _zero_where(_at_zero(x, y), g * conj(out * _log(x))),
+        "y": lambda g, x, y, out: _zero_where(_at_zero(x, y), g * conj(out * _log(x, out))),
     },
     jvp={
         "x": lambda t, x, y: _zero_where(y == 0, t * (y * np.power(x, y - 1))),
-        "y": lambda t, x, y, out: _zero_where(_at_zero(x, y), t * (out * _log(x))),
+        "y": lambda t, x, y, out: _zero_where(_at_zero(x, y), t * (out * _log(x, out))),
     },
     promotion="common",
     node="PowBackward1",
@@ -140,8 +142,10 @@ pow_base_op = Op(
     "pow_base",
     lambda y, base: _power(base, y),
     ("y",),
-    vjp={"y": lambda g, y, base, out: _zero_where(_at_zero(base, y), g * conj(out * _log(base)))},
-    jvp={"y": lambda t, y, base, out: _zero_where(_at_zero(base, y), t * (out * _log(base)))},
+    vjp={
+        "y": lambda g, y, base, out: _zero_where(_at_zero(base, y), g * conj(out * _log(base, out)))
+    },
+    jvp={"y": lambda t, y, base, out: _zero_where(_at_zero(base, y), t * (out * _log(base, out)))},
     promotion="common",
     node="PowBackward2",
     public="pow",
