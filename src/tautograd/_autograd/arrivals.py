@@ -94,8 +94,12 @@ def call_leaf_hooks(leaf: Tensor, grad: Any, lifted: bool) -> Any:
 def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
     """Add a complete gradient to a leaf's `.grad`, with its hooks."""
     if not leaf._watched:
-        # An array that nobody else holds (it is a name here, and an argument) needs no copy.
-        owned = type(grad) is _ndarray and getrefcount(grad) <= 2 and grad.base is None
+        # An array that nobody else holds (it is a name here, and an argument) needs no copy; nor
+        # does another view of the whole of such an array.
+        owned = type(grad) is _ndarray and getrefcount(grad) <= 2
+        if owned and (base := grad.base) is not None:
+            owned = type(base) is _ndarray and getrefcount(base) <= 3 and base.base is None
+            owned = owned and base.size == grad.size
         _add_to_grad(leaf, grad, lifted, False, owned)
         return
     accumulator = leaf._accumulator and leaf._accumulator()
