@@ -28,6 +28,7 @@ class GlobalHooks:
         "forward_pre",
         "forward_with_kwargs",
         "full_backward",
+        "when_used",
     )
 
     def __init__(self) -> None:
@@ -38,6 +39,15 @@ class GlobalHooks:
         self.backward_pre: dict[int, Hook] = OrderedDict()
         self.backward: dict[int, Hook] = OrderedDict()
         self.full_backward: bool | None = None  # whether `backward` are full ones
+        # From the first of them on, every call of a module has to look for them.
+        self.when_used: Callable[[], None] = lambda: None
+
+    def hang(
+        self, hooks: dict[int, Hook], hook: Hook, *marks: tuple[dict[int, bool], bool]
+    ) -> RemovableHandle:
+        """Add a hook of all modules."""
+        self.when_used()
+        return hang(hooks, hook, *marks)
 
 
 global_hooks = GlobalHooks()
@@ -157,14 +167,14 @@ class Hooked:
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, args)` before the `forward` of every module."""
-    return hang(global_hooks.forward_pre, hook)
+    return global_hooks.hang(global_hooks.forward_pre, hook)
 
 
 def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call `hook(module, args, output)` after the `forward` of every module."""
-    return hang(
+    return global_hooks.hang(
         global_hooks.forward,
         hook,
         (global_hooks.forward_with_kwargs, with_kwargs),
@@ -174,7 +184,7 @@ def register_module_forward_hook(
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, grad_output)` before the gradient of any module is computed."""
-    return hang(global_hooks.backward_pre, hook)
+    return global_hooks.hang(global_hooks.backward_pre, hook)
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
@@ -194,4 +204,4 @@ def _hang_backward(hook: Hook, full: bool) -> RemovableHandle:
             "hook. Please use only one of them."
         )
     global_hooks.full_backward = full
-    return hang(global_hooks.backward, hook)
+    return global_hooks.hang(global_hooks.backward, hook)

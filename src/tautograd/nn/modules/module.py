@@ -112,26 +112,21 @@ class Module(Members, Conversion, State, Hooked):
     # --- calling ---------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        everywhere = global_hooks
-        hooked = (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or everywhere.forward
-            or everywhere.forward_pre
-            or everywhere.backward
-            or everywhere.backward_pre
-        )
         try:
-            if hooked:
+            if (
+                self._forward_hooks
+                or self._forward_pre_hooks
+                or self._backward_hooks
+                or self._backward_pre_hooks
+            ):
                 return call_with_hooks(self, args, kwargs)
             return self.forward(*args, **kwargs)
         except Exception as error:
             explain(error, self, args, kwargs)
             raise
 
-    _call_impl = __call__
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        return Module.__call__(self, *args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Nothing: there is no compiler, and the module runs as it is."""
@@ -277,6 +272,22 @@ class Module(Members, Conversion, State, Hooked):
             return f"{self._get_name()}({own[0]})"
         lines = "".join(f"\n  {line}" for line in own + below)
         return f"{self._get_name()}({lines}\n)" if lines else f"{self._get_name()}()"
+
+
+def _call_watched(self: Module, *args: Any, **kwargs: Any) -> Any:
+    """`Module.__call__` once there have been hooks of all modules."""
+    try:
+        return call_with_hooks(self, args, kwargs)
+    except Exception as error:
+        explain(error, self, args, kwargs)
+        raise
+
+
+def _watch_all_modules() -> None:
+    Module.__call__ = _call_watched  # type: ignore[method-assign]
+
+
+global_hooks.when_used = _watch_all_modules
 
 
 def indented(text: str, spaces: int = 2) -> str:
