@@ -33,6 +33,8 @@ class _Allowed:
 
     __slots__ = ("_function",)
 
+    _function: Callable[..., Any]
+
     def __init__(self, function: Callable[..., Any]) -> None:
         object.__setattr__(self, "_function", function)
 
@@ -47,6 +49,8 @@ class _StorageKind:
     """`torch.FloatStorage` and its kind: a name for a dtype."""
 
     __slots__ = ("dtype",)
+
+    dtype: Any
 
     def __init__(self, dtype: Any) -> None:
         object.__setattr__(self, "dtype", dtype)

@@ -53,7 +53,10 @@ def _name(module: str, name: str) -> _Name:
     return _names.setdefault((module, name), _Name(module, name))
 
 
-class _Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
+_PythonPickler: Any = pickle._Pickler  # not in the standard library's stubs
+
+
+class _Pickler(_PythonPickler):  # type: ignore[misc]
     """Python's own pickler (the one in C checks that a name can be imported), for plain data."""
 
     def persistent_id(self, obj: Any) -> Any:
@@ -149,11 +152,18 @@ class Writer:
         parameter = isinstance(tensor, Parameter)
         offset, strides = storage_offset_of(array), strides_of(array)
         wants = tensor.requires_grad and tensor.is_leaf and not parameter
-        place = (storage, offset, tuple(array.shape), strides, wants, OrderedDict())
+        place: tuple[Any, ...] = (
+            storage,
+            offset,
+            tuple(array.shape),
+            strides,
+            wants,
+            OrderedDict(),
+        )
         rebuilt = _Call(_name("torch._utils", "_rebuild_tensor_v2"), place)
         if not parameter:
             return rebuilt
-        args = (rebuilt, tensor.requires_grad, OrderedDict())
+        args: tuple[Any, ...] = (rebuilt, tensor.requires_grad, OrderedDict())
         return _Call(_name("torch._utils", "_rebuild_parameter"), args)
 
 

@@ -353,14 +353,14 @@ def _instance_norm(
     _check_channels(
         channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )
-    repeated = [
+    w, b, mean, var = [
         None if v is None else v.repeat(count) for v in (weight, bias, running_mean, running_var)
     ]
     flat = view_to(input.contiguous(), (1, count * channels, *shape[2:]))
-    out = _normalised(flat, *repeated, use_input_stats, momentum, eps)
+    out = _normalised(flat, w, b, mean, var, use_input_stats, momentum, eps)
     if use_input_stats:
-        for running, moved in ((running_mean, repeated[2]), (running_var, repeated[3])):
-            if running is not None:
+        for running, moved in ((running_mean, mean), (running_var, var)):
+            if running is not None and moved is not None:
                 average = np.mean(np.reshape(moved._data, (count, channels)), axis=0)
                 np.copyto(running._data, average, casting="unsafe")
                 bump(running)

@@ -137,8 +137,8 @@ def _flat(x: Any, rank: int) -> Any:
 
 
 def _layer_norm(x: Any, weight: Any, bias: Any, rank: int, eps: float) -> Any:
-    affine = [None if v is None else _flat(v, rank) for v in (weight, bias)]
-    out, mean, inverse = row_norms(_flat(x, rank), *affine, eps)
+    w, b = [None if v is None else _flat(v, rank) for v in (weight, bias)]
+    out, mean, inverse = row_norms(_flat(x, rank), w, b, eps)
     if rank == 1:
         return out, mean, inverse
     ones = (1,) * (rank - 1)
@@ -260,7 +260,7 @@ def check_normalized(name: str, input: Tensor, shape: Any, **affine: Any) -> tup
             f"Given normalized_shape={list(shape)}, expected input with shape [{star}{inner}], but "
             f"got input of size{list(given)}"
         )
-    return shape
+    return shape  # type: ignore[no-any-return]
 
 
 def check_mixed(input: Tensor, *others: Any) -> None:

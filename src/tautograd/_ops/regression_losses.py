@@ -146,7 +146,7 @@ def mse_loss(
     if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = chosen_reduction(reduction, size_average, reduce)
     if not isinstance(input, Tensor):
-        require_tensor("mse_loss", input)
+        require_tensor("mse_loss", input)  # type: ignore[unreachable]
     if input._data.shape != getattr(target, "_data", input._data).shape:
         same_size(input, target)
     target.size  # noqa: B018  (anything that is no tensor has none)
