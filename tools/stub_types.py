@@ -21,7 +21,7 @@ PARAMETERS: dict[str, str] = {
         TENSOR,
         """self input input1 input2 tensor tensor1 tensor2 x y x1 x2 a b A B LU LU_data LU_pivots pivots
         abs angle real imag condition mask index src tau mat mat1 mat2 vec vec1 vec2 batch1 batch2
-        grid logits theta target bias weight weights fweights aweights boundaries sorted_sequence sorter count prob the_template
+        grid logits theta target indices bias weight weights fweights aweights boundaries sorted_sequence sorter count prob the_template
         append prepend new_state""",
     ),
     **_all(NUMBER, "alpha beta base fill_value lambd maxnorm negative_slope threshold s dx tol"),
@@ -40,7 +40,7 @@ PARAMETERS: dict[str, str] = {
         "kernel_size dilation padding output_padding stride destination dims repeats shifts split_size_or_sections",
     ),
     **_all("Ints", "pad size sizes shape split_sizes physical_layout"),
-    **_all("Tensors", "tensors indices matrices"),
+    **_all("Tensors", "tensors matrices"),
     **_all("bool", "inplace unbiased"),
     **_all("str", "indexing reduce"),
     **_all("float | str", "ord p"),
@@ -78,10 +78,10 @@ IN_FUNCTION: dict[tuple[str, str], str] = {
     **_in("gradient", "Tensor | None", "backward"),
     **_in("index", "int", "select select_scatter"),
     **_in("indices", "Sequence[Tensor | None]", "index_put index_put_"),
-    **_in("indices", TENSOR, "take_along_dim max_unpool1d max_unpool2d max_unpool3d"),
     **_in("input", EITHER, "pow float_power remainder xlogy xlog1py zeta bucketize searchsorted"),
     **_in("inputs", "Tensor | Tensors | None", "backward"),
-    **_in("bias", "Tensor | None", "convolution"),
+    **_in("bias", "Tensor | None", "convolution batch_norm instance_norm group_norm layer_norm"),
+    **_in("weight", "Tensor | None", "batch_norm instance_norm group_norm layer_norm"),
     **_in("max", NUMBER, "histc"),
     **_in("min", NUMBER, "histc"),
     **_in("p", EITHER, "bernoulli_"),

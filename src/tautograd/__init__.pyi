@@ -52,9 +52,12 @@ from . import nn as nn
 from . import optim as optim
 from . import random as random
 from . import return_types as return_types
+from . import serialization as serialization
 from . import special as special
 from . import testing as testing
 from . import utils as utils
+from .serialization import load as load
+from .serialization import save as save
 from .func import vmap as vmap
 from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
@@ -319,6 +322,9 @@ def avg_pool1d(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, out_dtype: _dtype | None=None, *, beta: Number=1, alpha: Number=1, out: Tensor | None=None) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2)`, batch by batch."""
 
+def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Any, running_var: Any, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
+    """Each channel minus its mean, over its deviation: of the batch, or the running ones."""
+
 def bernoulli(input: Tensor, p: _float | str | None=None, *, generator: Generator | None=None, out: Tensor | None=None) -> Tensor:
     """One with the probability at its place in `input` (or `p` everywhere), else zero."""
 
@@ -499,6 +505,9 @@ def cosh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def cosh_(input: Tensor) -> Tensor:
     """In-place version of `cosh`."""
 
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float=0.0, reduction: _int=1) -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int=1, eps: _float=1e-08) -> Tensor:
     """The cosine of the angle between `x1` and `x2` along `dim`, with norms of at least `eps`."""
 
@@ -593,6 +602,12 @@ def einsum(equation: str, *operands: Tensor | Tensors) -> Tensor:
 @overload
 def einsum(*operands: Tensor | Sequence[_int | EllipsisType]) -> Tensor:
     """The sum over repeated subscripts of the products of the operands' elements."""
+
+def embedding(weight: Tensor, indices: Tensor, padding_idx: _int=-1, scale_grad_by_freq: _bool=False, sparse: _bool=False) -> Tensor:
+    """The rows of `weight` that `indices` name; the row `padding_idx` gets no gradient."""
+
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:
+    """Scale the rows that `indices` name down to a largest norm, in place."""
 
 @overload
 def empty(size: Ints, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
@@ -793,6 +808,9 @@ def hardshrink(input: Tensor, lambd: Number=0.5, *, out: Tensor | None=None) -> 
 def heaviside(input: Tensor, values: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """0 for negative elements, 1 for positive ones, `values` at 0."""
 
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float=1.0, reduction: _int=1) -> Tensor:
+    """The distance itself where the target is 1, max(0, margin - distance) where it is -1."""
+
 def histc(input: Tensor, bins: _int=100, min: Number=0, max: Number=0, *, out: Tensor | None=None) -> Tensor:
     """How many elements fall into each of evenly spaced bins."""
 
@@ -860,6 +878,9 @@ def initial_seed() -> _int:
 def inner(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The sum of products over the last dimension of both."""
 
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Any, running_var: Any, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
+    """Each channel of each example minus its mean, over its deviation."""
+
 def inverse(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of square matrices."""
 
@@ -922,6 +943,9 @@ def isposinf(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 
 def isreal(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """Whether the imaginary part is 0."""
+
+def kl_div(input: Tensor, target: Tensor, reduction: _int=1, *, log_target: _bool=False) -> Tensor:
+    """The Kullback-Leibler divergence of log-probabilities from a target."""
 
 def kron(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """The Kronecker product: `other`, scaled by each element of `input` in turn."""
@@ -1039,6 +1063,9 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool=True, unpac
 
 def manual_seed(seed: _int) -> Generator:
     """Seed the default generator; the same seed gives PyTorch's numbers."""
+
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float=0.0, reduction: _int=1) -> Tensor:
+    """max(0, -y (x1 - x2) + margin)."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """`input` with a number where `mask` is true."""
@@ -1250,6 +1277,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
 
 def poisson(input: Tensor, generator: Generator | None=None) -> Tensor:
     """How often something happens whose rate is at its place in `input`."""
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
+    """Minus the log-likelihood of counts, given (the logarithm of) their rate."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`abs * (cos(angle) + i * sin(angle))`."""
@@ -1650,6 +1680,9 @@ def tril(input: Tensor, diagonal: _int=0, *, out: Tensor | None=None) -> Tensor:
 
 def tril_indices(row: _int, col: _int, offset: _int=0, *, dtype: _dtype | None=None, device: DeviceLike | None=None, layout: _layout | None=None) -> Tensor:
     """The row and column numbers of the lower triangle of a matrix."""
+
+def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _float=1.0, p: _float=2.0, eps: _float=1e-06, swap: _bool=False, reduction: _int=1) -> Tensor:
+    """max(0, margin + distance to the positive - distance to the negative)."""
 
 def triu(input: Tensor, diagonal: _int=0, *, out: Tensor | None=None) -> Tensor:
     """The upper triangle of matrices, zeros below the given diagonal."""

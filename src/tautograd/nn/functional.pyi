@@ -67,6 +67,9 @@ def avg_pool2d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, paddi
 def avg_pool3d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None) -> Tensor:
     """The mean of every window of a volume."""
 
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None=None, bias: Tensor | None=None, training: _bool=False, momentum: _float=0.1, eps: _float=1e-05) -> Tensor:
+    """Each channel minus its mean, over its deviation: of the batch, or the running ones."""
+
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
     """`input1 @ weight[o] @ input2` for each output `o`, over the last dimensions, plus a bias."""
 
@@ -103,6 +106,9 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, st
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims=0, output_padding: Dims=0, groups: _int=1, dilation: Dims=1) -> Tensor:
     """The adjoint of `conv3d` in its input, with a bias."""
 
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float=0, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int=1, eps: _float=1e-08) -> Tensor:
     """The cosine of the angle between `x1` and `x2` along `dim`, with norms of at least `eps`."""
 
@@ -127,6 +133,12 @@ def elu(input: Tensor, alpha: Number=1.0, inplace: _bool=False) -> Tensor:
 def elu_(input: Tensor, alpha: Number=1.0) -> Tensor:
     """x, or `alpha * (exp(x) - 1)` below 0."""
 
+def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None=None, max_norm: _float | None=None, norm_type: _float=2.0, scale_grad_by_freq: _bool=False, sparse: _bool=False) -> Tensor:
+    """The rows of `weight` that `input` names."""
+
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Any=None, max_norm: _float | None=None, norm_type: _float=2, scale_grad_by_freq: _bool=False, mode: str='mean', sparse: _bool=False, per_sample_weights: Any=None, include_last_offset: _bool=False, padding_idx: _int | None=None) -> Tensor:
+    """The sum, mean or maximum of rows of `weight`, for each bag of `input`."""
+
 def feature_alpha_dropout(input: Tensor, p: _float=0.5, training: _bool=False, inplace: _bool=False) -> Tensor:
     """`alpha_dropout` of whole channels."""
 
@@ -144,6 +156,9 @@ def fractional_max_pool3d(input: Tensor, kernel_size: Dims, output_size: _int | 
 
 def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Dims, output_size: _int | Sequence[_int | None] | None=None, output_ratio: Any=None, return_indices: _bool=False, _random_samples: Any=None) -> Tensor:
     """`fractional_max_pool3d` and the flat position of every maximum."""
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: _bool=False, eps: _float=1e-06, reduction: str='mean') -> Tensor:
+    """Minus the log-likelihood of targets, normal around `input` with variance `var`."""
 
 def gelu(input: Tensor, *, approximate: str='none', out: Tensor | None=None) -> Tensor:
     """x times the normal distribution function of x, or its approximation by "tanh"."""
@@ -175,11 +190,20 @@ def hardtanh(input: Tensor, min_val: _float=-1.0, max_val: _float=1.0, inplace: 
 def hardtanh_(input: Tensor, min_val: _float=-1.0, max_val: _float=1.0) -> Tensor:
     """In-place version of `hardtanh`."""
 
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float=1.0, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """The distance itself where the target is 1, max(0, margin - distance) where it is -1."""
+
 def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: _float=1.0, weight: Tensor | None=None) -> Tensor:
     """Half of squared differences below `delta`, absolute ones times `delta` above it."""
 
+def instance_norm(input: Tensor, running_mean: Tensor | None=None, running_var: Tensor | None=None, weight: Tensor | None=None, bias: Tensor | None=None, use_input_stats: _bool=True, momentum: _float=0.1, eps: _float=1e-05) -> Tensor:
+    """Each channel of each example minus its mean, over its deviation."""
+
 def interpolate(input: Tensor, size: Dims | None=None, scale_factor: _float | Sequence[_float] | None=None, mode: str='nearest', align_corners: _bool | None=None, recompute_scale_factor: _bool | None=None, antialias: _bool=False) -> Tensor:
     """The images of a batch in another size."""
+
+def kl_div(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean', log_target: _bool=False) -> Tensor:
+    """The Kullback-Leibler divergence of log-probabilities from a target."""
 
 def l1_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean', weight: Tensor | None=None) -> Tensor:
     """The mean (or sum) of absolute differences."""
@@ -214,6 +238,9 @@ def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Dims, stride: Dims 
 def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Dims, stride: Dims | None=None, ceil_mode: _bool=False) -> Tensor:
     """The norm of every window of a volume."""
 
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float=0, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """max(0, -y (x1 - x2) + margin)."""
+
 def max_pool1d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
     """The largest element of every window along the last dimension."""
 
@@ -247,6 +274,12 @@ def mish(input: Tensor, inplace: _bool=False) -> Tensor:
 def mse_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean', weight: Tensor | None=None) -> Tensor:
     """The mean (or sum) of squared differences."""
 
+def multi_margin_loss(input: Tensor, target: Tensor, p: _int=1, margin: _float=1.0, weight: Tensor | None=None, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """The mean over classes of max(0, margin - x[target] + x[class]) to the power of p."""
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """Margins of every class in a set (listed up to the first -1) over every class outside of it."""
+
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
     """Binary cross entropy of logits, averaged over the classes (the last dimension)."""
 
@@ -255,6 +288,9 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None=None, size_ave
 
 def normalize(input: Tensor, p: _float=2.0, dim: _int=1, eps: _float=1e-12, out: Tensor | None=None) -> Tensor:
     """`input` divided by its p-norm along a dimension, or by `eps` if that is larger."""
+
+def one_hot(input: Tensor, num_classes: _int=-1) -> Tensor:
+    """Integers as vectors of zeros with a one in their place."""
 
 def pad(input: Tensor, pad: Ints, mode: str='constant', value: TensorOrNumber | None=None) -> Tensor:
     """The tensor made longer at both ends of its last dimensions, the last pair of `pad` first."""
@@ -270,6 +306,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Pixels turned into channels: the image shrinks by the factor in both directions."""
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool=True, full: _bool=False, size_average: Any=None, eps: _float=1e-08, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """Minus the log-likelihood of counts, given (the logarithm of) their rate."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or `weight * x` below 0; the weight is one number, or one per channel (dimension 1)."""
@@ -291,6 +330,9 @@ def rrelu(input: Tensor, lower: _float=0.125, upper: _float=0.3333333333333333, 
 
 def rrelu_(input: Tensor, lower: _float=0.125, upper: _float=0.3333333333333333, training: _bool=False, generator: Generator | None=None) -> Tensor:
     """In-place version of `rrelu`."""
+
+def scaled_dot_product_attention(query: Any, key: Any, value: TensorOrNumber, attn_mask: Any=None, dropout_p: _float=0.0, is_causal: _bool=False, scale: _float | None=None, enable_gqa: _bool=False) -> Tensor:
+    """`softmax(query @ key.T * scale + attn_mask) @ value`, by default with scale 1 / sqrt(width)."""
 
 def selu(input: Tensor, inplace: _bool=False) -> Tensor:
     """`elu` with the scale that keeps mean and variance."""
@@ -336,6 +378,12 @@ def threshold(input: Tensor, threshold: Number, value: TensorOrNumber, inplace: 
 
 def threshold_(input: Tensor, threshold: Number, value: TensorOrNumber) -> Tensor:
     """x, or `value` up to the threshold."""
+
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float=1.0, p: _float=2, eps: _float=1e-06, swap: _bool=False, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+    """max(0, margin + distance to the positive - distance to the negative)."""
+
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any=None, margin: _float=1.0, swap: _bool=False, reduction: str='mean') -> Tensor:
+    """`triplet_margin_loss` with a distance of your own."""
 
 def unfold(input: Tensor, kernel_size: Dims, dilation: Dims=1, padding: Dims=0, stride: Dims=1) -> Tensor:
     """Every sliding window of an image as a column."""
