@@ -312,9 +312,7 @@ def _save_all(node: Any, inputs: tuple[Any, ...], slots: tuple[int, ...]) -> Non
     """What `record` keeps of an operation on any number of tensors: all of them, or none."""
     arrays = tuple([x._data for x in inputs]) if slots else None
     node.saved = [arrays, None]
-    node.versions = [
-        (x._version_box, x._version_box[0], i) for i, x in enumerate(inputs) if slots
-    ]
+    node.versions = [(x._version_box, x._version_box[0], i) for i, x in enumerate(inputs) if slots]
 
 
 def _refuse_inference() -> None:

@@ -9,7 +9,20 @@ from __future__ import annotations
 from .._arrays.dtypes import LEGACY_NAMES, dtype
 
 _SAME_AS_INPUT = frozenset(
-    ["neg", "negative", "floor", "ceil", "round", "trunc", "fix", "frac", "sign", "sgn", "bitwise_not", "conj_physical"]
+    [
+        "neg",
+        "negative",
+        "floor",
+        "ceil",
+        "round",
+        "trunc",
+        "fix",
+        "frac",
+        "sign",
+        "sgn",
+        "bitwise_not",
+        "conj_physical",
+    ]
 )
 _YES_OR_NO = frozenset(("isposinf", "isneginf", "signbit"))
 
