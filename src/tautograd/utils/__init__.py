@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from . import checkpoint, dlpack, hooks
+from . import checkpoint, data, dlpack, hooks
 
-__all__ = ["checkpoint", "dlpack", "hooks"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
 if not TYPE_CHECKING:  # type checkers know what there is
 
