@@ -95,6 +95,15 @@ EXTENSIONS = (
         reason="PyTorch's gradient of group_norm needs a weight where a bias is given",
     ),
     Extension(
+        r"derivative for '(_embedding_bag|_ctc_loss|multi\w+_margin_loss)_backward' is not",
+        DIFFERENTIABLE, "embedding_bag",
+        "PyTorch differentiates these once; tautograd as often as asked",
+    ),
+    Extension(
+        r"cannot reshape tensor of 0 elements into shape", DIFFERENTIABLE, "embedding",
+        "PyTorch's second derivative of embedding takes no empty index", stage="second backward",
+    ),
+    Extension(
         r"Expected a proper Tensor but got None", DIFFERENTIABLE, "layer_norm",
         stage="second backward",
         reason="PyTorch's second derivative of layer_norm needs a weight where a bias is given",

@@ -1,0 +1,465 @@
+"""Losses of margins: what should be large is to exceed what should be small by some amount."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._autograd.apply import apply
+from .._tensor.tensor import Tensor
+from .binary_losses import refuse_weight_gradients
+from .distances import pairwise_distance
+from .elementwise import refuse
+from .index_arguments import spoken
+from .loss_reductions import (
+    chosen_reduction,
+    fold,
+    function,
+    functional,
+    numbered_reduction,
+    reduced,
+    require_pair,
+    share,
+)
+from .record import Op
+from .refusals import no_kernel
+from .samples import Sample, T
+
+# --- of classes ----------------------------------------------------------------------------------
+
+
+def _count_up(count: int, like: Any) -> Any:
+    """0, 1, …, for any type of array."""
+    return np.cumsum(np.ones_like(like, shape=(count,)), axis=-1) - 1
+
+
+def _is_own(x: Any, target: Any) -> Any:
+    """Where the class is the target's."""
+    return _count_up(x.shape[-1], target) == np.expand_dims(target, -1)
+
+
+def _weight_of(weight: Any, target: Any) -> Any:
+    """The weight of each target's class, as a column."""
+    found = np.take_along_axis(weight, np.reshape(target, (-1,)), 0)
+    return np.expand_dims(np.reshape(found, target.shape), -1)
+
+
+def _own(x: Any, target: Any) -> Any:
+    return np.take_along_axis(x, np.expand_dims(target, -1), -1)
+
+
+def _excess(x: Any, target: Any, margin: float) -> Any:
+    """How far each other class is above what it may be; 0 for the target's own."""
+    over = np.maximum(margin - _own(x, target) + x, 0)
+    return np.where(_is_own(x, target), 0, over)
+
+
+def _multi_margin(x: Any, target: Any, weight: Any, p: int, margin: float, reduction: str) -> Any:
+    over = _excess(x, target, margin)
+    over = over if p == 1 else over * over
+    if weight is not None:
+        over = over * _weight_of(weight, target)
+    return fold(np.sum(over, axis=-1) / x.shape[-1], reduction)
+
+
+def _multi_margin_pull(x: Any, target: Any, weight: Any, p: int, margin: float) -> Any:
+    """The slope with respect to each other class; the target's own gets minus their sum."""
+    over = _excess(x, target, margin)
+    pull = np.astype(over > 0, x.dtype) if p == 1 else 2 * over
+    pull = pull / x.shape[-1]
+    return pull if weight is None else pull * _weight_of(weight, target)
+
+
+def _multi_margin_vjp(
+    g: Any, x: Any, target: Any, weight: Any, p: int, margin: float, reduction: str
+) -> Any:
+    count = target.size
+    each = share(g, count, reduction)
+    each = np.expand_dims(each, -1) if reduction == "none" else each
+    pull = _multi_margin_pull(x, target, weight, p, margin) * each
+    total = np.sum(pull, axis=-1, keepdims=True)
+    return np.where(_is_own(x, target), -total, pull)
+
+
+def _multi_margin_jvp(
+    t: Any, x: Any, target: Any, weight: Any, p: int, margin: float, reduction: str
+) -> Any:
+    pull = _multi_margin_pull(x, target, weight, p, margin)
+    return fold(np.sum(pull * (t - _own(t, target)), axis=-1), reduction)
+
+
+multi_margin_op = Op(
+    "multi_margin_loss",
+    _multi_margin,
+    ("x", "target", "weight"),
+    vjp={"x": _multi_margin_vjp},
+    jvp={"x": _multi_margin_jvp},
+    refuses=no_kernel("multi_margin_loss_cpu_kernel", "bihc"),
+    public="nn.functional.multi_margin_loss",
+    samples=lambda: [
+        Sample(T(3, 4), _index(3, high=4)),
+        Sample(T(3, 4), _index(3, high=4), 2, 0.5, reduction="none"),
+        Sample(T(3, 4), _index(3, high=4), 2, weight=T(4, low=0.5, high=2, grad=False)),
+        Sample(T(4), _index(high=4), reduction="sum"),
+        Sample(
+            T(3, 4), _index(3, high=4), weight=T(4, low=0.5, high=2, grad=False), reduction="sum"
+        ),
+    ],
+)
+
+
+def _index(*shape: int, low: int = 0, high: int) -> T:
+    return T(*shape, low=low, high=high, dtype="int64")
+
+
+def _check_matrix(shape: tuple[int, ...]) -> None:
+    if len(shape) > 2 or (len(shape) and not shape[-1]):
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(shape)}"
+        )
+
+
+def _check_long(target: Tensor) -> None:
+    if target._data.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {spoken(target)}")
+
+
+@functional
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over classes of max(0, margin - x[target] + x[class]) to the power of p."""
+    reduction = chosen_reduction(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    shape = tuple(input._data.shape)
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    _check_matrix(shape)
+    refuse_weight_gradients("multi_margin_loss", weight=weight)
+    batch = shape[0] if len(shape) == 2 else 1
+    if target._data.ndim > 1 or target._data.size != batch:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{batch}], but got "
+            f"{list(target._data.shape)}. Input has shape {list(shape)}."
+        )
+    if weight is not None and weight._data.size != (shape[-1] if shape else 1):
+        raise RuntimeError(
+            f"inconsistent weight size, expected {shape[-1] if shape else 1} but got "
+            f"{list(weight._data.shape)}"
+        )
+    refuse(multi_margin_op, input._data.dtype)
+    _check_long(target)
+    classes = shape[-1] if shape else 1
+    y = target._data
+    if type(y) is np.ndarray and y.size and not (y.min() >= 0 and y.max() < classes):
+        raise RuntimeError("target out of range")
+    whole = tuple(target._data.shape)
+    if len(shape) < 2:
+        input, target = input.reshape(classes), target.reshape(())
+    parameters = {"p": p, "margin": margin, "reduction": reduction}
+    loss: Any = apply(multi_margin_op, (input, target, weight), parameters)
+    return loss.reshape(whole) if reduction == "none" and len(shape) < 2 else loss  # type: ignore[no-any-return]
+
+
+# --- of sets of classes --------------------------------------------------------------------------
+
+
+def _members(target: Any) -> tuple[Any, Any]:
+    """Which places of the target count (those before the first -1), and which classes are in it."""
+    ended = np.cumsum(np.astype(target < 0, np.int64), axis=-1)
+    counts = ended == 0
+    classes = _count_up(target.shape[-1], target)
+    hits = np.logical_and(np.expand_dims(target, -1) == classes, np.expand_dims(counts, -1))
+    return counts, np.any(hits, axis=-2)
+
+
+def _pairs(x: Any, target: Any) -> Any:
+    """1 - x[target place] + x[class], and where that counts: places that are, classes that are not."""
+    counts, inside = _members(target)
+    own = np.take_along_axis(x, np.maximum(target, 0), -1)
+    over = 1 - np.expand_dims(own, -1) + np.expand_dims(x, -2)
+    matters = np.logical_and(np.expand_dims(counts, -1), np.logical_not(np.expand_dims(inside, -2)))
+    return over, np.logical_and(matters, over > 0)
+
+
+def _multilabel(x: Any, target: Any, reduction: str) -> Any:
+    over, matters = _pairs(x, target)
+    loss = np.sum(np.where(matters, over, 0), axis=(-2, -1)) / x.shape[-1]
+    return fold(loss, reduction)
+
+
+def _multilabel_vjp(g: Any, x: Any, target: Any, reduction: str) -> Any:
+    _, matters = _pairs(x, target)
+    hits = np.astype(matters, x.dtype) / x.shape[-1]
+    classes = _count_up(x.shape[-1], target)
+    own = np.astype(np.expand_dims(np.maximum(target, 0), -1) == classes, x.dtype)
+    per_place = np.sum(hits, axis=-1)
+    slope = np.sum(hits, axis=-2) - np.sum(np.expand_dims(per_place, -1) * own, axis=-2)
+    each = share(g, x.size // x.shape[-1], reduction)
+    return slope * (np.expand_dims(each, -1) if reduction == "none" else each)
+
+
+def _multilabel_jvp(t: Any, x: Any, target: Any, reduction: str) -> Any:
+    _, matters = _pairs(x, target)
+    own = np.take_along_axis(t, np.maximum(target, 0), -1)
+    change = np.expand_dims(t, -2) - np.expand_dims(own, -1)
+    moved = np.sum(np.where(matters, change, 0), axis=(-2, -1)) / x.shape[-1]
+    return fold(moved, reduction)
+
+
+multilabel_margin_op = Op(
+    "multilabel_margin_loss",
+    _multilabel,
+    ("x", "target"),
+    vjp={"x": _multilabel_vjp},
+    jvp={"x": _multilabel_jvp},
+    refuses=no_kernel("multilabel_margin_loss_forward_out_frame", "bihc"),
+    public="nn.functional.multilabel_margin_loss",
+    samples=lambda: [
+        Sample(T(3, 4), _index(3, 4, low=-1, high=4)),
+        Sample(T(3, 4), _index(3, 4, low=-1, high=4), reduction="none"),
+        Sample(T(4), _index(4, low=-1, high=4), reduction="sum"),
+    ],
+)
+
+
+@functional
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Margins of every class in a set (listed up to the first -1) over every class outside of it."""
+    reduction = chosen_reduction(reduction, size_average, reduce)
+    shape = tuple(input._data.shape)
+    _check_matrix(shape)
+    if tuple(target._data.shape) != shape:
+        raise RuntimeError(
+            f"inconsistent target size: {list(target._data.shape)} for input of size: {list(shape)}"
+        )
+    refuse(multilabel_margin_op, input._data.dtype)
+    _check_long(target)
+    y = target._data
+    classes = shape[-1] if shape else 1
+    if type(y) is np.ndarray and y.size and not (y.min() >= -1 and y.max() < classes):
+        raise RuntimeError("argument #2 'target' is out of range")
+    if not shape:
+        input, target = input.reshape(1), target.reshape(1)
+    return apply(multilabel_margin_op, (input, target), {"reduction": reduction})  # type: ignore[no-any-return]
+
+
+# --- of pairs and triplets -----------------------------------------------------------------------
+
+
+def _hinge(input: Any, target: Any, margin: float) -> Any:
+    require_pair("hinge_embedding_loss", input, target)
+    apart = (margin - input).clamp_min(0)
+    near = apart.masked_fill(target == 1, 0) if target.dim() else _where_not(target, 1, apart)
+    return near + _where_not(target, -1, input)
+
+
+def _where_not(target: Any, value: int, other: Any) -> Any:
+    """`other`, and 0 where the target is this value."""
+    from .public import FUNCTIONS
+
+    return FUNCTIONS["where"](target != value, other, FUNCTIONS["zeros_like"](other))
+
+
+@functional
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The distance itself where the target is 1, max(0, margin - distance) where it is -1."""
+    reduction = chosen_reduction(reduction, size_average, reduce)
+    found: Tensor = reduced(_hinge(input, target, margin), reduction)
+    return found
+
+
+@functional
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, -y (x1 - x2) + margin)."""
+    reduction = chosen_reduction(reduction, size_average, reduce)
+    if input1.dim() != input2.dim() or input1.dim() != target.dim():
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
+        )
+    return _ranking(input1, input2, target, margin, reduction)
+
+
+def _ranking(input1: Any, input2: Any, target: Any, margin: float, reduction: str) -> Tensor:
+    loss = (-target * (input1 - input2) + margin).clamp_min(0)
+    return reduced(loss, reduction)  # type: ignore[no-any-return]
+
+
+def _cosine(input1: Any, input2: Any, target: Any, margin: float, reduction: str) -> Tensor:
+    from .public import FUNCTIONS
+
+    rank = target.dim()
+    if rank not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input1.dim() != rank + 1 or input2.dim() != rank + 1:
+        sizes = [list(v._data.shape) for v in (input1, input2)]
+        raise RuntimeError(
+            f"{rank}D target tensor expects {rank + 1}D input tensors, but found inputs with sizes "
+            f"{sizes[0]} and {sizes[1]}."
+        )
+    tiny = 1e-12  # what PyTorch adds to squares here
+    product = (input1 * input2).sum(rank)
+    squares = ((input1 * input1).sum(rank) + tiny, (input2 * input2).sum(rank) + tiny)
+    cosine = product / (squares[0] * squares[1]).sqrt()
+    zeros = FUNCTIONS["zeros_like"](cosine)
+    far, near = (cosine - margin).clamp_min(0), 1 - cosine
+    where = FUNCTIONS["where"]
+    loss = where(target == 1, near, zeros) + where(target == -1, far, zeros)
+    return reduced(loss, reduction)  # type: ignore[no-any-return]
+
+
+@functional
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    reduction = chosen_reduction(reduction, size_average, reduce)
+    return _cosine(input1, input2, target, margin, reduction)
+
+
+def _triplet(
+    anchor: Any, positive: Any, negative: Any, distance: Any, margin: float, swap: bool
+) -> Any:
+    ranks = [v.dim() for v in (anchor, positive, negative)]
+    if len(set(ranks)) > 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {ranks[0]}D, positive {ranks[1]}D, and negative "
+            f"{ranks[2]}D inputs"
+        )
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        from .public import FUNCTIONS
+
+        far = FUNCTIONS["min"](far, distance(positive, negative))
+    return (margin + near - far).clamp_min(0)
+
+
+@functional
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, margin + distance to the positive - distance to the negative)."""
+    reduction = chosen_reduction(reduction, size_average, reduce)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+
+    def distance(x: Any, y: Any) -> Any:
+        return pairwise_distance(x, y, p, eps)
+
+    loss = _triplet(anchor, positive, negative, distance, margin, swap)
+    return reduced(loss, reduction)  # type: ignore[no-any-return]
+
+
+@functional
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Any = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` with a distance of your own."""
+    reduction = chosen_reduction(reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    distance = pairwise_distance if distance_function is None else distance_function
+    loss = _triplet(anchor, positive, negative, distance, margin, swap)
+    return reduced(loss, reduction)  # type: ignore[no-any-return]
+
+
+# --- as functions of the top level, which take the reduction by number ---------------------------
+
+
+def _hinge_embedding_loss(
+    input: Any, target: Any, margin: float = 1.0, reduction: int = 1
+) -> Tensor:
+    """The distance itself where the target is 1, max(0, margin - distance) where it is -1."""
+    return reduced(_hinge(input, target, margin), numbered_reduction(reduction))  # type: ignore[no-any-return]
+
+
+def _margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1
+) -> Tensor:
+    """max(0, -y (x1 - x2) + margin)."""
+    return _ranking(input1, input2, target, margin, numbered_reduction(reduction))
+
+
+def _cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1
+) -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    return _cosine(input1, input2, target, margin, numbered_reduction(reduction))
+
+
+def _triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: int = 1,
+) -> Tensor:
+    """max(0, margin + distance to the positive - distance to the negative)."""
+    chosen = numbered_reduction(reduction)
+    return triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=chosen)
+
+
+for _fn in (
+    _hinge_embedding_loss, _margin_ranking_loss, _cosine_embedding_loss, _triplet_margin_loss,
+):  # fmt: skip
+    _fn.__name__ = _fn.__qualname__ = _fn.__name__[1:]
+    function(_fn)
