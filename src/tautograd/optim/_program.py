@@ -60,6 +60,7 @@ class _Trace:
 
     def note(self, function: Any, inputs: Sequence[Any]) -> Value:
         values = [x if isinstance(x, Value) else self.literal(x) for x in inputs]
+        function = _TAKING_OUT.get(function, function)
         result = self.value(function(*(v.sample for v in values)))
         self.notes.append((function, tuple(v.number for v in values), result.number))
         return result
@@ -183,6 +184,18 @@ def _where(condition: Any, x: Any, y: Any, out: Any = None) -> Any:
     np.copyto(out, y)
     np.copyto(out, x, where=condition)
     return out
+
+
+def _maximum(x: Any, y: Any, out: Any = None) -> Any:
+    return np.maximum(x, y, out=out)
+
+
+def _minimum(x: Any, y: Any, out: Any = None) -> Any:
+    return np.minimum(x, y, out=out)
+
+
+# These two take the place of their result by name only.
+_TAKING_OUT: dict[Any, Any] = {np.maximum: _maximum, np.minimum: _minimum}
 
 
 def _copy(source: Any, out: Any) -> None:

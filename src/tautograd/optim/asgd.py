@@ -63,9 +63,9 @@ class ASGD(Elementwise):
         steps += 1
         step, eta, mu = steps.item(0), etas.item(0), mus.item(0)
         lr, lambd = number(group["lr"]), group["lambd"]
-        # Of the next step; a tensor's value, as scalar states have no history.
-        etas[...] = float(lr / ((1 + lambd * lr * step) ** group["alpha"]))
-        mus[...] = 1 / max(1, step - group["t0"])
+        # Of the next step: tensors of the default dtype, whichever the states are loaded in.
+        etas[...] = scalar(float(lr / ((1 + lambd * lr * step) ** group["alpha"])), group)._data
+        mus[...] = scalar(1 / max(1, step - group["t0"]), group)._data
         constants = {"decay": group["weight_decay"], "keep": 1 - lambd * eta, "size": -eta}
         return constants if mu == 1 else constants | {"mu": mu}
 

@@ -133,16 +133,16 @@ class AveragedModel(Module):
         if int(self.n_averaged) == 0:
             for average, value in detached:
                 average.copy_(value)
-        elif self.avg_fn is not None:
+        elif self.multi_avg_fn is None:
+            average_of = self.avg_fn or get_swa_avg_fn()
             for average, value in detached:
-                average.copy_(self.avg_fn(average, value, self.n_averaged))
+                average.copy_(average_of(average, value, self.n_averaged))
         else:
-            update = self.multi_avg_fn or get_swa_multi_avg_fn()
             by_dtype: dict[Any, list[tuple[Tensor, Tensor]]] = {}
             for average, value in detached:
                 by_dtype.setdefault(average.dtype, []).append((average, value))
             for same in by_dtype.values():
-                update([a for a, _ in same], [v for _, v in same], self.n_averaged)
+                self.multi_avg_fn([a for a, _ in same], [v for _, v in same], self.n_averaged)
         if not self.use_buffers:
             for kept, value in zip(self.module.buffers(), model.buffers(), strict=True):
                 kept.detach().copy_(value.detach())
