@@ -43,8 +43,8 @@ CHAPTERS = {  # of the functions of `torch`: the modules that declare them
     "Sorting and searching": "searching sorting",
     "Shape and views": "broadcasting diagonals inplace_views joining layout ones parts permutations "
     "rearranging repeating resizing shuffles splitting strided_views triangles views",
-    "Indexing and scattering": "along_dimension gathering index_put indexing masking part_scatters "
-    "scatter_reduce writing",
+    "Indexing and scattering": "along_dimension gathering index_put index_reduce indexing masking "
+    "part_scatters scatter_reduce writing",
     "Linear algebra": "added_products chains cholesky contractions determinants distances einsum "
     "eigenvalues householder inverses least_squares linear lu lu_systems matmul matrix_functions "
     "matrix_norms products qr renorming singular_values tensor_systems",
