@@ -120,7 +120,12 @@ class Condition:
             return torch.view_as_complex(parts) if tensor.is_complex() else parts
 
         for tensor in call.tensors:
-            tensor.data = nudged(tensor.data)
+            changed = nudged(tensor.data)
+            if 0 not in tensor.stride():  # the same layout: PyTorch may choose its kernels by it
+                changed = torch.empty_strided(
+                    tensor.size(), tensor.stride(), dtype=changed.dtype
+                ).copy_(changed)
+            tensor.data = changed
         call.nudge = nudged  # cotangents are inputs of a gradient like any other
         outcome = measure(call, 2, self.fn)
         return {k: v.array for k, v in outcome.items.items() if isinstance(v, Item)}

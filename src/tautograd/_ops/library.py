@@ -14,6 +14,7 @@ from . import (
     binary_losses,
     class_losses,
     convolution_functions,
+    ctc,
     dropouts,
     embedding,
     embedding_bags,
