@@ -127,6 +127,10 @@ class Wrong(NamedTuple):
 
 
 WRONG_IN_PYTORCH: dict[str, Wrong] = {
+    "ctc_loss": Wrong(
+        ("grad0", "second"),
+        "the gradient takes log_probs to be what log_softmax gave, and adds their exponentials",
+    ),
     "weight_norm": Wrong(
         ("second",), "the second derivative takes the norm of the weight to be a constant"
     ),
