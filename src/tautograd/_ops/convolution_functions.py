@@ -45,12 +45,12 @@ def _check_numbers(stride: Ints, padding: Ints, dilation: Ints, extra: Ints, gro
         raise RuntimeError("non-positive groups is not supported")
 
 
-def _check_weight(x: Any, w: Any, b: Any, transposed: bool, groups: int) -> None:
-    shape, size = list(w.shape), list(x.shape)
-    if w.ndim != x.ndim:
+def _check_weight(x: Ints, w: Ints, b: Ints | None, transposed: bool, groups: int) -> None:
+    shape, size = list(w), list(x)
+    if len(w) != len(x):
         raise RuntimeError(
-            f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight {shape}, but got "
-            f"{x.ndim}-dimensional input of size {size} instead"
+            f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {shape}, but got "
+            f"{len(x)}-dimensional input of size {size} instead"
         )
     if shape[0] < groups:
         raise RuntimeError(
@@ -70,11 +70,11 @@ def _check_weight(x: Any, w: Any, b: Any, transposed: bool, groups: int) -> None
             f"channels, but got {size[1]} channels instead"
         )
     out = shape[1] * groups if transposed else shape[0]
-    if b is not None and tuple(b.shape) != (out,):
+    if b is not None and b != (out,):
         start = "Given transposed=1, weight" if transposed else "Given weight"
         raise RuntimeError(
             f"{start} of size {shape}, expected bias to be 1-dimensional with {out} elements, but "
-            f"got bias of size {list(b.shape)} instead"
+            f"got bias of size {list(b)} instead"
         )
     _check_extents(tuple(shape[2:]))
 
@@ -175,6 +175,83 @@ def _transposed_size(
     return found
 
 
+@functools.lru_cache(maxsize=1024)
+def _checked(
+    shape: Ints,
+    weight: Ints,
+    bias: Ints | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+) -> tuple[dict[str, Any], Ints]:
+    """The record's parameters and the size of its output, once everything has been found to fit."""
+    rank = len(weight) - 2
+    if rank <= 0:
+        raise RuntimeError("weight should have at least three dimensions")
+    stride = _expanded(stride, rank, "stride")
+    padding = _expanded(padding, rank, "padding")
+    dilation = _expanded(dilation, rank, "dilation")
+    extra = _expanded(output_padding, rank, "output_padding")
+    _check_numbers(stride, padding, dilation, extra, groups)
+    _check_weight(shape, weight, bias, transposed, groups)
+    size, kernel = shape[2:], weight[2:]
+    if transposed:
+        count = _transposed_size(size, kernel, stride, padding, dilation, extra)
+    else:
+        _check_size(size, kernel, padding, dilation)
+        count = steps(size, kernel, stride, padding, dilation)
+    if 0 in shape and shape[0] and shape[1]:
+        raise RuntimeError(
+            "Only zero batch or zero channel inputs are supported, but got input shape: "
+            f"{list(shape)}"
+        )
+    parameters = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    return ({"size": count, **parameters} if transposed else parameters), count
+
+
+def _fixed(value: Any) -> Any:
+    """A parameter that can be looked up."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _run(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+) -> Tensor:
+    x, w = input._data, weight._data
+    b = None if bias is None else bias._data
+    parameters, count = _checked(
+        tuple(x.shape),
+        tuple(w.shape),
+        None if b is None else tuple(b.shape),
+        _fixed(stride),
+        _fixed(padding),
+        _fixed(dilation),
+        transposed,
+        _fixed(output_padding),
+        groups,
+    )
+    if w.dtype != x.dtype or (b is not None and b.dtype != x.dtype):
+        _check_dtypes(input, weight, bias)
+    if x.dtype.kind != "f":
+        _check_kernel(input, parameters["dilation"], transposed)
+    if not x.shape[1]:
+        return make(np.zeros_like(x, shape=(x.shape[0], 0, *count)))
+    op = transposed_convolution_op if transposed else convolution_op
+    result: Tensor = apply(op, (input, weight, bias), parameters)
+    return result
+
+
 @public(method=False, out=False)
 def convolution(
     input: Any,
@@ -188,41 +265,7 @@ def convolution(
     groups: int,
 ) -> Tensor:
     """A convolution, or a transposed one, over all dimensions after the first two."""
-    x, w = input._data, weight._data
-    rank = w.ndim - 2
-    if rank <= 0:
-        raise RuntimeError("weight should have at least three dimensions")
-    stride = _expanded(stride, rank, "stride")
-    padding = _expanded(padding, rank, "padding")
-    dilation = _expanded(dilation, rank, "dilation")
-    extra = _expanded(output_padding, rank, "output_padding")
-    _check_numbers(stride, padding, dilation, extra, groups)
-    _check_weight(x, w, None if bias is None else bias._data, transposed, groups)
-    if w.dtype != x.dtype or (bias is not None and bias._data.dtype != x.dtype):
-        _check_dtypes(input, weight, bias)
-    size, kernel = tuple(x.shape)[2:], tuple(w.shape)[2:]
-    if transposed:
-        count = _transposed_size(size, kernel, stride, padding, dilation, extra)
-    else:
-        _check_size(size, kernel, padding, dilation)
-        count = ()
-    if 0 in x.shape and x.shape[0] and x.shape[1]:
-        raise RuntimeError(
-            "Only zero batch or zero channel inputs are supported, but got input shape: "
-            f"{list(x.shape)}"
-        )
-    if x.dtype.kind != "f":
-        _check_kernel(input, dilation, transposed)
-    if not x.shape[1]:
-        count = count or steps(size, kernel, stride, padding, dilation)
-        return make(np.zeros_like(x, shape=(x.shape[0], 0, *count)))
-    parameters = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    if transposed:
-        op, parameters = transposed_convolution_op, {"size": count, **parameters}
-    else:
-        op = convolution_op
-    result: Tensor = apply(op, (input, weight, bias), parameters)
-    return result
+    return _run(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
 def _any_dtype(input: Tensor, weight: Tensor, bias: Tensor | None, *options: Any) -> Tensor:
@@ -231,10 +274,10 @@ def _any_dtype(input: Tensor, weight: Tensor, bias: Tensor | None, *options: Any
     (a + ib)(c + id) = ac - bd + i((a + b)(c + d) - ac - bd)
     """
     if input._data.dtype.kind != "c":
-        return convolution(input, weight, bias, *options)
+        return _run(input, weight, bias, *options)
 
     def part(x: Any, w: Any, b: Any) -> Any:
-        return convolution(x, w, b, *options)
+        return _run(x, w, b, *options)
 
     _check_dtypes(input, weight, bias)
     x, w = _parts(input), _parts(weight)
@@ -272,6 +315,8 @@ def _require(name: str, *given: Any) -> None:
 
 def _require_ints(name: str, given: tuple[Any, ...], *values: Any) -> None:
     for value in values:
+        if type(value) is int:
+            continue
         each = value if isinstance(value, (tuple, list)) else (value,)
         if not all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in each):
             raise no_signature(name, *given)
@@ -291,7 +336,9 @@ def _convolve(
     if not isinstance(input, Tensor) or not isinstance(weight, Tensor):
         _require(name, input, weight)
     x, unbatched = _batched(name, input, rank)
-    _require_ints(name, (input, weight, bias, stride, padding, dilation, groups), stride, dilation)
+    if type(stride) is not int or type(dilation) is not int:
+        given = (input, weight, bias, stride, padding, dilation, groups)
+        _require_ints(name, given, stride, dilation)
     if isinstance(padding, str):
         out = _by_name(x, weight, bias, stride, padding, dilation, groups)
     else:
