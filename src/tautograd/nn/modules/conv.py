@@ -157,6 +157,7 @@ class _Conv(_ConvNd):
     """A convolution over `_rank` dimensions."""
 
     _rank: int
+    _convolve: Any
 
     def __init__(
         self,
@@ -194,8 +195,7 @@ class _Conv(_ConvNd):
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = (0,) * self._rank
-        convolve: Any = (F.conv1d, F.conv2d, F.conv3d)[self._rank - 1]
-        out: Tensor = convolve(
+        out: Tensor = self._convolve(
             input, weight, bias, self.stride, padding, self.dilation, self.groups
         )
         return out
@@ -208,24 +208,28 @@ class Conv1d(_Conv):
     """A convolution over one dimension: `(batch, channels, length)`."""
 
     _rank: int = 1
+    _convolve = staticmethod(F.conv1d)
 
 
 class Conv2d(_Conv):
     """A convolution over two dimensions: `(batch, channels, height, width)`."""
 
     _rank: int = 2
+    _convolve = staticmethod(F.conv2d)
 
 
 class Conv3d(_Conv):
     """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
 
     _rank: int = 3
+    _convolve = staticmethod(F.conv3d)
 
 
 class _ConvTransposeNd(_ConvNd):
     """A transposed convolution over `_rank` dimensions."""
 
     _rank: int
+    _convolve: Any
 
     def __init__(
         self,
@@ -296,8 +300,7 @@ class _ConvTransposeNd(_ConvNd):
         return [n - a for n, a in zip(wanted, least, strict=True)]
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        run: Any = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[self._rank - 1]
-        out: Tensor = run(
+        out: Tensor = self._convolve(
             input,
             self.weight,
             self.bias,
@@ -314,18 +317,21 @@ class ConvTranspose1d(_ConvTransposeNd):
     """The adjoint of `Conv1d` in its input, with a bias."""
 
     _rank: int = 1
+    _convolve = staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTransposeNd):
     """The adjoint of `Conv2d` in its input, with a bias."""
 
     _rank: int = 2
+    _convolve = staticmethod(F.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTransposeNd):
     """The adjoint of `Conv3d` in its input, with a bias."""
 
     _rank: int = 3
+    _convolve = staticmethod(F.conv_transpose3d)
 
 
 from ._lazy_conv import (  # noqa: E402  (they are made of the classes above)
