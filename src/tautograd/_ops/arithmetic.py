@@ -247,11 +247,11 @@ abs_op = unary(
 )
 
 
-def _abs_(self: Any) -> Tensor:
+def _abs_(input: Any) -> Tensor:
     """In-place version of `abs`."""
-    if is_complex(self):
+    if is_complex(input):
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return _plain_abs_(self)  # type: ignore[no-any-return]
+    return _plain_abs_(input)  # type: ignore[no-any-return]
 
 
 _plain_abs_ = METHODS["abs_"]

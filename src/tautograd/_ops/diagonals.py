@@ -187,14 +187,19 @@ counterpart(np.tril)(lambda x, k=0: tril(x, k))
 counterpart(np.triu)(lambda x, k=0: triu(x, k))
 
 
-def _indices(name: str, find: Any, row: Any, col: Any, offset: Any, dtype: Any) -> Tensor:
+def _indices(
+    name: str, find: Any, row: Any, col: Any, offset: Any, dtype: Any, requires_grad: bool
+) -> Tensor:
     for what, extent in (("row", row), ("col", col)):
         if extent < 0:
             raise RuntimeError(f"{what} must be non-negative, got{extent}")
     kind = int64 if dtype is None else as_dtype(dtype)
     if kind.name not in ("int64", "int32", "int16", "int8", "uint8"):
         raise NotImplementedError(f"\"{name}\" not implemented for '{LEGACY_NAMES[kind]}'")
-    return make(np.stack(find(row, offset, col)).astype(kind.numpy))
+    found = make(np.stack(find(row, offset, col)).astype(kind.numpy))
+    if requires_grad:
+        found.requires_grad = True  # which integers refuse
+    return found
 
 
 @public(method=False, out=False)
@@ -204,11 +209,13 @@ def tril_indices(
     offset: int = 0,
     *,
     dtype: Any = None,
-    device: Any = None,
     layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Tensor:
     """The row and column numbers of the lower triangle of a matrix."""
-    return _indices("tril_indices", np.tril_indices, row, col, offset, dtype)
+    return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, requires_grad)
 
 
 @public(method=False, out=False)
@@ -218,11 +225,13 @@ def triu_indices(
     offset: int = 0,
     *,
     dtype: Any = None,
-    device: Any = None,
     layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Tensor:
     """The row and column numbers of the upper triangle of a matrix."""
-    return _indices("triu_indices", np.triu_indices, row, col, offset, dtype)
+    return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, requires_grad)
 
 
 # --- trace and powers -----------------------------------------------------------------------------

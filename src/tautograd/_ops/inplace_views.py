@@ -83,9 +83,9 @@ def unsqueeze_(self: Tensor, dim: Any) -> Tensor:
     return become(self, unsqueeze_op, {"dim": wrap_dim(dim, self._data.ndim + 1, "unsqueeze_")})
 
 
-def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
     """Let this tensor show its storage with other sizes and strides."""
-    return become(self, as_strided_op, as_strided_call(self, size, stride, storage_offset))
+    return become(input, as_strided_op, as_strided_call(input, size, stride, storage_offset))
 
 
 FUNCTIONS["as_strided_"] = as_strided_

@@ -232,7 +232,14 @@ nonzero_op = Op(
 )
 
 
-@public()
+def _one_out(name: str, args: Any, kwargs: Any, out: Any) -> Any:
+    """`nonzero` writes into one tensor only, never into a tuple of vectors."""
+    if kwargs.get("as_tuple") or isinstance(out, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not tuple")
+    return args
+
+
+@public(out=_one_out)
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: a row each, or a vector per dimension."""
     require_tensors("nonzero", input=input)

@@ -63,7 +63,7 @@ def public(
                 twin = inplace_twin(label, fn)
                 attach(label + "_", twin)
                 if function and label + "_" in _INPLACE_FUNCTIONS:
-                    FUNCTIONS[label + "_"] = twin
+                    FUNCTIONS[label + "_"] = as_function(twin)
         return exposed  # type: ignore[no-any-return]
 
     return declare
@@ -238,6 +238,16 @@ def _no_cast(result: Any, target: Any) -> str:
         f"result type {LEGACY_NAMES[result]} can't be cast to the desired output type "
         f"{LEGACY_NAMES[target]}"
     )
+
+
+def as_function(twin: Function) -> Function:
+    """An in-place method as a function, whose first argument can be given by name."""
+
+    @functools.wraps(twin)
+    def call(input: Any, *args: Any, **kwargs: Any) -> Any:
+        return twin(input, *args, **kwargs)
+
+    return call
 
 
 def inplace_twin(name: str, fn: Function) -> Function:

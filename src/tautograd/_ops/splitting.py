@@ -184,9 +184,9 @@ def _chunk(by_size: Op, by_sizes: Op, input: Any, chunks: Any, dim: int) -> tupl
 
 
 @public(out=False)
-def unsafe_split(tensor: Any, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`split` that does not watch the parts: changing one in place leaves the others' history."""
-    return _split(unsafe_split_op, tensor, split_size, dim)
+    return _split(unsafe_split_op, input, split_size, dim)
 
 
 @public(out=False)

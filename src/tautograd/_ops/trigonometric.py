@@ -10,7 +10,7 @@ import numpy as np
 from .._autograd.node import rename_node
 from .elementwise import binary, conj, unary
 from .exponential import rsqrt_op
-from .public import FUNCTIONS, NN_FUNCTIONAL, attach, inplace_twin
+from .public import FUNCTIONS, NN_FUNCTIONAL, as_function, attach, inplace_twin
 from .refusals import no_kernel, refusal
 from .samples import over, pairs
 
@@ -133,15 +133,15 @@ def _twin_with_its_own_node(name: str) -> None:
     """In place, PyTorch has another rule for these inverses, and so another node."""
     function = FUNCTIONS[name]
 
-    def compute(self: Any) -> Any:
-        result = function(self)
+    def compute(input: Any) -> Any:
+        result = function(input)
         rename_node(result._node, f"{name.capitalize()}Backward1")
         return result
 
     for label in (name, "arc" + name[1:]):
         twin = inplace_twin(label, compute)
         attach(label + "_", twin)
-        FUNCTIONS[label + "_"] = twin
+        FUNCTIONS[label + "_"] = as_function(twin)
 
 
 for _name in ("asinh", "acosh", "atanh"):

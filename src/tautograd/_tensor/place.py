@@ -69,9 +69,9 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
     return _by_element(self, "apply_", callable)
 
 
-def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
     """Replace each element by a Python function of it and of another tensor's element."""
-    return _by_element(self, "map_", callable, tensor)
+    return _by_element(self, "map_", callable, other)
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:

@@ -22,7 +22,7 @@ from .arguments import (
 )
 from .draws import draw, fill_like, refuse_same
 from .filled import function, into
-from .random_nodes import drawn
+from .random_nodes import drawn, successes
 from .random_state import Generator, default_generator
 from .tensor import Tensor
 
@@ -265,6 +265,10 @@ def normal(
         values = draw(_random.normal, generator, shape, mean, std, dtype=kind.numpy)
         return _given(values, out, "normal", requires_grad)
     _check_deviation(std)
+    if modes.grad and any(v.requires_grad and v.is_complex() for v in given):
+        raise RuntimeError(
+            "normal does not support automatic differentiation for outputs with complex dtype."
+        )
     refuse_same(*(v._data for v in given))
     shape = np.broadcast_shapes(*(tuple(v.shape) for v in given))
     # In this order, each rounded: times the deviation, plus the mean.
@@ -318,7 +322,7 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Tensor:
     """How many of `count` trials succeed, each with probability `prob`."""
     trials, chance = _tensor("binomial", count), _tensor("binomial", prob)
     values = _from_values(_random.binomial, trials._data, chance._data)(generator)
-    return drawn("Binomial0", values, trials)
+    return successes(values, trials, chance)
 
 
 @function

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import _random
 from .._autograd.views import check_writable
 from .._ops.elementwise import check_broadcast
@@ -102,9 +104,21 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     check_writable(self)
     check_broadcast(shape, tuple(p.shape))
     check_batches(self._data, p._data)
-    values = per_example(
-        lambda source, rates: _random.bernoulli_from(source, rates, kind, shape),
-        checked(generator),
-        p._data,
-    )
+    order = _slowest_first(self._data)
+
+    def drawn(source: Any, rates: Any) -> Any:
+        if order is None:
+            return _random.bernoulli_from(source, rates, kind, shape)
+        rates = np.ascontiguousarray(np.transpose(np.broadcast_to(rates, shape), order))
+        values = _random.bernoulli_from(source, rates, kind, rates.shape)
+        return np.transpose(values, np.argsort(order))
+
+    values = per_example(drawn, checked(generator), p._data)
     return write_drawn(self, "Bernoulli1", values)
+
+
+def _slowest_first(array: Any) -> list[int] | None:
+    """The order of the dimensions in memory, in which draws are made; None for C order."""
+    if type(array) is not np.ndarray or array.flags.c_contiguous:
+        return None
+    return list(_random.memory_order(array.shape, array.strides)[::-1])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._autograd.apply import apply
+from .._ops.elementwise import no_derivative
 from .._ops.record import Op
 from .tensor import Tensor
 
@@ -37,7 +38,7 @@ NODES: dict[str, Op] = {
     for node in (
         "Normal0", "Normal1", "Normal2", "Uniform0", "LogNormal0", "Exponential0", "Cauchy0",
         "Geometric0", "Random0", "Random1", "Random2", "Bernoulli0", "Bernoulli1", "Bernoulli2",
-        "Poisson0", "Binomial0",
+        "Poisson0",
     )
 }  # fmt: skip
 _normal_of_two = Op(
@@ -53,6 +54,24 @@ _normal_of_two = Op(
     opmath=False,
     internal=True,
 )
+
+
+# How many trials succeed has no derivative, neither by their number nor by their probability.
+_successes = Op(
+    "drawn_Binomial0",
+    lambda x, y, drawn: drawn,
+    ("x", "y"),
+    **no_derivative("binomial", "x", "y"),
+    node="torch::autograd::NotImplemented",
+    opmath=False,
+    internal=True,
+)
+
+
+def successes(values: Any, trials: Tensor, chance: Tensor) -> Tensor:
+    """What `binomial` drew, as a tensor that was drawn with these."""
+    result: Tensor = apply(_successes, (trials, chance), {"drawn": values})
+    return result
 
 
 def drawn(node: str, values: Any, *sources: Tensor) -> Tensor:
