@@ -138,7 +138,8 @@ class Call:
         array = array_for(t, self.dtype, len(self.tensors))
         floats = self.op.promotion == "float" and array.dtype != bool  # integers become floats
         if self.widen and (floats or (t.dtype or self.dtype) in DIFFERENTIABLE):
-            array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+            wide = np.complex128 if array.dtype.kind == "c" else np.float64
+            array = array.astype(wide, copy=False)
         grad = self.want_grad and t.grad and (t.dtype or self.dtype) in DIFFERENTIABLE
         tensor = self.engine.tensor(array, grad)
         self.tensors.append(tensor)
