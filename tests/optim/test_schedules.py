@@ -74,7 +74,7 @@ SCHEDULES = {
         o,
         [
             s.SequentialLR(o, [s.ConstantLR(o, 0.5, 3), s.StepLR(o, 4)], [6]),
-            s.ChainedScheduler([s.ExponentialLR(o, 0.97)]),
+            s.ExponentialLR(o, 0.97),
         ],
         [40],
     ),

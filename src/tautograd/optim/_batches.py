@@ -23,7 +23,7 @@ from ._program import Formula, Program, execute, program_of
 from ._threads import in_parallel
 
 SMALL = 8192  # elements: up to this many a parameter is laid end to end with others
-BLOCK = 16384  # elements: what a large one is cut into
+BLOCK = 32768  # elements: what a large one is cut into; what a block needs stays in the cache
 _ndarray = np.ndarray
 _data_of = attrgetter("_data")
 
@@ -73,6 +73,8 @@ class SmallBatch(Batch):
         dtype = self.arrays[0].dtype
         self.flat = np.concatenate(self.arrays, axis=None)
         self.gradient = np.empty_like(self.flat)
+        self.flat_bytes = self.flat.view(np.uint8).data
+        self.gradient_bytes = self.gradient.view(np.uint8).data
         stops = np.cumsum([a.size for a in self.arrays]).tolist()
         spans = [slice(b - a.size, b) for a, b in zip(self.arrays, stops, strict=True)]
         self.views = [
@@ -94,8 +96,8 @@ class SmallBatch(Batch):
             found = self._bound[key] = self._bind(formula, flags, tuple(constants))
         bound, row = found
         row[:] = list(constants.values())
-        np.concatenate(self.arrays, None, self.flat)
-        np.concatenate([p._grad._data for p in self.owners], None, self.gradient, casting="unsafe")
+        _gather(self.arrays, self.flat, self.flat_bytes)
+        _gather([p._grad._data for p in self.owners], self.gradient, self.gradient_bytes)
         modes.quietly(execute, bound)
         for array, view in zip(self.arrays, self.views, strict=True):
             array[...] = view
@@ -233,6 +235,14 @@ class Layout:
             if not batch.is_uniform():
                 return False
         return True
+
+
+def _gather(arrays: list[Any], flat: Any, flat_bytes: memoryview) -> None:
+    """Lay arrays end to end. Joining their bytes is several times faster than np.concatenate."""
+    try:
+        flat_bytes[:] = b"".join(arrays)
+    except (BufferError, TypeError, ValueError):  # a layout or dtype that bytes cannot tell
+        np.concatenate(arrays, None, flat, casting="unsafe")
 
 
 def _several(names: Sequence[str]) -> Any:

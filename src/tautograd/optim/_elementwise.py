@@ -83,7 +83,7 @@ class Elementwise(Optimizer):
                 self._check_kind(p)
             if not self._scaled_down(members):
                 return
-        states = [self._state_of(p, group) for p in members]
+        states = self._states_of(members, group)
         if group.get("capturable") and not group.get("fused"):
             raise AssertionError(
                 f"If capturable=True, {self._capturable_names} must be on supported devices: "
@@ -105,11 +105,14 @@ class Elementwise(Optimizer):
             box = p._version_box
             box[:] = box[0] + 1, at
 
-    def _state_of(self, p: Tensor, group: Group) -> State:
-        state: State = self.state[p]
-        if not state:
-            state.update(self._new_state(p, group))
-        return state
+    def _states_of(self, members: list[Tensor], group: Group) -> list[State]:
+        """What is remembered of each parameter, from its first step on."""
+        states: list[State] = list(map(self.state.__getitem__, members))
+        if not all(states):
+            for p, state in zip(members, states, strict=True):
+                if not state:
+                    state.update(self._new_state(p, group))
+        return states
 
     def _check_kind(self, p: Tensor) -> None:
         if not p.is_floating_point():

@@ -83,10 +83,8 @@ class SGD(Elementwise):
         super()._update_group({**group, "params": new, "first": True}, number)
         super()._update_group({**group, "params": old, "first": False}, number)
 
-    def _state_of(self, p: Tensor, group: Group) -> State:
-        if group["momentum"] != 0:
-            return super()._state_of(p, group)
-        return {}
+    def _states_of(self, members: list[Tensor], group: Group) -> list[State]:
+        return super()._states_of(members, group) if group["momentum"] != 0 else [{}] * len(members)
 
     def _names(self, group: Group) -> tuple[str, ...]:
         return ("momentum_buffer",) if group["momentum"] != 0 else ()
