@@ -252,3 +252,14 @@ def test_backward_inside_of_backward(torch):
     z.register_hook(hook)
     z.backward()
     return x.grad, y.grad
+
+
+@same
+def test_second_derivative_of_a_product_with_two_zeros_at_one_place(torch):
+    x = torch.ones(3, dtype=torch.float64)
+    src = torch.tensor([0.0, 0.0, 2.0], dtype=torch.float64, requires_grad=True)
+    out = x.scatter_reduce(0, torch.tensor([0, 0, 1]), src, "prod")
+    (g,) = torch.autograd.grad(out.sum(), src, create_graph=True)
+    with pytest.raises(RuntimeError, match="Double backward is unsupported"):
+        torch.autograd.grad(g.sum(), src)
+    return g.detach()

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._autograd.apply import apply
+from .._autograd.lifted import Lifted
+from .._autograd.modes import modes
 from .._tensor.tensor import Tensor, make
 from .dims import wrap_dim
 from .elementwise import conj
@@ -116,7 +118,21 @@ def _prod_weights(x: Any, index: Any, src: Any, out: Any, dim: int, own: bool) -
     without = scatter_reduce_op(x, index, np.where(only, np.ones_like(src), src), **factors)
     safe = np.where(zero, np.ones_like(src), src)
     picked = gather_op(without, index, dim=dim), gather_op(out, index, dim=dim) / safe
-    return for_x, np.where(only, *picked)
+    for_src = np.where(only, *picked)
+    if isinstance(zeros_there, Lifted) and np.any(zeros_there.tensor._data > 1):
+        # As it is written here, the product does not move as it should where two are zero.
+        if modes.forward_level:
+            _refuse_twice()
+        if for_src.tensor.requires_grad:
+            for_src.tensor.register_hook(_refuse_twice)
+    return for_x, for_src
+
+
+def _refuse_twice(gradient: Any = None) -> None:
+    raise RuntimeError(
+        "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src are scattered "
+        "to the same position in self"
+    )
 
 
 def _gradients(
