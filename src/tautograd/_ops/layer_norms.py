@@ -285,9 +285,9 @@ def layer_norm(
 ) -> Tensor:
     """Each example minus its mean over the last dimensions, over its deviation."""
     shape = check_normalized("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-    refuse(layer_norm_op, input._data.dtype)
     if weight is not None or bias is not None:
         check_mixed(input, weight, bias)
+    refuse(layer_norm_op, input._data.dtype)
     parameters = {"rank": len(shape), "eps": eps}
     found: Tensor = apply_mixed(layer_norm_op, (input, weight, bias), parameters)[0]
     return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import tautograd as torch
 
 from ..._tensor.tensor import Tensor
+from ..parameter import is_lazy
 
 
 class Conversion:
@@ -37,7 +38,9 @@ class Conversion:
                     grad.data = fn(grad)
                 param.grad = grad
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if is_lazy(buffer):
+                buffer.data = fn(buffer)
+            elif buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
 

@@ -44,10 +44,13 @@ class CrossMapLRN2d(Module):
         self.k = k
 
     def forward(self, input: Tensor) -> Tensor:
-        """The squares before a channel count one less than those after it, where `size` is even."""
-        before = (self.size - 1) // 2
-        padded: Any = F.pad(input * input, (0, 0, 0, 0, before, self.size - 1 - before))
-        near = padded.unfold(1, self.size, 1).sum(-1)
+        """PyTorch counts an odd number of neighbours, and the first channel wherever it is past."""
+        reach = (self.size - 1) // 2
+        square: Any = input * input
+        padded: Any = F.pad(square, (0, 0, 0, 0, reach, reach))
+        near = padded.unfold(1, 2 * reach + 1, 1).sum(-1)
+        first = square[:, :1].expand_as(square[:, reach + 1 :])
+        near = near + F.pad(first, (0, 0, 0, 0, input.size(1) - first.size(1), 0))
         return input * (self.k + near * (self.alpha / self.size)) ** -self.beta  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
