@@ -50,13 +50,29 @@ globals().update(_FUNCTIONS)
 
 # Parts that a program may never need are loaded when they are first named.
 _PARTS = {
-    *("amp", "autograd", "func", "linalg", "nn", "optim", "random", "return_types"),
+    *("amp", "autograd", "cpu", "cuda", "func", "linalg", "nn", "optim", "random", "return_types"),
     *("serialization", "special", "testing", "utils"),
 }
 _ELSEWHERE = {
     "load": "serialization",
     "save": "serialization",
     "vmap": "func",
+    "autocast": "amp",
+    **dict.fromkeys(
+        (
+            *("autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache"),
+            *("get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled"),
+            *("set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled"),
+        ),
+        "_autograd.autocast_state",
+    ),
+    **dict.fromkeys(
+        (
+            *("get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_cpu_enabled"),
+            *("set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"),
+        ),
+        "amp._older_names",
+    ),
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
 }

@@ -28,6 +28,7 @@ class _Modes(threading.local):
     anomaly = False
     anomaly_check_nan = True
     vmap_levels: tuple[Any, ...] = ()  # the vmaps this thread is inside of, innermost last
+    lower: Any = None  # the dtype that autocast casts to, while it is in force
 
     @property
     def grad(self) -> bool:

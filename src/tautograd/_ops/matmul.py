@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._autograd.apply import apply
+from .._autograd.autocast_state import EVER_USED
 from .._autograd.lifted import COUNTERPARTS
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
@@ -124,7 +125,7 @@ def _batched(input: Tensor, other: Tensor) -> Any:
 def _matmul_operator(self: Any, other: Any) -> Any:
     if not isinstance(other, Tensor):
         return NotImplemented
-    fast = fast_matmul(self, other)
+    fast = None if EVER_USED and modes.lower is not None else fast_matmul(self, other)
     return matmul(self, other) if fast is None else fast
 
 

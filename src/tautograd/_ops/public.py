@@ -18,9 +18,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._arrays.dtypes import can_cast
+from .._autograd.autocast_state import EVER_USED
 from .._autograd.modes import modes
 from .._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
 from .._tensor.tensor import Tensor
+from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
 from .out_dtypes import check_out, refuse_cast
 from .overlaps import refuse_overlap, refuse_partial_overlap
 
@@ -53,12 +55,14 @@ def public(
     """
 
     def declare(fn: Declared) -> Declared:
-        exposed: Any = _parse(fn, out) if function or method else fn
-        for label in (name or fn.__name__, *aliases):
+        labels = (name or fn.__name__, *aliases)
+        policy = policy_of(labels, "linalg." if namespace is LINALG else "")
+        exposed: Any = _parse(fn, out, policy) if function or method else fn
+        for label in labels:
             if function:
                 (FUNCTIONS if namespace is None else namespace)[label] = exposed
             if method and namespace is None:
-                attach(label, _of_tensors(label, exposed) if number_first else _method(fn))
+                attach(label, _of_tensors(label, exposed) if number_first else _method(fn, policy))
             if inplace:
                 twin = inplace_twin(label, fn)
                 attach(label + "_", twin)
@@ -92,14 +96,17 @@ def _names(fn: Function) -> frozenset[str]:
     return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
-def _method(fn: Function) -> Function:
+def _method(fn: Function, policy: Policy | None) -> Function:
     """The function as a method, which takes no `out`; itself, if nothing in it has two spellings."""
     several = frozenset(_SPELLINGS.values()) - {"input"}
-    return _parse(fn, False) if _names(fn) & several else fn
+    if _names(fn) & several or policy is not None:
+        return _parse(fn, False, policy)
+    return fn
 
 
-def _parse(fn: Function, takes_out: bool | Function) -> Function:
+def _parse(fn: Function, takes_out: bool | Function, policy: Policy | None = None) -> Function:
     names = _names(fn)
+    casting = NEVER if policy is None else EVER_USED
     if "out" in names:
         takes_out = False
 
@@ -114,6 +121,8 @@ def _parse(fn: Function, takes_out: bool | Function) -> Function:
                 if callable(takes_out):
                     args = takes_out(fn.__name__, args, kwargs, out)
                 return write_out(fn, args, kwargs, out)
+        if casting and policy is not None and modes.lower is not None:
+            return cast_and_call(policy, fn, args, kwargs)
         return fn(*args, **kwargs)
 
     return call
@@ -138,7 +147,7 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
         if isinstance(target, Tensor):
             given = args[0] if args and isinstance(args[0], (tuple, list)) else args
             refuse_partial_overlap(target, *given, *kwargs.values())
-    results = fn(*args, **kwargs)
+    results = as_it_is(fn, args, kwargs) if EVER_USED else fn(*args, **kwargs)
     if fn.__name__ in CONTIGUOUS_OUT and CONTIGUOUS_OUT[fn.__name__](results, *args):
         results._data = np.copy(results._data, order="C")
     if several and isinstance(results, tuple) and len(out) != len(results):
@@ -257,6 +266,8 @@ def inplace_twin(name: str, fn: Function) -> Function:
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(self, Tensor):
             raise no_method(name + "_", self)
+        if EVER_USED and modes.lower is not None:
+            return as_it_is(twin, (self, *args), kwargs)
         others = (*args, *kwargs.values())
         check_writable(self, *others)
         refuse_partial_overlap(self, *others)
