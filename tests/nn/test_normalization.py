@@ -90,9 +90,8 @@ def test_running_statistics(torch: Any, name: str, options: dict[str, Any]) -> A
     if name == "InstanceNorm1d" and options.get("momentum", 0) is None:
         options = {}
     module = getattr(torch.nn, name)(3, **options)
-    seen = []
-    for step in range(3):
-        seen.append(module(image(torch, (4, 3, 5), "float32", step) * (step + 1)).detach())
+    batches = [image(torch, (4, 3, 5), "float32", step) * (step + 1) for step in range(3)]
+    seen = [module(batch).detach() for batch in batches]
     state = copy.deepcopy(module.state_dict())
     module.eval()
     x = image(torch, (2, 3, 5), "float32", 9).requires_grad_()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tensor.tensor import Tensor, make
+from .._tensor.tensor import Tensor
 from .loss_reductions import (
     REDUCTIONS,
     chosen_reduction,
@@ -138,8 +138,8 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
     if reduction not in REDUCTIONS:
         raise ValueError(reduction + " is not valid")
-    guarded: Any = make(np.maximum(var._data, eps)) - var.detach()
-    bounded: Any = var + guarded  # at least eps, with the gradient of the variance itself
+    # At least eps, with the gradient of the variance itself.
+    bounded: Any = var + (var.detach().clamp_min(eps) - var.detach())
     loss: Any = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)

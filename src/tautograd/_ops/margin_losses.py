@@ -10,7 +10,7 @@ from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .binary_losses import refuse_weight_gradients
 from .distances import pairwise_distance
-from .elementwise import refuse
+from .elementwise import refuse, require_tensor
 from .index_arguments import spoken
 from .loss_reductions import (
     chosen_reduction,
@@ -169,7 +169,8 @@ def multi_margin_loss(
         input, target = input.reshape(classes), target.reshape(())
     parameters = {"p": p, "margin": margin, "reduction": reduction}
     loss: Any = apply(multi_margin_op, (input, target, weight), parameters)
-    return loss.reshape(whole) if reduction == "none" and len(shape) < 2 else loss  # type: ignore[no-any-return]
+    alone = reduction == "none" and len(shape) < 2 and bool(whole)
+    return loss.reshape(whole) if alone else loss  # type: ignore[no-any-return]
 
 
 # --- of sets of classes --------------------------------------------------------------------------
@@ -321,6 +322,8 @@ def _ranking(input1: Any, input2: Any, target: Any, margin: float, reduction: st
 def _cosine(input1: Any, input2: Any, target: Any, margin: float, reduction: str) -> Tensor:
     from .public import FUNCTIONS
 
+    for place, label in enumerate(("input1", "input2", "target")):
+        require_tensor("cosine_embedding_loss", (input1, input2, target)[place], label, place + 1)
     rank = target.dim()
     if rank not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
