@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -10,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the checks live in tests/
+os.environ["OMP_NUM_THREADS"] = "1"  # cores are shared by processes, see `op_table`
 
 from tautograd._ops.record import Op
 from tests.ops.arrays import DTYPES
-from tests.ops.cases import TAUTOGRAD, Call, samples_of
+from tests.ops.cases import TAUTOGRAD, Call, record, samples_of
 from tests.ops.gradient_checks import (
     first_order_problems,
     forward_mode_problems,
@@ -49,7 +51,8 @@ class Evidence:
     cases: int  # compared with PyTorch
 
 
-def evidence_for(op: Op) -> Evidence:
+def evidence_for(record_name: str) -> Evidence:
+    op = record(record_name)
     return Evidence(
         name=op.public_name,
         record=op.name,

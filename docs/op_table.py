@@ -6,7 +6,9 @@ by running its record's samples, on tautograd and on PyTorch, while the document
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from op_evidence import REFUSED, Evidence, evidence_for
@@ -43,7 +45,7 @@ COLUMNS = (
 
 
 def op_page() -> str:
-    rows = [evidence_for(op) for op in sorted(REGISTRY.values(), key=_place)]
+    rows = gathered([op.name for op in sorted(REGISTRY.values(), key=_place)])
     differentiable = [row for row in rows if row.inputs and row.first != REFUSED]
     cases = sum(row.cases for row in rows)
     summary = f"{len(rows)} operations, {len(differentiable)} of them differentiable"
@@ -56,6 +58,13 @@ def op_page() -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def gathered(names: list[str]) -> list[Evidence]:
+    """The evidence for each record, on every core there is."""
+    spawn = multiprocessing.get_context("spawn")  # threads of PyTorch do not survive a fork
+    with ProcessPoolExecutor(mp_context=spawn) as pool:
+        return list(pool.map(evidence_for, names, chunksize=8))
 
 
 def _place(op: Op) -> tuple[str, str]:

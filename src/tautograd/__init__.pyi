@@ -45,7 +45,10 @@ from ._tensor.random_state import default_generator as default_generator
 from ._tensor.tensor import Size as Size
 from ._tensor.tensor import Tensor as Tensor
 from ._version import __version__ as __version__
+from . import amp as amp
 from . import autograd as autograd
+from . import cpu as cpu
+from . import cuda as cuda
 from . import func as func
 from . import linalg as linalg
 from . import nn as nn
@@ -59,6 +62,22 @@ from . import utils as utils
 from .serialization import load as load
 from .serialization import save as save
 from .func import vmap as vmap
+from .amp import autocast as autocast
+from ._autograd.autocast_state import autocast_decrement_nesting as autocast_decrement_nesting
+from ._autograd.autocast_state import autocast_increment_nesting as autocast_increment_nesting
+from ._autograd.autocast_state import clear_autocast_cache as clear_autocast_cache
+from ._autograd.autocast_state import get_autocast_dtype as get_autocast_dtype
+from ._autograd.autocast_state import is_autocast_cache_enabled as is_autocast_cache_enabled
+from ._autograd.autocast_state import is_autocast_enabled as is_autocast_enabled
+from ._autograd.autocast_state import set_autocast_cache_enabled as set_autocast_cache_enabled
+from ._autograd.autocast_state import set_autocast_dtype as set_autocast_dtype
+from ._autograd.autocast_state import set_autocast_enabled as set_autocast_enabled
+from .amp._older_names import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from .amp._older_names import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from .amp._older_names import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from .amp._older_names import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from .amp._older_names import set_autocast_cpu_enabled as set_autocast_cpu_enabled
+from .amp._older_names import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 
@@ -105,7 +124,7 @@ def _weight_norm(v: Tensor, g: Tensor, dim: _int=0) -> Tensor:
 def abs(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The absolute value."""
 
-def abs_(self: Tensor) -> Tensor:
+def abs_(input: Tensor) -> Tensor:
     """In-place version of `abs`."""
 
 def absolute(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -120,7 +139,7 @@ def acos_(input: Tensor) -> Tensor:
 def acosh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `cosh`."""
 
-def acosh_(self: Tensor) -> Tensor:
+def acosh_(input: Tensor) -> Tensor:
     """In-place version of `acosh`."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
@@ -199,7 +218,7 @@ def arccos_(input: Tensor) -> Tensor:
 def arccosh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `cosh`."""
 
-def arccosh_(self: Tensor) -> Tensor:
+def arccosh_(input: Tensor) -> Tensor:
     """In-place version of `arccosh`."""
 
 def arcsin(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -211,7 +230,7 @@ def arcsin_(input: Tensor) -> Tensor:
 def arcsinh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `sinh`."""
 
-def arcsinh_(self: Tensor) -> Tensor:
+def arcsinh_(input: Tensor) -> Tensor:
     """In-place version of `arcsinh`."""
 
 def arctan(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -226,7 +245,7 @@ def arctan_(input: Tensor) -> Tensor:
 def arctanh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `tanh`."""
 
-def arctanh_(self: Tensor) -> Tensor:
+def arctanh_(input: Tensor) -> Tensor:
     """In-place version of `arctanh`."""
 
 def are_deterministic_algorithms_enabled() -> _bool:
@@ -247,7 +266,7 @@ def argwhere(input: Tensor) -> Tensor:
 def as_strided(input: Tensor, size: Ints, stride: Ints, storage_offset: _int | None=None) -> Tensor:
     """A view of the storage with the given sizes, strides and offset (in elements)."""
 
-def as_strided_(self: Tensor, size: Ints, stride: Ints, storage_offset: _int | None=None) -> Tensor:
+def as_strided_(input: Tensor, size: Ints, stride: Ints, storage_offset: _int | None=None) -> Tensor:
     """Let this tensor show its storage with other sizes and strides."""
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Ints, stride: Ints, storage_offset: _int | None=None) -> Tensor:
@@ -268,7 +287,7 @@ def asin_(input: Tensor) -> Tensor:
 def asinh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `sinh`."""
 
-def asinh_(self: Tensor) -> Tensor:
+def asinh_(input: Tensor) -> Tensor:
     """In-place version of `asinh`."""
 
 def atan(input: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -283,7 +302,7 @@ def atan_(input: Tensor) -> Tensor:
 def atanh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The inverse of `tanh`."""
 
-def atanh_(self: Tensor) -> Tensor:
+def atanh_(input: Tensor) -> Tensor:
     """In-place version of `atanh`."""
 
 @overload
@@ -519,6 +538,9 @@ def cov(input: Tensor, *, correction: _int=1, fweights: Tensor | None=None, awei
 
 def cross(input: Tensor, other: TensorOrNumber, dim: _int | None=None, *, out: Tensor | None=None) -> Tensor:
     """The vector product along `dim`, or along the first dimension of size three."""
+
+def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: _int=0, reduction: _int=1, zero_infinity: _bool=False) -> Tensor:
+    """Minus the log-likelihood of label sequences, over all their alignments with the input."""
 
 def cummax(input: Tensor, dim: _int, *, out: Tensors | None=None) -> return_types.cummax:
     """The running maximum along `dim`, and where it is: the last, where several tie."""
@@ -799,6 +821,12 @@ def greater_equal(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=No
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None=None, bias: Tensor | None=None, eps: _float=1e-05, cudnn_enabled: _bool=True) -> Tensor:
     """Each group of channels of each example minus its mean, over its deviation."""
 
+def gru(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """GRU layers over a sequence: the output, and the final state."""
+
+def gru_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any=None, b_hh: Any=None) -> Tensor:
+    """One step of `gru`."""
+
 def gt(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Whether input is greater than other."""
 
@@ -1048,6 +1076,12 @@ def logspace(start: TensorOrNumber, end: TensorOrNumber, steps: _int | None=None
 
 def logsumexp(input: Tensor, dim: Dims, keepdim: _bool=False, *, out: Tensor | None=None) -> Tensor:
     """`log(sum(exp(input)))` over `dim`, without overflow."""
+
+def lstm(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """LSTM layers over a sequence: the output, and the final h and c."""
+
+def lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any=None, b_hh: Any=None) -> tuple[Tensor, Tensor]:
+    """One step of `lstm`: h and c."""
 
 def lt(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Whether input is less than other."""
@@ -1410,6 +1444,18 @@ def result_type(tensor1: TensorOrNumber, tensor2: TensorOrNumber) -> _dtype:
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None=None, eps: _float | None=None) -> Tensor:
     """Each example over the root of its mean square, over the last dimensions."""
 
+def rnn_relu(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Layers of h' = relu(…) over a sequence, and the final state."""
+
+def rnn_relu_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any=None, b_hh: Any=None) -> Tensor:
+    """One step of `rnn_relu`."""
+
+def rnn_tanh(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Layers of h' = tanh(…) over a sequence, and the final state."""
+
+def rnn_tanh_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any=None, b_hh: Any=None) -> Tensor:
+    """One step of `rnn_tanh`."""
+
 def roll(input: Tensor, shifts: Dims, dims: Dims=()) -> Tensor:
     """A copy with elements moved along dimensions (all as one if none is named), round the end."""
 
@@ -1678,7 +1724,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: _bool=True, transpose: _bo
 def tril(input: Tensor, diagonal: _int=0, *, out: Tensor | None=None) -> Tensor:
     """The lower triangle of matrices, zeros above the given diagonal."""
 
-def tril_indices(row: _int, col: _int, offset: _int=0, *, dtype: _dtype | None=None, device: DeviceLike | None=None, layout: _layout | None=None) -> Tensor:
+def tril_indices(row: _int, col: _int, offset: _int=0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
     """The row and column numbers of the lower triangle of a matrix."""
 
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _float=1.0, p: _float=2.0, eps: _float=1e-06, swap: _bool=False, reduction: _int=1) -> Tensor:
@@ -1687,7 +1733,7 @@ def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: _floa
 def triu(input: Tensor, diagonal: _int=0, *, out: Tensor | None=None) -> Tensor:
     """The upper triangle of matrices, zeros below the given diagonal."""
 
-def triu_indices(row: _int, col: _int, offset: _int=0, *, dtype: _dtype | None=None, device: DeviceLike | None=None, layout: _layout | None=None) -> Tensor:
+def triu_indices(row: _int, col: _int, offset: _int=0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
     """The row and column numbers of the upper triangle of a matrix."""
 
 def true_divide(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
@@ -1725,7 +1771,7 @@ def unique_consecutive(input: Tensor, return_inverse: _bool=False, return_counts
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int=0) -> tuple[Tensor, ...]:
     """`chunk` that does not watch the parts."""
 
-def unsafe_split(tensor: Tensor, split_size: _int, dim: _int=0) -> tuple[Tensor, ...]:
+def unsafe_split(input: Tensor, split_size: _int, dim: _int=0) -> tuple[Tensor, ...]:
     """`split` that does not watch the parts: changing one in place leaves the others' history."""
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Ints, dim: _int=0) -> tuple[Tensor, ...]:

@@ -1208,7 +1208,7 @@ class TensorMethods:
     def map2_(self, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> Tensor:
         """Replace each element by a Python function of it and of two other tensors' elements."""
 
-    def map_(self, tensor: Tensor, callable: Callable[..., Any]) -> Tensor:
+    def map_(self, other: Tensor, callable: Callable[..., Any]) -> Tensor:
         """Replace each element by a Python function of it and of another tensor's element."""
 
     def masked_fill(self, mask: Tensor, value: TensorOrNumber) -> Tensor:

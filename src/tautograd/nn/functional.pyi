@@ -115,6 +115,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int=1, eps: _float=1e-08) ->
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, ignore_index: _int=-100, reduce: str | None=None, reduction: str='mean', label_smoothing: _float=0.0) -> Tensor:
     """Minus the log-likelihood of the targets (classes or probabilities) under softmax."""
 
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int=0, reduction: str='mean', zero_infinity: _bool=False) -> Tensor:
+    """Minus the log-likelihood of label sequences, over all their alignments with the input."""
+
 def dropout(input: Tensor, p: _float=0.5, training: _bool=True, inplace: _bool=False) -> Tensor:
     """Zero each element with probability `p`, and scale the others by 1 / (1 - p)."""
 

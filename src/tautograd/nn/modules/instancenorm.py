@@ -105,7 +105,7 @@ class _InstanceNorm(_NormBase):
                 stacklevel=2,
             )
         if channels == 0:  # one example without a batch
-            return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)  # type: ignore[no-any-return]
+            return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
         return self._apply_instance_norm(input)
 
 
