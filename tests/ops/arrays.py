@@ -150,6 +150,7 @@ _KINDS: dict[str, Any] = {
     "upper": _matrix(lambda a, n: np.triu(a) + 2 * np.eye(a.shape[-2], n)),
     "one_hot": _one_hot,
     "zeros": lambda t, dtype, rng: np.zeros(t.shape),
+    "falling": lambda t, dtype, rng: np.arange(t.shape[0], 0, -1),
 }
 
 

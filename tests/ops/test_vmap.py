@@ -51,9 +51,12 @@ class Batch:
         return array_for(t, self.dtype, position + 100 * example)
 
     def choices(self) -> Iterator[tuple[int | None, ...]]:
-        """Which tensors are batched: all of them, or only the first, or only the last."""
+        """Which tensors are batched: all of them, or only the first, or only the last.
+
+        Never the sizes of packed steps: what shape a result has depends on them.
+        """
         count = len(self.slots)
-        yield (0,) * count
+        yield tuple(None if t.kind == "falling" else 0 for t in self.slots)
         if count > 1:
             yield (0, *(None,) * (count - 1))
             yield (*(None,) * (count - 1), 0)

@@ -29,6 +29,7 @@ from . import (
     padding,
     patches,
     pooling,
+    recurrent_functions,
     regression_losses,
     unpooling,
     weight_norms,
