@@ -7,6 +7,7 @@ differ by what rounding adds up to: a few units in the last place per step (`tol
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -38,12 +39,17 @@ def parameters(torch: Any, dtype: str = "float64", shapes: Any = None) -> list[A
     return made
 
 
+@functools.cache
+def _points(torch: Any, dtype: Any) -> tuple[Any, Any]:
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal((12, 3)), rng.standard_normal((12, 2))
+    return torch.tensor(x).to(dtype), torch.tensor(y).to(dtype)
+
+
 def loss_of(torch: Any, params: list[Any]) -> Any:
     """The error of the network; a complex one's is the squared modulus."""
-    rng = np.random.default_rng(4)
     w1, b1, w2, b2 = params
-    x = torch.tensor(rng.standard_normal((12, 3))).to(w1.dtype)
-    y = torch.tensor(rng.standard_normal((12, 2))).to(w1.dtype)
+    x, y = _points(torch, w1.dtype)
     error = torch.tanh(x @ w1 * 0.5 + b1) @ w2 + b2 - y
     return (error.abs() ** 2).mean() + 0.1 * torch.cos(w1.abs() * 2).mean()
 

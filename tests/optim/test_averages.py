@@ -83,3 +83,20 @@ def test_errors(torch):
     with pytest.raises(AssertionError, match="Only one of avg_fn and multi_avg_fn"):
         utils.AveragedModel(torch.nn.Linear(1, 1), avg_fn=max, multi_avg_fn=max)
     return True
+
+
+@same
+def test_update_bn(torch):
+    """Running statistics over all the data, with the momentum put back and the mode kept."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4, momentum=0.3))
+    model.eval()
+    batches = [torch.arange(12.0).reshape(4, 3) * k for k in (1, -2, 3)]
+    torch.optim.swa_utils.update_bn([batches[0], [batches[1], 0], (batches[2],)], model)
+    norm = model[1]
+    return (
+        norm.running_mean,
+        norm.running_var,
+        norm.num_batches_tracked,
+        norm.momentum,
+        model.training,
+    )

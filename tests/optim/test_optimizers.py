@@ -244,6 +244,23 @@ def test_borrowed_parameters_and_state(torch):
     return params, others, state
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad"])
+@same
+def test_fused_steps_take_scaled_gradients(torch, name):
+    """What a gradient scaler asks of an optimizer: divide by the scale, skip what overflowed."""
+    params = parameters(torch, "float32")
+    optimizer = getattr(torch.optim, name)(params, lr=0.1, fused=True)
+    closure = closure_of(torch, optimizer, params)
+    for overflow in (0.0, 1.0, 0.0):
+        closure()
+        for p in params:
+            p.grad.mul_(8)
+        optimizer.grad_scale = torch.tensor(8.0)
+        optimizer.found_inf = torch.tensor(overflow)
+        optimizer.step()
+    return params, optimizer._step_supports_amp_scaling
+
+
 ERRORS = {
     "a tensor for a list": lambda t: t.optim.SGD(t.ones(2)),
     "nothing": lambda t: t.optim.SGD([]),

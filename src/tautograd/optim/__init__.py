@@ -1,7 +1,8 @@
 """Optimizers: how parameters follow their gradients."""
 
+from typing import TYPE_CHECKING
+
 from . import lr_scheduler as lr_scheduler
-from . import swa_utils as swa_utils
 from ._adafactor import Adafactor
 from ._muon import Muon
 from ._stateless import swap_in_optimizer_params_and_state
@@ -19,6 +20,9 @@ from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
 from .sparse_adam import SparseAdam
+
+if TYPE_CHECKING:
+    from . import swa_utils as swa_utils
 
 __all__ = [
     "ASGD",
@@ -44,6 +48,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "swa_utils":  # which needs all of nn
+        import importlib
+
+        return importlib.import_module(f"{__name__}.swa_utils")
     from .._nearest import missing_name
 
     raise AttributeError(missing_name(__name__, name, globals()), name=name)

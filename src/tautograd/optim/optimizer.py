@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from itertools import chain
 from typing import Any
 
 from .._autograd.grad_mode import enable_grad
 from .._autograd.hooks import RemovableHandle, add_hook
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
+from ._hooks import (
+    Hooks,
+    added,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+    with_hooks,
+)
 from ._saving import packed, unpacked
 
 __all__ = [
@@ -21,10 +26,6 @@ __all__ = [
     "register_optimizer_step_pre_hook",
     "required",
 ]
-
-Hooks = OrderedDict[int, Callable[..., Any]]
-_global_pre_hooks: Hooks = OrderedDict()
-_global_post_hooks: Hooks = OrderedDict()
 
 
 class _Required:
@@ -37,43 +38,6 @@ class _Required:
 required = _Required()
 
 
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` before every step of every optimizer."""
-    return add_hook(_global_pre_hooks, hook)
-
-
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` after every step of every optimizer."""
-    return add_hook(_global_post_hooks, hook)
-
-
-def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """An optimizer's `step`, with the hooks before and after it."""
-
-    @functools.wraps(step)
-    def hooked(*args: Any, **kwargs: Any) -> Any:
-        self = args[0]
-        pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
-        if not (pre or post or _global_pre_hooks or _global_post_hooks):
-            return step(*args, **kwargs)
-        for hook in chain(list(_global_pre_hooks.values()), list(pre.values())):
-            result = hook(self, args, kwargs)
-            if result is not None:
-                if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(
-                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
-                        f"{result}."
-                    )
-                args, kwargs = result
-        out = step(*args, **kwargs)
-        for hook in chain(list(post.values()), list(_global_post_hooks.values())):
-            hook(self, args, kwargs)
-        return out
-
-    hooked.hooked = True  # type: ignore[attr-defined]
-    return hooked
-
-
 class Optimizer:
     """Parameters in groups, each with its settings, and what is remembered of each parameter."""
 
@@ -81,13 +45,13 @@ class Optimizer:
     state: defaultdict[Any, Any]
     param_groups: list[dict[str, Any]]
 
-    profile_hook_step = staticmethod(_with_hooks)
+    profile_hook_step = staticmethod(with_hooks)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         step = cls.__dict__.get("step")
         if step is not None and not getattr(step, "hooked", False):
-            cls.step = _with_hooks(step)  # type: ignore[method-assign]
+            cls.step = with_hooks(step)  # type: ignore[method-assign]
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -269,25 +233,25 @@ class Optimizer:
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call `hook(optimizer)` before `state_dict`."""
-        return _added(self._optimizer_state_dict_pre_hooks, hook, prepend)
+        return added(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another one."""
-        return _added(self._optimizer_state_dict_post_hooks, hook, prepend)
+        return added(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before loading; it may return another one."""
-        return _added(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+        return added(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call `hook(optimizer)` after loading."""
-        return _added(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+        return added(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     # --- saving --------------------------------------------------------------------------------
 
@@ -313,10 +277,3 @@ class Optimizer:
         self._layouts = {}
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
-
-
-def _added(hooks: Hooks, hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
-    handle = add_hook(hooks, hook)
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)
-    return handle
