@@ -39,6 +39,16 @@ def mark(depth: int = 1) -> Mark:
     return frame.f_code, frame.f_lasti
 
 
+def warning_level() -> int:
+    """The `stacklevel` that makes a warning of the caller point to the user's code."""
+    level = 1
+    frame: FrameType | None = _getframe(1)
+    while frame is not None and internal[frame.f_code.co_filename]:
+        level += 1
+        frame = frame.f_back
+    return level
+
+
 class Site(NamedTuple):
     """A line of user code."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
+from .autocasting import autocasting
 from .elementwise import refuse, require_tensor
 from .line_maps import Maps, apply_maps, constant, summing, transposed
 from .planes import picked, placed
@@ -284,8 +285,8 @@ def _adaptive_max(rank: int) -> None:
     with_indices.__doc__ = f"`{name}` and the flat position of every maximum."
     run.__name__ = run.__qualname__ = name
     with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
-    NN_FUNCTIONAL[name] = run
-    NN_FUNCTIONAL[f"{name}_with_indices"] = with_indices
+    NN_FUNCTIONAL[name] = autocasting(run)
+    NN_FUNCTIONAL[f"{name}_with_indices"] = autocasting(with_indices)
 
 
 for _rank in (1, 2, 3):

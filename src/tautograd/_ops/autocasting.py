@@ -8,11 +8,12 @@ that are not listed here take what they get. In-place forms and `out=` never cas
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from .._arrays.dtypes import bfloat16, dtype, float16, float32
-from .._autograd.autocast_state import is_autocast_cache_enabled, keep_cast, kept_cast
+from .._autograd.autocast_state import EVER_USED, is_autocast_cache_enabled, keep_cast, kept_cast
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 
@@ -20,19 +21,21 @@ from .._tensor.tensor import Tensor
 LOWER = """
     addbmm addmm baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d
     conv_transpose3d linalg.vecdot linear matmul linalg.matmul mm prelu scaled_dot_product_attention
+    affine_grid lstm rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell
 """
 # What the lower precision has too few digits for, or PyTorch no kernels.
 FLOAT32 = """
-    adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy
-    binary_cross_entropy_with_logits cdist cholesky cholesky_inverse cholesky_solve
+    adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool3d
+    binary_cross_entropy     binary_cross_entropy_with_logits cdist cholesky cholesky_inverse cholesky_solve
     cosine_embedding_loss cross_entropy ctc_loss fft.fft fft.fft2 fft.fftn fft.hfft fft.ifft fft.ifft2
     fft.ifftn fft.ihfft fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 fft.rfftn
-    fractional_max_pool2d fractional_max_pool3d geqrf grid_sample grid_sampler grid_sampler_2d
+    fractional_max_pool2d fractional_max_pool3d fractional_max_pool2d_with_indices
+    fractional_max_pool3d_with_indices geqrf grid_sample grid_sampler grid_sampler_2d
     grid_sampler_3d hinge_embedding_loss huber_loss inverse kl_div l1_loss linalg.cholesky
     linalg.cholesky_ex linalg.cond linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh
     linalg.householder_product linalg.inv linalg.inv_ex linalg.lstsq linalg.matrix_rank linalg.qr
     linalg.solve linalg.svd linalg.svdvals linalg.tensorinv linalg.tensorsolve lu_solve
-    margin_ranking_loss max_pool3d max_unpool2d max_unpool3d mse_loss multi_margin_loss
+    margin_ranking_loss max_unpool2d max_unpool3d mse_loss multi_margin_loss
     multilabel_margin_loss nanquantile nll_loss orgqr ormqr pinverse poisson_nll_loss polar prod qr
     quantile smooth_l1_loss soft_margin_loss stft svd trace triangular_solve triplet_margin_loss
     view_as_complex
@@ -40,23 +43,30 @@ FLOAT32 = """
 # Several tensors in one result: all in the widest of their dtypes.
 WIDEST = "cat concat concatenate stack index_copy"
 
-_LOW = frozenset((float16.numpy.char, bfloat16.numpy.char))
-_CAST = _LOW | {float32.numpy.char}  # what may be cast: neither integers nor double precision
+# Recurrent layers whose state decides: float32 stays, only the products are in lower precision.
+STATES = "gru gru_cell lstm_cell"
+
+_CAST = frozenset(d.numpy.char for d in (float16, bfloat16, float32))  # what may be cast
 
 Function = Callable[..., Any]
-Policy = Callable[[tuple[Any, ...], dict[str, Any]], dtype | None]
+Declared = TypeVar("Declared", bound=Function)
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+Policy = Callable[[tuple[Any, ...], dict[str, Any]], Arguments]
 
 
-def _to_lower(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dtype | None:
-    found: dtype | None = modes.lower
-    return found
+def _all_to(wanted: dtype, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    return tuple([_cast(v, wanted) for v in args]), {n: _cast(v, wanted) for n, v in kwargs.items()}
 
 
-def _to_float32(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dtype | None:
-    return float32
+def _to_lower(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    return _all_to(modes.lower, args, kwargs)
 
 
-def _to_widest(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dtype | None:
+def _to_float32(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    return _all_to(float32, args, kwargs)
+
+
+def _to_widest(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     found: dtype = modes.lower
     for tensor in _tensors((*args, *kwargs.values())):
         kind = tensor.dtype
@@ -64,7 +74,35 @@ def _to_widest(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dtype | None:
             found = float32
         elif kind != found:
             raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
-    return found
+    return _all_to(found, args, kwargs)
+
+
+def _by_state(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """Inputs and weights rounded as for a product in lower precision; float32 states as they are."""
+    given = _tensors(args[1:])
+    if not given or given[0].dtype != float32:
+        return _to_lower(args, kwargs)
+    at = next(i for i in range(1, len(args)) if _tensors(args[i : i + 1]))
+    rounded, options = _all_to(float32, *_to_lower(args, kwargs))
+    return (*rounded[:at], args[at], *rounded[at + 1 :]), options
+
+
+def _pads(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """`pad`, where it repeats elements of the tensor."""
+    _, pad, mode = _bound(args, kwargs, ("input", "pad", "mode"))
+    rank = len(pad) // 2 if isinstance(pad, (tuple, list)) else 0
+    listed = mode == "replicate" or (mode == "reflect" and rank < 3)
+    return _to_float32(args, kwargs) if listed else (args, kwargs)
+
+
+def _without_indices(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """`max_pool3d`, unless it is asked for positions, which PyTorch finds by another function."""
+    positions = kwargs.get("return_indices", args[6] if len(args) > 6 else False)
+    return (args, kwargs) if positions else _to_float32(args, kwargs)
+
+
+def _bound(args: tuple[Any, ...], kwargs: dict[str, Any], names: tuple[str, ...]) -> list[Any]:
+    return [args[i] if i < len(args) else kwargs.get(n) for i, n in enumerate(names)]
 
 
 def _tensors(values: Any) -> list[Tensor]:
@@ -83,24 +121,36 @@ _POLICIES: dict[str, Policy] = {
     **dict.fromkeys(LOWER.split(), _to_lower),
     **dict.fromkeys(FLOAT32.split(), _to_float32),
     **dict.fromkeys(WIDEST.split(), _to_widest),
+    **dict.fromkeys(STATES.split(), _by_state),
+    "pad": _pads,
+    "max_pool3d": _without_indices,
 }
 NEVER: list[bool] = []
 
 
-def policy_of(labels: tuple[str, ...], prefix: str) -> Policy | None:
+def policy_of(labels: tuple[str, ...], prefix: str = "") -> Policy | None:
     """What a public function of these names casts its arguments to, if anything."""
     return next((p for n in labels if (p := _POLICIES.get(prefix + n)) is not None), None)
 
 
-def cast_and_call(
-    policy: Policy, fn: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def autocasting(fn: Declared) -> Declared:
+    """The function, casting under `autocast` if it is listed; for those not declared by `public`."""
+    policy = policy_of((fn.__name__,))
+    if policy is None:
+        return fn
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if EVER_USED and modes.lower is not None:
+            return cast_and_call(policy, fn, args, kwargs)
+        return fn(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def cast_and_call(policy: Policy, fn: Function, args: Any, kwargs: Any) -> Any:
     """Call a function with its arguments cast, and nothing inside it cast again."""
-    wanted = policy(args, kwargs)
-    if wanted is not None:
-        args = tuple([_cast(value, wanted) for value in args])
-        kwargs = {name: _cast(value, wanted) for name, value in kwargs.items()}
-    return as_it_is(fn, args, kwargs)
+    return as_it_is(fn, *policy(args, kwargs))
 
 
 def as_it_is(fn: Function, args: Any, kwargs: Any) -> Any:

@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._arrays.sums import add_up
+from .._autograd.sites import warning_level
 from .._tensor.tensor import Tensor
+from .autocasting import autocasting
 from .elementwise import check_broadcast, require_tensor
 from .public import FUNCTIONS, NN_FUNCTIONAL
 from .record import Op
@@ -29,27 +31,27 @@ _PLAIN = (np.ndarray, np.generic, float)
 
 def functional(fn: Declared) -> Declared:
     """Declare a function of `nn.functional`."""
-    NN_FUNCTIONAL[fn.__name__] = fn
-    return fn
+    NN_FUNCTIONAL[fn.__name__] = declared = autocasting(fn)
+    return declared
 
 
 def function(fn: Declared) -> Declared:
     """Declare a function of the top level."""
-    FUNCTIONS[fn.__name__] = fn
-    return fn
+    FUNCTIONS[fn.__name__] = declared = autocasting(fn)
+    return declared
 
 
 # --- the argument --------------------------------------------------------------------------------
 
 
-def legacy_reduction(size_average: Any, reduce: Any, stacklevel: int = 4) -> str:
+def legacy_reduction(size_average: Any, reduce: Any) -> str:
     """What `size_average` and `reduce` mean, with a warning that they will go."""
     average = size_average is None or size_average
     chosen = "none" if reduce is not None and not reduce else "mean" if average else "sum"
     warnings.warn(
         "size_average and reduce args will be deprecated, please use "
         f"reduction='{chosen}' instead.",
-        stacklevel=stacklevel,
+        stacklevel=warning_level(),
     )
     return chosen
 
@@ -57,7 +59,7 @@ def legacy_reduction(size_average: Any, reduce: Any, stacklevel: int = 4) -> str
 def chosen_reduction(reduction: str, size_average: Any = None, reduce: Any = None) -> str:
     """The reduction asked for, one of three."""
     if size_average is not None or reduce is not None:
-        reduction = legacy_reduction(size_average, reduce, 5)
+        reduction = legacy_reduction(size_average, reduce)
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
@@ -83,7 +85,7 @@ def same_size(input: Tensor, target: Any) -> None:
             f"Using a target size (torch.Size({list(shapes[1])})) that is different to the input "
             f"size (torch.Size({list(shapes[0])})). This will likely lead to incorrect results due "
             "to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
+            stacklevel=warning_level(),
         )
         check_broadcast(*shapes)
 
