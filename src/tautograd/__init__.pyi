@@ -45,8 +45,10 @@ from ._tensor.random_state import default_generator as default_generator
 from ._tensor.tensor import Size as Size
 from ._tensor.tensor import Tensor as Tensor
 from ._version import __version__ as __version__
+from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
+from . import backends as backends
 from . import cpu as cpu
 from . import cuda as cuda
 from . import func as func
@@ -59,6 +61,7 @@ from . import serialization as serialization
 from . import special as special
 from . import testing as testing
 from . import utils as utils
+from . import version as version
 from .serialization import load as load
 from .serialization import save as save
 from .func import vmap as vmap
@@ -117,6 +120,12 @@ HalfTensor: _type[Tensor]
 IntTensor: _type[Tensor]
 LongTensor: _type[Tensor]
 ShortTensor: _type[Tensor]
+
+def _pack_padded_sequence(input: Tensor, lengths: Any, batch_first: _bool) -> tuple[Tensor, Tensor]:
+    """The rows of padded sequences step by step, and how many there are at each."""
+
+def _pad_packed_sequence(data: Any, batch_sizes: Any, batch_first: _bool, padding_value: _float, total_length: _int) -> tuple[Tensor, Tensor]:
+    """Padded sequences from their rows step by step, and the lengths of them."""
 
 def _weight_norm(v: Tensor, g: Tensor, dim: _int=0) -> Tensor:
     """The direction `v` with the lengths `g`, one per place along `dim` (-1: one for all)."""
@@ -821,7 +830,7 @@ def greater_equal(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=No
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None=None, bias: Tensor | None=None, eps: _float=1e-05, cudnn_enabled: _bool=True) -> Tensor:
     """Each group of channels of each example minus its mean, over its deviation."""
 
-def gru(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """GRU layers over a sequence: the output, and the final state."""
 
 def gru_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any=None, b_hh: Any=None) -> Tensor:
@@ -1077,7 +1086,7 @@ def logspace(start: TensorOrNumber, end: TensorOrNumber, steps: _int | None=None
 def logsumexp(input: Tensor, dim: Dims, keepdim: _bool=False, *, out: Tensor | None=None) -> Tensor:
     """`log(sum(exp(input)))` over `dim`, without overflow."""
 
-def lstm(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """LSTM layers over a sequence: the output, and the final h and c."""
 
 def lstm_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any=None, b_hh: Any=None) -> tuple[Tensor, Tensor]:
@@ -1444,13 +1453,13 @@ def result_type(tensor1: TensorOrNumber, tensor2: TensorOrNumber) -> _dtype:
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None=None, eps: _float | None=None) -> Tensor:
     """Each example over the root of its mean square, over the last dimensions."""
 
-def rnn_relu(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Layers of h' = relu(…) over a sequence, and the final state."""
 
 def rnn_relu_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any=None, b_hh: Any=None) -> Tensor:
     """One step of `rnn_relu`."""
 
-def rnn_tanh(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Layers of h' = tanh(…) over a sequence, and the final state."""
 
 def rnn_tanh_cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any=None, b_hh: Any=None) -> Tensor:

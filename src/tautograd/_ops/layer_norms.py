@@ -23,7 +23,7 @@ from .refusals import no_kernel
 from .samples import Sample, T
 
 _ndarray = np.ndarray
-_BLOCK = 1 << 15  # how many elements are worked on at a time
+_BLOCK = 1 << 17  # how many elements are worked on at a time
 
 
 @counterpart(np.vecdot)
@@ -146,8 +146,14 @@ def _layer_norm(x: Any, weight: Any, bias: Any, rank: int, eps: float) -> Any:
     return np.reshape(out, x.shape), *wide
 
 
-def _columns(x: Any) -> Any:
-    """The sum over all dimensions but the last."""
+def _columns(x: Any, y: Any = None) -> Any:
+    """The sum of x (or of x y) over all dimensions but the last."""
+    if type(x) is _ndarray and x.size >= _BLOCK and (y is None or type(y) is _ndarray):
+        rows = np.reshape(x, (-1, x.shape[-1]))
+        if y is None:
+            return np.ones(rows.shape[0], x.dtype) @ rows
+        return np.einsum("ij,ij->j", rows, np.reshape(y, rows.shape))
+    x = x if y is None else x * y
     return np.sum(x, axis=tuple(range(x.ndim - 1))) if x.ndim > 1 else x
 
 
@@ -172,7 +178,7 @@ def _layer_norm_vjp(
         mean, inverse = (np.reshape(v, (*lead, 1)) for v in (out1, out2))
         normal, inverse = rows_of(rows, mean, inverse, eps)
         if needs[1]:
-            grads[1] = _columns(g * normal)
+            grads[1] = _columns(g, normal)
         if needs[0]:
             grads[0] = np.reshape(row_gradient(g, normal, inverse, w), shape)
     if rank > 1:
