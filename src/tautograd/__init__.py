@@ -50,8 +50,8 @@ globals().update(_FUNCTIONS)
 
 # Parts that a program may never need are loaded when they are first named.
 _PARTS = {
-    *("amp", "autograd", "cpu", "cuda", "func", "linalg", "nn", "optim", "random", "return_types"),
-    *("serialization", "special", "testing", "utils"),
+    *("accelerator", "amp", "autograd", "backends", "cpu", "cuda", "func", "linalg", "nn", "optim"),
+    *("random", "return_types", "serialization", "special", "testing", "utils", "version"),
 }
 _ELSEWHERE = {
     "load": "serialization",

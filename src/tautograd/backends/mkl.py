@@ -1,0 +1,10 @@
+"""Intel's MKL, which this engine does not use."""
+
+from __future__ import annotations
+
+__all__ = ["is_available"]
+
+
+def is_available() -> bool:
+    """Whether Intel's MKL can be used: no."""
+    return False
