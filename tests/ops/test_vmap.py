@@ -55,11 +55,10 @@ class Batch:
 
         Never the sizes of packed steps: what shape a result has depends on them.
         """
-        count = len(self.slots)
-        yield tuple(None if t.kind == "falling" else 0 for t in self.slots)
-        if count > 1:
-            yield (0, *(None,) * (count - 1))
-            yield (*(None,) * (count - 1), 0)
+        free = [i for i, t in enumerate(self.slots) if t.kind != "falling"]
+        chosen = [free, free[:1], free[-1:]] if len(self.slots) > 1 else [free]
+        for batched in chosen:
+            yield tuple(0 if i in batched else None for i in range(len(self.slots)))
 
     def tensors(self, example: int, dims: tuple[int | None, ...]) -> list[Any]:
         """One example; a tensor that is not batched is that of the first."""

@@ -26,6 +26,7 @@ from . import (
     likelihood_losses,
     margin_losses,
     norm_pools,
+    packed_sequences,
     padding,
     patches,
     pooling,

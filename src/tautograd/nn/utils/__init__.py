@@ -1,6 +1,6 @@
 """Helpers for modules and their parameters, one import block per file."""
 
-from . import parametrizations, parametrize, stateless
+from . import parametrizations, parametrize, rnn, stateless
 from .clip_grad import _clip_grads_with_norm_ as clip_grads_with_norm_
 from .clip_grad import _get_total_norm as get_total_norm
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_
@@ -20,6 +20,7 @@ __all__ = [
     "parametrize",
     "remove_spectral_norm",
     "remove_weight_norm",
+    "rnn",
     "skip_init",
     "spectral_norm",
     "stateless",
