@@ -141,7 +141,8 @@ def test_pytorch_misses_the_exact_value(name: str) -> None:
         for dtype in (*FLOATS, "int64"):
             calls = [Call(e, op, sample, dtype, True) for e in (TORCH, TAUTOGRAD)]
             want, got = (measure(call, order_for(dtype)) for call in calls)
-            if want.error is None and got.error is None and _misses(calls[1], want, got, dtype):
+            # What came before an error counts: PyTorch lacks the second derivative of some.
+            if _misses(calls[1], want, got, dtype):
                 return
     pytest.fail(f"PyTorch's {name} is accurate by now")
 

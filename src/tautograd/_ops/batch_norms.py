@@ -20,7 +20,7 @@ from .layer_norms import apply_mixed, check_mixed, scaled
 from .loss_reductions import functional
 from .public import FUNCTIONS
 from .record import Op
-from .refusals import no_kernel
+from .refusals import no_kernel, refuse_gradients
 from .samples import Sample, T
 from .views import view_to
 
@@ -252,10 +252,11 @@ def _normalised(
             if value is None:
                 raise RuntimeError(f"{label} must be defined in evaluation mode")
     _check_channels(channels, **stats, weight=weight, bias=bias)
+    refuse_gradients("native_batch_norm", **stats)
     refuse(batch_norm_op, x.dtype)
     check_mixed(input, weight, bias, running_mean, running_var)
     if not training:
-        inputs = (input, weight, bias, running_mean.detach(), running_var.detach())
+        inputs = (input, weight, bias, running_mean, running_var)
         return apply_mixed(batch_norm_eval_op, inputs, {"eps": eps})
     out, mean, _, variance = apply_mixed(batch_norm_op, (input, weight, bias), {"eps": eps})
     if running_mean is not None or running_var is not None:

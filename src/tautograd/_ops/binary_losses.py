@@ -24,7 +24,7 @@ from .loss_reductions import (
 )
 from .promotion import compute_dtype
 from .record import Op
-from .refusals import no_kernel
+from .refusals import no_kernel, refuse_gradients
 from .samples import Sample, T
 
 _FLOOR = -100.0  # of the logarithm of a probability, as PyTorch has it
@@ -33,18 +33,6 @@ _TINY = 1e-12
 
 def _scaled(values: Any, weight: Any) -> Any:
     return values if weight is None else values * weight
-
-
-def refuse_weight_gradients(function: str, **weights: Any) -> None:
-    """PyTorch's error for a weight that wants a gradient."""
-    if not modes.grad:
-        return
-    for name, weight in weights.items():
-        if weight is not None and weight.requires_grad:
-            raise RuntimeError(
-                f"The function '{function}' is not differentiable with respect to argument "
-                f"'{name}'. This input cannot have requires_grad True."
-            )
 
 
 # --- of probabilities ----------------------------------------------------------------------------
@@ -143,7 +131,7 @@ def binary_cross_entropy(
     shape = input._data.shape
     if weight is not None:
         _check_expandable(weight._data.shape, shape)
-        refuse_weight_gradients("binary_cross_entropy", weight=weight)
+        refuse_gradients("binary_cross_entropy", weight=weight)
     refuse(bce_op, input._data.dtype)
     if target._data.dtype != input._data.dtype:
         raise RuntimeError(f"Found dtype {spoken(target)} but expected {spoken(input)}")
@@ -243,7 +231,7 @@ def binary_cross_entropy_with_logits(
             check_broadcast(pos_weight._data.shape, x.shape)
         if weight is not None:
             check_broadcast(x.shape, weight._data.shape)
-        refuse_weight_gradients(
+        refuse_gradients(
             "binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight
         )
         found = [v for v in (input, target, weight, pos_weight) if v is not None]
@@ -288,6 +276,7 @@ def soft_margin_loss(
     """log(1 + exp(-y x)), for targets of -1 and 1."""
     reduction = chosen_reduction(reduction, size_average, reduce)
     require_pair("soft_margin_loss", input, target)
+    refuse_gradients("soft_margin_loss", target=target)
     x, y = input._data, target._data
     check_broadcast(x.shape, y.shape)
     if x.dtype.kind in "biu":

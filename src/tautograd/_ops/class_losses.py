@@ -13,14 +13,13 @@ import numpy as np
 
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
-from .binary_losses import refuse_weight_gradients
 from .division import div_op
 from .elementwise import refuse
 from .gathering import scatter_op
 from .index_arguments import spoken
 from .loss_reductions import chosen_reduction, functional, reduced, sum_of
 from .record import Op, renamed
-from .refusals import no_kernel
+from .refusals import no_kernel, refuse_gradients
 from .samples import Sample, T
 from .softmaxes import log_softmax, log_softmax_op
 from .views import reshape_to
@@ -186,7 +185,7 @@ def _check_target(input: Tensor, target: Tensor) -> None:
 
 
 def _check_weight(input: Tensor, weight: Tensor, classes: int) -> None:
-    refuse_weight_gradients("nll_loss_forward", weight=weight)
+    refuse_gradients("nll_loss_forward", weight=weight)
     w = weight._data
     if w.ndim != 1 or w.shape[0] != classes:
         if input._data.ndim > 2:

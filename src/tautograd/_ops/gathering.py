@@ -207,7 +207,7 @@ def _from_source(g: Any, index: Any, dim: int, src_shape: tuple[int, ...]) -> An
 
 def grown_to(x: Any, shape: tuple[int, ...]) -> Any:
     """`x` at the start of an array of zeros of this shape."""
-    for d, n in enumerate(shape):
+    for d, n in enumerate(shape[: x.ndim]):
         if x.shape[d] != n:
             rest = (*x.shape[:d], n - x.shape[d], *x.shape[d + 1 :])
             x = np.concatenate([x, np.zeros_like(x, shape=rest)], axis=d)

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
-from .binary_losses import refuse_weight_gradients
 from .distances import pairwise_distance
 from .elementwise import refuse, require_tensor
 from .index_arguments import spoken
@@ -23,7 +22,7 @@ from .loss_reductions import (
     share,
 )
 from .record import Op
-from .refusals import no_kernel
+from .refusals import no_kernel, refuse_gradients
 from .samples import Sample, T
 
 # --- of classes ----------------------------------------------------------------------------------
@@ -145,7 +144,7 @@ def multi_margin_loss(
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
     _check_matrix(shape)
-    refuse_weight_gradients("multi_margin_loss", weight=weight)
+    refuse_gradients("multi_margin_loss", weight=weight)
     batch = shape[0] if len(shape) == 2 else 1
     if target._data.ndim > 1 or target._data.size != batch:
         raise RuntimeError(
