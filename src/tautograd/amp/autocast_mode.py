@@ -113,7 +113,7 @@ def _cast(value: Any, device_type: str, wanted: dtype) -> Any:
         }
     if isinstance(value, Iterable):
         several = (_cast(one, device_type, wanted) for one in value)
-        return type(value)(several) if isinstance(value, (list, tuple)) else several  # type: ignore[call-arg]
+        return type(value)(several) if isinstance(value, (list, tuple)) else several
     return value
 
 

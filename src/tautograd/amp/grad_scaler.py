@@ -93,7 +93,7 @@ class GradScaler:
             return outputs * self._scale
         if isinstance(outputs, Iterable):
             several = map(self.scale, outputs)
-            return type(outputs)(several) if isinstance(outputs, (list, tuple)) else several  # type: ignore[call-arg]
+            return type(outputs)(several) if isinstance(outputs, (list, tuple)) else several
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer: Any) -> None:
