@@ -216,3 +216,25 @@ def test_error(torch: Any, program: Any) -> Any:
 def test_another_number_of_features(torch: Any) -> Any:
     with pytest.warns(UserWarning, match="does not match num_features"):
         return torch.nn.InstanceNorm1d(3)(image(torch, (2, 4, 5), "float32"))
+
+
+@pytest.mark.parametrize(("name", "args"), [("BatchNorm1d", (3,)), ("LayerNorm", (3,))])
+@pytest.mark.parametrize("packed", [False, True])
+@same
+def test_result_may_be_overwritten(torch: Any, name: str, args: Any, packed: bool) -> Any:
+    """As `ReLU(inplace=True)` does: the gradient needs the statistics, not the result."""
+    x = image(torch, (4, 3), "float32").requires_grad_()
+    module, kept = getattr(torch.nn, name)(*args), []
+
+    def pack(tensor: Any) -> Any:
+        kept.append(tuple(tensor.shape))
+        return tensor
+
+    if packed:
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            out = module(x)
+    else:
+        out = module(x)
+    out.exp_()
+    (out * image(torch, (4, 3), "float32", 1)).sum().backward()
+    return x.grad, module.weight.grad, module.bias.grad, len([s for s in kept if s == (4, 3)])

@@ -140,7 +140,11 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
             ]
     data = modes.quietly(op.forward, *arrays, **parameters)
     if half is not None:
-        data = to_half(data, half)
+        if op.outputs > 1:  # what is kept for the gradient only (a mean, a deviation) stays exact
+            rounded = op.differentiable_outputs
+            data = tuple([to_half(d, half) if i in rounded else d for i, d in enumerate(data)])
+        else:
+            data = to_half(data, half)
     if op.promotion is not None and op.outputs == 1:
         return as_iterated(data, given)
     return data
@@ -191,7 +195,10 @@ def wrap_several(
 ) -> tuple[Tensor, ...]:
     outs = tuple([make(d) for d in data])
     if node is not None and op.saves_output and node.saved[-1] is not None:
-        node.versions.extend((out._version_box, 0, -1) for out in outs)
+        kept = op.kept_outputs
+        node.versions.extend(
+            (out._version_box, 0, -1) for i, out in enumerate(outs) if kept is None or i in kept
+        )
     differentiable = range(len(outs)) if op.outputs == 0 else op.differentiable_outputs
     for i, out in enumerate(outs):
         if op.is_view:
@@ -290,7 +297,12 @@ def record(
         else:
             node.saved = node.versions = ()
         if saves_output:
-            node.saved[-1] = data
+            kept = op.kept_outputs
+            node.saved[-1] = (
+                data
+                if kept is None
+                else tuple([d if i in kept else None for i, d in enumerate(data)])
+            )
     if op.shape_inputs:
         node.shapes = tuple([x._data.shape if isinstance(x, Tensor) else () for x in inputs])
     if op.dtype_inputs:

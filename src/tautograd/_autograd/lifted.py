@@ -180,8 +180,11 @@ def saved_tensors(node: Node) -> Any:
 
 def _outputs(node: Node, data: Any) -> Any:
     if isinstance(data, tuple):
-        outs = []
+        outs: list[Any] = []
         for i, array in enumerate(data):
+            if array is None:  # no rule names it
+                outs.append(None)
+                continue
             out = as_tensor(node, -1, array)
             out._output_nr = i
             if array.dtype.kind not in "fcV" or i not in node.op.differentiable_outputs:

@@ -72,8 +72,8 @@ def _snapshot(held: Any, copies: bool = False) -> Any:
 
 def _pack(node: Node, slot: int, value: Any, pack: Any, inputs: tuple[Any, ...]) -> Any:
     if isinstance(value, tuple):
-        tensors = inputs if slot == 0 else [make(v) for v in value]
-        return tuple(pack(_plain(t)) for t in tensors)
+        tensors = inputs if slot == 0 else [None if v is None else make(v) for v in value]
+        return tuple(None if t is None else pack(_plain(t)) for t in tensors)
     if slot >= 0 and isinstance(inputs[slot], Tensor):
         tensor = inputs[slot]
         return pack(tensor if tensor.grad_fn is None else _plain(tensor))
@@ -109,9 +109,11 @@ def unpack_tensors(node: Node) -> Any:
     for slot, (value, unpack_hook) in node.packed.items():
         variadic = node.op.variadic and slot == 0
         if variadic or (isinstance(value, tuple) and slot == -1 and node.op.outputs != 1):
-            parts = tuple(unpack_hook(v) for v in value)
+            parts = tuple(None if v is None else unpack_hook(v) for v in value)
             saved[slot] = tuple(
-                _with_history(node, i if variadic else -1, p, 0 if variadic else i)
+                None
+                if p is None
+                else _with_history(node, i if variadic else -1, p, 0 if variadic else i)
                 for i, p in enumerate(parts)
             )
         else:

@@ -53,7 +53,7 @@ def second_time(node: Node) -> str:
 def _modified(node: Node, box: list[Any], version: int, slot: int) -> str:
     array = node.saved[slot] if not node.op.variadic or slot < 0 else node.saved[0][slot]
     if isinstance(array, tuple):
-        array = array[0]
+        array = next(a for a in array if a is not None)
     array = getattr(array, "example", array)  # several index arrays saved as one
     origin = ""
     if slot < 0:

@@ -88,6 +88,7 @@ class Op:
         "is_view",
         "joint",
         "jvp",
+        "kept_outputs",
         "name",
         "node_name",
         "node_type",
@@ -198,6 +199,12 @@ class Op:
             )
         names = {n for rule in self._vjp_rules() for n in rule.names}
         self.saves_output = any(n == "out" or (n[:3] == "out" and n[3:].isdigit()) for n in names)
+        # Which of several outputs the rules name; None: all of them.
+        self.kept_outputs = (
+            frozenset(int(n[3:]) for n in names if n[:3] == "out" and n[3:].isdigit())
+            if self.saves_output and "out" not in names
+            else None
+        )
         self.saves_nothing = not self.saves_output and not names & self.position.keys()
         self.node_type = None
         jvp_rules = self.jvp if isinstance(self.jvp, tuple) else (self.jvp,)
