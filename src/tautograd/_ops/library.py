@@ -25,6 +25,7 @@ from . import (
     layer_norms,
     likelihood_losses,
     margin_losses,
+    multi_head_attention,
     norm_pools,
     packed_sequences,
     padding,

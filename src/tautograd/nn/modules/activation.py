@@ -13,6 +13,7 @@ from ..._tensor.tensor import Tensor
 from .. import functional as F
 from ..init import constant_
 from ..parameter import Parameter
+from .attention import MultiheadAttention
 from .module import Module
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "Mish",
+    "MultiheadAttention",
     "PReLU",
     "RReLU",
     "ReLU",
