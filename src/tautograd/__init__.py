@@ -51,7 +51,16 @@ globals().update(_FUNCTIONS)
 # Parts that a program may never need are loaded when they are first named.
 _PARTS = {
     *("accelerator", "amp", "autograd", "backends", "cpu", "cuda", "func", "linalg", "nn", "optim"),
-    *("random", "return_types", "serialization", "special", "testing", "utils", "version"),
+    *(
+        "random",
+        "return_types",
+        "safetensors",
+        "serialization",
+        "special",
+        "testing",
+        "utils",
+        "version",
+    ),
 }
 _ELSEWHERE = {
     "load": "serialization",

@@ -3,7 +3,7 @@
 A finder at the head of `sys.meta_path` answers for `torch` and everything below it with tautograd's
 module of the same dotted path: the very same module object, so `torch.nn is tautograd.nn`, and an
 installed PyTorch is not looked at. What tautograd lacks is an `ImportError` that names it and the
-nearest name there is.
+nearest name there is. (`safetensors.torch` is answered for, too.)
 
 A child process starts with a bare `sys.meta_path`. It is reached by the one thing that Python
 itself hands down, the module search path: the folder `_torch_path` beside this file holds a package
@@ -25,6 +25,8 @@ from types import ModuleType
 from tautograd._nearest import missing_name
 
 _FOREIGN, _OWN = "torch", "tautograd"
+# A module of another package that reads files into PyTorch's tensors, and the one that does here.
+_SAFETENSORS = "safetensors.torch", "tautograd.safetensors"
 _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_path")
 
 _alias_of: dict[str, str] = {}
@@ -73,9 +75,12 @@ class _AliasFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != _FOREIGN and not fullname.startswith(f"{_FOREIGN}."):
+        if fullname == _SAFETENSORS[0]:
+            module = importlib.import_module(_SAFETENSORS[1])
+        elif fullname != _FOREIGN and not fullname.startswith(f"{_FOREIGN}."):
             return None
-        module = _own_module(fullname)
+        else:
+            module = _own_module(fullname)
         return ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
 
 

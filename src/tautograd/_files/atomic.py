@@ -10,8 +10,8 @@ from typing import IO, Any
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of `path` once everything is written.
+def beside(path: str | os.PathLike[str]) -> Iterator[str]:
+    """A path to write to, of a file that takes the place of `path` once everything is written.
 
     It lies beside it under another name until then, so that a write that fails half-way (a full
     disk, an interrupt) leaves what was there before.
@@ -21,17 +21,24 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     if not os.path.isdir(folder):
         raise RuntimeError(f"Parent directory {folder} does not exist.")
     handle, temporary = tempfile.mkstemp(prefix=os.path.basename(target) + ".", dir=folder)
+    os.close(handle)
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
+        with open(temporary, "rb+") as written:
+            os.fsync(written.fileno())
         os.chmod(temporary, _mode_of(target))
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of `path` once everything is written."""
+    with beside(path) as temporary, open(temporary, "wb") as file:
+        yield file
 
 
 def _mode_of(target: str) -> int:
