@@ -1,9 +1,10 @@
 """Operations put together: random programs of 5 to 15 records, the same on both engines.
 
-A program follows from a number that Hypothesis draws. Each step takes a record and one of its
-samples, puts a tensor made earlier in the place of one of the sample's tensors (squeezed into
-the range that the sample asks for), and keeps what comes out. All values and the gradients of the
-leaves are compared; the tolerance is that of `tolerance`, its condition measured on the program.
+A program follows from a number: a few fixed ones, and in the long run what Hypothesis draws. Each
+step takes a record and one of its samples, puts a tensor made earlier in the place of one of the
+sample's tensors (squeezed into the range that the sample asks for), and keeps what comes out. All
+values and the gradients of the leaves are compared; the tolerance is that of `tolerance`, its
+condition measured on the program.
 """
 
 from __future__ import annotations
@@ -134,6 +135,7 @@ class Run:
         if not fitting:
             return None
         x = fitting[pick % len(fitting)]
+        x = x * self.engine.tensor(np.asarray(self.nudge(np.ones(t.shape))))
         return t.low + (t.high - t.low) * (0.02 + 0.96 * x.sigmoid())
 
     def gradients(self) -> list[Any]:
@@ -170,9 +172,10 @@ def run(engine: Engine, program: list[Step], nudge: Any = None) -> tuple[Run, li
 
 
 def reach(program: list[Step], centre: list[np.ndarray], step: float) -> list[np.ndarray]:
-    """How far each value moves on PyTorch when the leaves change by this much, relatively."""
+    """How far each value moves on PyTorch when the input of each step changes by this much,
+    relatively; infinitely far, if it is finite here and not there."""
     found = [np.zeros(v.shape) for v in centre]
-    for pattern in range(PATTERNS):
+    for pattern in range(PATTERNS * (1 if step == STEP else 8)):  # a jump is easily missed
         for sign in (1, -1):
             rng = np.random.default_rng(pattern)
             moved = run(
@@ -181,8 +184,9 @@ def reach(program: list[Step], centre: list[np.ndarray], step: float) -> list[np
             )[1]  # fmt: skip
             for i, (a, b) in enumerate(zip(centre, moved, strict=False)):
                 if a.shape == b.shape:
-                    found[i] = np.maximum(found[i], np.abs(a - b))
-    return [np.where(np.isfinite(s), s, 0.0) for s in found]
+                    broken = np.where(np.isfinite(a) == np.isfinite(b), 0.0, np.inf)
+                    found[i] = np.fmax(np.fmax(found[i], np.abs(a - b)), broken)
+    return found
 
 
 def check(program: list[Step]) -> None:
@@ -206,9 +210,12 @@ def check(program: list[Step]) -> None:
 def _close(want: np.ndarray, got: np.ndarray, move: Any = 0.0, jump: Any = 0.0) -> bool:
     """Whether values agree, given how far they move per change of the leaves, and how far they jump
     on PyTorch itself where leaves change by a rounding error (a count does, at the edge of a bin)."""
-    size = np.max(np.abs(want), initial=0.0, where=np.isfinite(want)) + np.max(move, initial=0.0)
+    smooth = np.max(move, initial=0.0, where=np.isfinite(move))
+    size = np.max(np.abs(want), initial=0.0, where=np.isfinite(want)) + smooth
     tolerance = 4 * 15 * max(want.size, 12) ** 0.5 * epsilon(DTYPE) * size
-    return bool(np.allclose(got, want, 0, tolerance + jump, equal_nan=True))
+    with np.errstate(invalid="ignore"):
+        near = (np.abs(got - want) <= tolerance + jump) | (got == want)
+    return bool(np.all(near | np.isinf(jump) | (np.isnan(got) & np.isnan(want))))
 
 
 def check_seed(seed: int) -> None:
@@ -235,19 +242,15 @@ def _passes(program: list[Step]) -> bool:
     return True
 
 
-seeds = st.integers(0, 2**32 - 1)
-FIXED = {"deadline": None, "database": None, "phases": (Phase.generate,)}
-
-
-@settings(max_examples=40, derandomize=True, **FIXED)
-@given(seeds)
-def test_short_run_of_random_programs(seed: int) -> None:
-    check_seed(seed)
+@pytest.mark.parametrize("start", range(0, 200, 50))
+def test_short_run_of_random_programs(start: int) -> None:
+    for seed in range(start, start + 50):
+        check_seed(seed)
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, **FIXED)
-@given(seeds)
+@settings(max_examples=2000, deadline=None, database=None, phases=(Phase.generate,))
+@given(st.integers(200, 2**32 - 1))
 def test_long_run_of_random_programs(seed: int) -> None:
     check_seed(seed)
 

@@ -152,7 +152,7 @@ def orgqr(input: Any, input2: Any) -> Any:
 
 def _geqrf(x: Any) -> Any:
     packed, tau = np.linalg.qr(x, "raw")
-    return turn(packed), tau
+    return by_columns(turn(packed)), tau
 
 
 def _refuse(g: Any) -> Any:

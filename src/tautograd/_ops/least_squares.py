@@ -9,7 +9,7 @@ import numpy as np
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import check_broadcast, conj, require_tensor
-from .matrices import adjoint, product, scale_rows, values_of
+from .matrices import adjoint, by_columns, product, scale_rows, values_of
 from .matrix_checks import LinAlgError
 from .product_checks import spoken
 from .public import LINALG, public
@@ -157,7 +157,17 @@ def _lstsq(a: Any, b: Any, rcond: float, driver: str, vector: bool) -> Any:
         residuals = np.sum(np.abs(b - np.matmul(a, x)) ** 2, axis=-2)
     nothing = np.zeros_like(rank, shape=(0,))
     values = s if driver in ("gelsd", "gelss") else np.zeros_like(s, shape=(0,))
+    x = _in_place_of(b, x)
     return x[..., 0] if vector else x, residuals, nothing if driver == "gels" else rank, values
+
+
+def _in_place_of(b: Any, x: Any) -> Any:
+    """The solution laid out as LAPACK leaves it: at the head of the columns that held `b`."""
+    n, more = x.shape[-2], b.shape[-2] - x.shape[-2]
+    if more > 0:
+        rest = np.zeros_like(x, shape=(*x.shape[:-2], more, x.shape[-1]))
+        x = np.concatenate([x, rest], axis=-2)
+    return by_columns(x)[..., :n, :]
 
 
 def _full(rank: Any, n: int, driver: str) -> bool:
