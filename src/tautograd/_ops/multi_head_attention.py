@@ -249,7 +249,7 @@ def multi_head_attention_forward(
         out = shares @ v
     else:
         out = scaled_dot_product_attention(q, k, v, mask, drop, is_causal)
-    tall = out.permute(2, 0, 1, 3).reshape(rows * batch, width)  # type: ignore[attr-defined]
+    tall = out.permute(2, 0, 1, 3).reshape(rows * batch, width)
     result = linear(tall, out_proj_weight, out_proj_bias)
     result = result.view(rows, batch, result.size(1))
     if shares is not None and average_attn_weights:

@@ -159,4 +159,4 @@ class LSTMCell(RNNCellBase):
         h, c = functions.lstm_cell(input, hx, *self._weights())
         if batched:
             return h, c
-        return h.squeeze(0), c.squeeze(0)  # type: ignore[attr-defined]
+        return h.squeeze(0), c.squeeze(0)

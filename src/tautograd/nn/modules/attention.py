@@ -93,9 +93,9 @@ class MultiheadAttention(Module):
         else:
             for weight in (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
                 xavier_uniform_(weight)
-        if self.in_proj_bias is not None:
-            constant_(self.in_proj_bias, 0.0)
-            constant_(self.out_proj.bias, 0.0)
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if bias is not None:
+                constant_(bias, 0.0)
         if self.bias_k is not None:
             xavier_normal_(self.bias_k)
         if self.bias_v is not None:
@@ -147,7 +147,7 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )
-        return (out.transpose(1, 0) if turned else out), weights  # type: ignore[attr-defined]
+        return (out.transpose(1, 0) if turned else out), weights
 
     def merge_masks(
         self, attn_mask: Any, key_padding_mask: Any, query: Any

@@ -99,16 +99,12 @@ class RNNBase(Module):
         return self.proj_size if self.proj_size > 0 else self.hidden_size
 
     def _check_dropout(self, dropout: Any) -> None:
-        if (
-            not isinstance(dropout, numbers.Number)
-            or isinstance(dropout, bool)
-            or not 0 <= dropout <= 1  # type: ignore[operator]
-        ):
+        if not _is_number(dropout) or not 0 <= dropout <= 1:
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an "
                 "element being zeroed"
             )
-        if dropout > 0 and self.num_layers == 1:  # type: ignore[operator]
+        if dropout > 0 and self.num_layers == 1:
             warnings.warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout "
                 f"expects num_layers greater than 1, but got dropout={dropout} and "
@@ -261,7 +257,7 @@ class RNNBase(Module):
         )  # fmt: skip
         state: Any = tuple(hidden) if self.mode == "LSTM" else hidden[0]
         if not batched:
-            output, state = output.squeeze(batch_dim), self._squeezed(state)  # type: ignore[attr-defined]
+            output, state = output.squeeze(batch_dim), self._squeezed(state)
         return output, state
 
     def _forward_packed(self, sequence: PackedSequence, hx: Any) -> Any:
@@ -289,6 +285,11 @@ class RNNBase(Module):
             if value != usual:
                 text += f", {name}={value}"
         return text
+
+
+def _is_number(value: Any) -> bool:
+    truth = isinstance(value, bool)
+    return not truth and isinstance(value, numbers.Number)
 
 
 def _autocasting() -> bool:

@@ -41,7 +41,7 @@ def _is_causal(mask: Any, is_causal: bool | None, size: int) -> bool:
     if is_causal is not None or mask is None:
         return is_causal is True
     causal = _generate_square_subsequent_mask(size, dtype=mask.dtype)
-    return mask.size() == causal.size() and bool((mask == causal).all())  # type: ignore[attr-defined]
+    return mask.size() == causal.size() and bool((mask == causal).all())
 
 
 def _copies(module: Module, count: int) -> ModuleList:
@@ -182,7 +182,8 @@ class TransformerEncoder(Module):
             out = layer(out, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
         if padding is not None and mask is None and self._skips_padding(src, padding):
             out = out.masked_fill((padding != 0).unsqueeze(-1), 0.0)
-        return out if self.norm is None else self.norm(out)
+        found: Tensor = out if self.norm is None else self.norm(out)
+        return found
 
     def _skips_padding(self, src: Any, padding: Any) -> bool:
         """Whether PyTorch would leave padding out of the computation, and give zeros for it."""
