@@ -13,7 +13,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = THREADS  # read when NumPy and PyTorch are imported: the same for both
 
 from bench import report  # noqa: E402
-from bench.rows import ROWS  # noqa: E402
+from bench.rows import ROWS, Figures  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 LATEST = HERE / "results" / "latest.json"
@@ -36,7 +36,7 @@ def main() -> int:
         if words and not any(word in row.name for word in words):
             continue
         print(f"measuring: {row.name} …", file=sys.stderr, flush=True)
-        results.append(report.describe_row(row.name, row.measure(), row.target, row.unit))
+        results.append(report.describe_row(row.name, Figures(*row.measure()), row.target, row.unit))
 
     record = {**report.describe_machine(), "rows": results}
     print(report.as_text(results))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 Work = Callable[[], object]
@@ -26,13 +26,27 @@ def interleaved(
     ours: Work, theirs: Work, *, rounds: int = 21, round_seconds: float = 0.02
 ) -> Sample:
     """Time both, turn by turn; short work is repeated so that each turn lasts `round_seconds`."""
-    sides = (ours, theirs)
+    times = _turn_by_turn((ours, theirs), rounds, round_seconds)
+    return Sample(*times)
+
+
+def side_by_side(
+    sides: Mapping[str, Work], *, rounds: int = 15, round_seconds: float = 0.05
+) -> dict[str, float]:
+    """As `interleaved`, for any number of sides: the median of each."""
+    times = _turn_by_turn(tuple(sides.values()), rounds, round_seconds)
+    return {name: statistics.median(found) for name, found in zip(sides, times, strict=True)}
+
+
+def _turn_by_turn(
+    sides: Sequence[Work], rounds: int, round_seconds: float
+) -> tuple[list[float], ...]:
     counts = [_repetitions(side, round_seconds) for side in sides]
-    times: tuple[list[float], list[float]] = ([], [])
+    times: tuple[list[float], ...] = tuple([] for _ in sides)
     for _ in range(rounds):
         for side, count, found in zip(sides, counts, times, strict=True):
             found.append(_seconds(side, count))
-    return Sample(*times)
+    return times
 
 
 def once_each(ours: Callable[[], float], theirs: Callable[[], float], *, rounds: int) -> Sample:

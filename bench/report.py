@@ -11,7 +11,7 @@ from typing import Any
 
 Result = dict[str, Any]
 
-PACKAGES = ("tautograd", "numpy", "scipy", "ml_dtypes", "torch")
+PACKAGES = ("tautograd", "numpy", "scipy", "ml_dtypes", "torch", "jax")
 START, END = "<!-- bench: written by `make bench` -->", "<!-- /bench -->"
 
 
@@ -21,16 +21,26 @@ def describe_machine() -> dict[str, Any]:
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "versions": {name: version for name in PACKAGES if (version := _version(name))},
     }
 
 
-def describe_row(name: str, figures: tuple[float, float], target: float, unit: str) -> Result:
-    first, second = figures
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def describe_row(
+    name: str, figures: tuple[float, float, dict[str, float]], target: float, unit: str
+) -> Result:
+    first, second, others = figures
     return {
         "name": name,
         "tautograd": first,
         "peer": second,
+        "others": others,
         "unit": unit,
         "ratio": round(first / second, 4),
         "target": target,
@@ -51,25 +61,33 @@ def human(value: float, unit: str) -> str:
     return f"{value / scales[-1][0]:.3g} {scales[-1][1]}"
 
 
-def as_text(rows: list[Result]) -> str:
-    head = ("", "tautograd", "PyTorch", "ratio", "target", "")
-    lines = [head]
+def table(rows: list[Result]) -> list[tuple[str, ...]]:
+    """The cells, head first; a column for each other peer that any row was compared with."""
+    others = list(dict.fromkeys(peer for row in rows for peer in row["others"]))
+    lines = [("", "tautograd", "PyTorch", *others, "ratio", "target", "")]
     for row in rows:
-        first, second = (human(row[key], row["unit"]) for key in ("tautograd", "peer"))
+        unit, found = row["unit"], row["others"]
         lines.append(
             (
                 row["name"],
-                first,
-                second,
+                human(row["tautograd"], unit),
+                human(row["peer"], unit),
+                *(human(found[peer], unit) if peer in found else "" for peer in others),
                 f"{row['ratio']:.3f}",
                 f"≤ {row['target']:g}",
                 "met" if row["met"] else "MISSED",
             )
         )
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    return lines
+
+
+def as_text(rows: list[Result]) -> str:
+    lines = table(rows)
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    last = len(widths) - 1
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if i in (0, 5) else cell.rjust(width)
+            cell.ljust(width) if i in (0, last) else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
@@ -78,20 +96,17 @@ def as_text(rows: list[Result]) -> str:
 
 def as_markdown(record: dict[str, Any]) -> str:
     versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
+    head, *rows = table(record["rows"])
     lines = [
-        "| work | tautograd | PyTorch | ratio | target | |",
-        "| --- | ---: | ---: | ---: | ---: | --- |",
+        f"| work | {' | '.join(head[1:])} |",
+        f"| --- |{' ---: |' * (len(head) - 2)} --- |",
     ]
-    for row in record["rows"]:
-        first, second = (human(row[key], row["unit"]) for key in ("tautograd", "peer"))
-        verdict = "met" if row["met"] else "**missed**"
-        cells = (row["name"], first, second, f"{row['ratio']:.2f}", f"≤ {row['target']:g}", verdict)
-        lines.append(f"| {' | '.join(cells)} |")
+    lines += [f"| {' | '.join(cells)} |".replace("MISSED", "**missed**") for cells in rows]
     setting = f"{record['date']}; {record['machine']}, two threads; Python {record['python']}"
     lines += [
         "",
         f"{setting}, {versions}.",
-        "Each figure is a median, each ratio one of medians of interleaved runs.",
+        "Each figure is a median of interleaved runs, each ratio that of tautograd's to PyTorch's eager.",
     ]
     return "\n".join(lines)
 

@@ -12,19 +12,30 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from bench.measure import interleaved, once_each
+from bench import peers
+from bench.measure import interleaved, once_each, side_by_side
+from bench.steps import STEPS
 
-PACKAGE = Path(__file__).resolve().parent.parent / "src" / "tautograd"
+PROJECT = Path(__file__).resolve().parent.parent
+PACKAGE = PROJECT / "src" / "tautograd"
+
+
+class Figures(NamedTuple):
+    """tautograd's figure, PyTorch's, and those of other peers by the name of their column."""
+
+    ours: float
+    peer: float
+    others: dict[str, float] = {}  # noqa: RUF012 (never written to)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: two figures of one unit, and the most their ratio may be."""
+    """A line of the table: figures of one unit, and the most the first two's ratio may be."""
 
     name: str
-    measure: Callable[[], tuple[float, float]]
+    measure: Callable[[], tuple[float, float] | Figures]
     target: float
     unit: str
 
@@ -83,6 +94,22 @@ def gradient_check() -> tuple[float, float]:
     return on_both(make, rounds=9)
 
 
+# ---- training steps ------------------------------------------------------------------------------
+
+
+def step_time(name: str) -> Callable[[], Figures]:
+    """Seconds of a training step, beside PyTorch's eager, fused and compiled, and JAX's."""
+
+    def measure() -> Figures:
+        ours, theirs = engines()
+        step = STEPS[name]
+        sides = {"tautograd": step.on(ours), "PyTorch": step.on(theirs)}
+        found = side_by_side({**sides, **peers.of_step(name, theirs)})
+        return Figures(found.pop("tautograd"), found.pop("PyTorch"), found)
+
+    return measure
+
+
 # ---- long chains: the cost must be linear --------------------------------------------------------
 
 SHORT, LONG = 10_000, 1_000_000
@@ -112,53 +139,17 @@ def long_chain() -> tuple[float, float]:
 
 # ---- memory --------------------------------------------------------------------------------------
 
-_STEP = """
-import sys
-import {engine} as torch
-if {engine!r} == "torch":
-    torch.set_num_threads(2)
 
-def status(field):
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith(field)) * 1024
-
-def step():
-    hidden = inputs
-    for w, b in layers[:-1]:
-        hidden = (hidden @ w + b).relu()
-    w, b = layers[-1]
-    loss = ((hidden @ w + b - targets) ** 2).mean()
-    loss.backward()
-    with torch.no_grad():
-        for pair in layers:
-            for parameter in pair:
-                parameter -= 0.01 * parameter.grad
-                parameter.grad = None
-
-small = torch.ones(2, 2, requires_grad=True)  # start-up costs of a first step are not the step's
-(small @ small).relu().sum().backward()
-before = status("VmRSS")
-torch.manual_seed(0)
-inputs, targets = torch.randn(256, 1024), torch.randn(256, 1024)
-layers = [
-    ((torch.randn(1024, 1024) / 32).requires_grad_(), torch.zeros(1024, requires_grad=True))
-    for _ in range(4)
-]
-with open("/proc/self/clear_refs", "w") as file:
-    file.write("5")  # the high-water mark starts again from here
-for _ in range(5):
-    step()
-print(status("VmHWM") - before)
-"""
-
-
-def peak_memory() -> tuple[float, float]:
-    """Bytes by which an MLP of 4 layers of 1024, batch 256, makes the process grow at its peak."""
+def peak_memory(step: str) -> Callable[[], tuple[float, float]]:
+    """Bytes by which a training step makes the process grow at its peak."""
 
     def grown(engine: str) -> float:
-        return float(_python(_STEP.format(engine=engine)))
+        return float(_python("-m", "bench.memory", engine, step))
 
-    return once_each(lambda: grown("tautograd"), lambda: grown("torch"), rounds=5).medians
+    def measure() -> tuple[float, float]:
+        return once_each(lambda: grown("tautograd"), lambda: grown("torch"), rounds=5).medians
+
+    return measure
 
 
 # ---- start-up and size ---------------------------------------------------------------------------
@@ -168,7 +159,7 @@ def import_time() -> tuple[float, float]:
     text = "import time; s = time.perf_counter(); import {}; print(time.perf_counter() - s)"
 
     def seconds(engine: str) -> float:
-        return float(_python(text.format(engine)))
+        return float(_python("-c", text.format(engine)))
 
     seconds("tautograd")  # compiles what changed since the last time
     return once_each(lambda: seconds("tautograd"), lambda: seconds("torch"), rounds=9).medians
@@ -208,11 +199,13 @@ def _size_of(name: str) -> int:
     return total
 
 
-def _python(text: str) -> str:
+def _python(*arguments: str) -> str:
     # Byte code is kept, as it is on any machine where a package has been imported before.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    command = [sys.executable, "-c", text]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    command = [sys.executable, *arguments]
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment, cwd=PROJECT
+    )
     return run.stdout
 
 
@@ -220,7 +213,16 @@ ROWS = (
     Row("scalar lesson: x**2, backward()", scalar_lesson, 0.35, "s"),
     Row("one recorded op: a + b, 32×32", one_recorded_op, 0.8, "s"),
     Row("gradient check, 512 parameters, float64", gradient_check, 0.2, "s"),
-    Row("peak memory, MLP 1024×4, batch 256", peak_memory, 1.1, "B"),
+    Row("step: Linear(10,1), batch 32, Adam", step_time("linear"), 0.2, "s"),
+    Row("step: MLP 784-256-128-10, batch 64, Adam", step_time("mlp"), 0.8, "s"),
+    Row("step: MLP 1024×4, batch 256, Adam", step_time("wide"), 1.1, "s"),
+    Row("step: GPT 4×128, 64 tokens, batch 12, AdamW", step_time("gpt"), 1.3, "s"),
+    Row("step: CNN 28×28, batch 64, Adam", step_time("cnn"), 1.5, "s"),
+    # The step of Linear(10,1) holds a few kilobytes: nothing to measure.
+    Row("peak memory: MLP 784-256-128-10, batch 64", peak_memory("mlp"), 1.1, "B"),
+    Row("peak memory: MLP 1024×4, batch 256", peak_memory("wide"), 1.1, "B"),
+    Row("peak memory: GPT 4×128, 64 tokens, batch 12", peak_memory("gpt"), 1.1, "B"),
+    Row("peak memory: CNN 28×28, batch 64", peak_memory("cnn"), 1.1, "B"),
     Row("import", import_time, 0.15, "s"),
     Row("installed size, with dependencies", installed_size, 0.3, "B"),
     # Both figures of this one are tautograd's: cost per operation must not grow with the graph.

@@ -79,7 +79,7 @@ def main() -> None:
 
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, max_lr=0.01, total_steps=max(chosen.steps, 100)
+        optimizer, max_lr=0.01, total_steps=max(chosen.steps, 600)
     )
     criterion = nn.CrossEntropyLoss(label_smoothing=0.05)
     order = torch.randperm(len(images))
