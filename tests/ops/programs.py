@@ -121,7 +121,8 @@ DRAWN: dict[str, tuple[Any, list[Sample]]] = {
 PROGRAMS: dict[str, tuple[Any, list[Sample] | None]] = {
     "view_scatter": (_write_through_view, [Sample(T(3, 2), T(2)), Sample(T(3), T())]),
     "view_replay": (_seen_again, [Sample(T(3, 2), T(2))]),
-    "alias": (_same_memory, [Sample(T(3, 2)), Sample(T())]),
+    "alias": (lambda engine: lambda x: x[...], [Sample(T(3, 2)), Sample(T())]),
+    "dual": (_same_memory, [Sample(T(3, 2)), Sample(T())]),
     "view_dtype": (_as_bytes, [Sample(T(3, 2)), Sample(T(0, 2))]),
     **{f"drawn_{n}": (_drawn(draw), samples) for n, (draw, samples) in DRAWN.items()},
     **{n: (_without_phase(n), None) for n in ("linalg_eig", "linalg_eigh", "linalg_svd")},

@@ -23,7 +23,17 @@ alias_op = Op(
     vjp={"x": lambda g: g},
     jvp=LINEAR,
     is_view=True,
-    node="ViewBackward0",  # as PyTorch's make_dual has it
+    internal=True,
+)
+# The same under the name that PyTorch's make_dual gives it.
+dual_op = Op(
+    "dual",
+    lambda x: x[...],
+    ("x",),
+    vjp={"x": lambda g: g},
+    jvp=LINEAR,
+    is_view=True,
+    node="ViewBackward0",
     internal=True,
 )
 
@@ -119,7 +129,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"expected tangent to have the dtype of the tensor ({tensor.dtype}), but got "
             f"{tangent.dtype}"
         )
-    dual: Tensor = apply(alias_op, (tensor,))
+    dual: Tensor = apply(dual_op, (tensor,))
     set_tangent(dual, level, tangent)
     return dual
 

@@ -234,8 +234,10 @@ nonzero_op = Op(
 
 def _one_out(name: str, args: Any, kwargs: Any, out: Any) -> Any:
     """`nonzero` writes into one tensor only, never into a tuple of vectors."""
-    if kwargs.get("as_tuple") or isinstance(out, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not tuple")
+    if isinstance(out, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if kwargs.get("as_tuple"):
+        raise RuntimeError(f"{name} does not support the out kwarg when as_tuple is True")
     return args
 
 

@@ -1,0 +1,80 @@
+"""Gradients far from where the samples lie: a rule that is wrong only for large inputs is wrong.
+
+Samples are small, so that differences are accurate. Here the tensors of an elementwise operation go
+over both signs and five orders of magnitude, and gradients are compared with PyTorch's in double
+precision, wherever both are finite.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tautograd._ops.record import REGISTRY
+
+from .cases import RECORDS, TAUTOGRAD, TORCH, Call, is_elementwise, samples_of, tensors_in
+from .measure import measure
+
+_MAGNITUDES = np.geomspace(1.1e-3, 53.0, 23)
+SWEEP = np.concatenate([-_MAGNITUDES[::-1], _MAGNITUDES])
+# Of the largest gradient in the sweep's row: functions lose digits where their condition is large.
+TOLERANCE = 1e-7
+
+
+def _sample(name: str) -> Any:
+    """A sample whose tensors are plain numbers of the dtype under test."""
+    for sample in samples_of(name):
+        tensors = list(tensors_in(sample))
+        if tensors and all(t.dtype is None and t.kind == "uniform" for t in tensors):
+            return sample
+    return None
+
+
+def _swept(name: str) -> bool:
+    op = REGISTRY.get(name)
+    return op is not None and op.differentiable and is_elementwise(op) and bool(_sample(name))
+
+
+def _gradients(engine: Any, name: str, across: bool) -> list[np.ndarray]:
+    """Gradients by each input; `across` each other, all pairs of values meet."""
+    sample = _sample(name)
+    tensors = list(tensors_in(sample))
+    shapes = [tuple(len(SWEEP) if d == i else 1 for d in range(len(tensors))) for i in range(4)]
+    if not across:
+        shapes = [(len(SWEEP),)] * 4
+    before = [(t.shape, t.grad) for t in tensors]
+    try:
+        for t, shape in zip(tensors, shapes, strict=False):
+            t.shape, t.grad = shape, True
+        call = Call(engine, REGISTRY[name], sample, "float64", True)
+    finally:
+        for t, (shape, grad) in zip(tensors, before, strict=True):
+            t.shape, t.grad = shape, grad
+    for tensor, shape in zip(call.tensors, shapes, strict=False):
+        values = engine.tensor(SWEEP.reshape(shape).copy())
+        with engine.no_grad():
+            tensor.copy_(values)
+    outcome = measure(call, 1)
+    if outcome.error is not None:
+        raise outcome.error
+    return [item.array for key, item in outcome.items.items() if key.startswith("grad") and item]
+
+
+@pytest.mark.parametrize("name", [n for n in RECORDS if _swept(n)])
+def test_gradients_far_from_the_samples(name: str, tally: Any) -> None:
+    across = name != "clamp_tensor"  # PyTorch's rule for it does not undo broadcasting
+    try:
+        expected = _gradients(TORCH, name, across)
+    except Exception as error:  # there is no derivative
+        with pytest.raises(type(error)):
+            _gradients(TAUTOGRAD, name, across)
+        return
+    for theirs, ours in zip(expected, _gradients(TAUTOGRAD, name, across), strict=True):
+        both = np.isfinite(theirs) & np.isfinite(ours)
+        assert both.any() or not np.isfinite(theirs).any()
+        scale = np.abs(theirs[both]) + np.max(np.abs(theirs[both]), initial=0) * 1e-9
+        wrong = np.abs(theirs[both] - ours[both]) > TOLERANCE * scale
+        assert not wrong.any(), (theirs[both][wrong][:4], ours[both][wrong][:4])
+        tally("gradients compared far from the samples", int(both.sum()))
