@@ -130,7 +130,10 @@ class Op:
         internal: bool = False,
     ) -> None:
         if name in REGISTRY or name in INTERNAL:
-            raise ValueError(f"operation {name!r} is declared twice")
+            raise ValueError(
+                f"operation {name!r} is declared twice (or an earlier import of tautograd failed "
+                "half-way: see the first error)"
+            )
         self.name = name
         self.forward = forward
         self.inputs = inputs
