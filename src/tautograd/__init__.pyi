@@ -57,6 +57,7 @@ from . import nn as nn
 from . import optim as optim
 from . import random as random
 from . import return_types as return_types
+from . import safetensors as safetensors
 from . import serialization as serialization
 from . import special as special
 from . import testing as testing

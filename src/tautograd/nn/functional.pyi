@@ -277,6 +277,9 @@ def mish(input: Tensor, inplace: _bool=False) -> Tensor:
 def mse_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean', weight: Tensor | None=None) -> Tensor:
     """The mean (or sum) of squared differences."""
 
+def multi_head_attention_forward(query: Any, key: Any, value: TensorOrNumber, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Any, out_proj_bias: Any, training: _bool=True, key_padding_mask: Any=None, need_weights: _bool=True, attn_mask: Any=None, use_separate_proj_weight: _bool=False, q_proj_weight: Any=None, k_proj_weight: Any=None, v_proj_weight: Any=None, static_k: Any=None, static_v: Any=None, average_attn_weights: _bool=True, is_causal: _bool=False) -> tuple[Tensor, Tensor | None]:
+    """Attention of `num_heads` heads, and its weights if they are needed."""
+
 def multi_margin_loss(input: Tensor, target: Tensor, p: _int=1, margin: _float=1.0, weight: Tensor | None=None, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
     """The mean over classes of max(0, margin - x[target] + x[class]) to the power of p."""
 
