@@ -7,7 +7,9 @@ import queue
 import random
 import sys
 import traceback
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -19,17 +21,16 @@ from .dataset import IterableDataset
 CHECK_INTERVAL = 5.0
 
 
+@dataclass(frozen=True, slots=True)
 class WorkerInfo:
     """What a worker process knows of itself; see `get_worker_info`."""
 
-    def __init__(self, id: int, num_workers: int, seed: int, dataset: Any) -> None:
-        self.id = id
-        self.num_workers = num_workers
-        self.seed = seed
-        self.dataset = dataset
-
-    def __repr__(self) -> str:
-        return f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, seed={self.seed})"
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+    rng: Any = None
+    worker_method: str | None = "multiprocessing"
 
 
 _info: WorkerInfo | None = None
@@ -45,22 +46,26 @@ class Failure:
 
     def __init__(self, where: str) -> None:
         kind, value, trace = sys.exc_info()
-        self.kind = kind
+        assert kind is not None
+        self.kind: type[BaseException] = kind
+        self.name = kind.__name__
         self.text = "".join(traceback.format_exception(kind, value, trace))
         self.where = where
-        self.key = value.args[0] if isinstance(value, KeyError) and value.args else None
 
-    def reraise(self) -> None:
+    def reraise(self) -> NoReturn:
         """Raise it here."""
-        assert self.kind is not None
-        message = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.text}"
+        message = f"Caught {self.name} {self.where}.\nOriginal {self.text}"
         if self.kind is KeyError:
             raise KeyError(_Unquoted(message))
+        if getattr(self.kind, "message", None):  # one that takes its text by name
+            raise self.kind(message=message)  # type: ignore[call-arg]
+        raise self._made(message)  # held by no variable here: that would keep this frame alive
+
+    def _made(self, message: str) -> BaseException:
         try:
-            error = self.kind(message)
+            return self.kind(message)
         except Exception:
-            raise RuntimeError(message) from None
-        raise error
+            return RuntimeError(message)
 
 
 class _Unquoted(str):
@@ -76,6 +81,10 @@ class Ended(NamedTuple):
     """A stream in a worker has come to its end."""
 
     worker: int
+
+
+class Again(NamedTuple):
+    """A worker that is kept begins another epoch; it answers with the same."""
 
 
 def fetch(dataset: Any, batched: bool, indices: Any, collate: Any) -> Any:
@@ -95,15 +104,19 @@ class StreamFetcher:
         self.batched = batched
         self.collate = collate
         self.drop_last = drop_last
+        self.ended = False
 
     def fetch(self, indices: Any) -> Any:
         if not self.batched:
             return self.collate(next(self.samples))
+        if self.ended:
+            raise StopIteration
         data = []
         for _ in indices:
             try:
                 data.append(next(self.samples))
             except StopIteration:
+                self.ended = True
                 break
         if not data or (self.drop_last and len(data) < len(indices)):
             raise StopIteration
@@ -114,6 +127,18 @@ def _numpy_seed(base_seed: int, number: int) -> Any:
     """NumPy's own seed in a worker, far from those of its neighbours."""
     parts = [number, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
     return np.random.SeedSequence(parts).generate_state(4)
+
+
+def _packed(data: Any, number: int) -> bytes:
+    """A batch as it is sent: what cannot be is an error, where a queue would only lose it."""
+    try:
+        return bytes(ForkingPickler.dumps(data))
+    except Exception:
+        if isinstance(data, Failure):  # of a class that only this process knows
+            failure, failure.kind = data, RuntimeError
+        else:
+            failure = Failure(f"in DataLoader worker process {number}")
+        return bytes(ForkingPickler.dumps(failure))
 
 
 def run_worker(
@@ -154,8 +179,10 @@ def run_worker(
                     return
                 continue
             if task is None:
+                results.cancel_join_thread()  # what was not taken is not waited for
                 return
-            if task == "again":  # a persistent worker begins another epoch
+            if isinstance(task, Again):
+                results.put((None, _packed(task, number)))
                 if isinstance(dataset, IterableDataset) and failure is None:
                     stream = StreamFetcher(dataset, batched, collate, drop_last)
                 continue
@@ -175,6 +202,6 @@ def run_worker(
                 except Exception:
                     data = Failure(f"in DataLoader worker process {number}")
             failure = None
-            results.put((turn, data))
+            results.put((turn, _packed(data, number)))
     except KeyboardInterrupt:
         pass  # the parent has it too, and says so

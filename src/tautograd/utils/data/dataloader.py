@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-import queue
-import time
+import os
 import warnings
-import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import tautograd as torch
 
 from ._collate import default_collate, default_convert
-from ._workers import Ended, Failure, StreamFetcher, fetch, run_worker
+from ._passes import Pass, PassHere, PassOfWorkers
+from ._workers import get_worker_info
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
-__all__ = ["DataLoader"]
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class _Forever(Sampler[None]):
@@ -28,7 +29,7 @@ class _Forever(Sampler[None]):
         return itertools.repeat(None)
 
 
-class DataLoader:
+class DataLoader(Generic[T_co]):
     """Batches of a dataset: what order, how many samples each, how they are put together."""
 
     def __init__(
@@ -97,32 +98,28 @@ class DataLoader:
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
-        self._iterator: _WorkerBatches | None = None
-        self._warned_of_length = False
-        if pin_memory:
-            warnings.warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device pinned "
-                "memory won't be used.",
-                stacklevel=2,
-            )
+        self._iterator: PassOfWorkers | None = None
+        self._length_said: int | None = None  # of a stream, when the length was asked for
+        self._complete = True
+        self.check_worker_number_rationality()
 
     def __setattr__(self, name: str, value: Any) -> None:
         fixed = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset")
-        if "_warned_of_length" in self.__dict__ and name in (*fixed, "persistent_workers"):
+        if "_complete" in self.__dict__ and name in (*fixed, "persistent_workers"):
             raise ValueError(
                 f"{name} attribute should not be set after {type(self).__name__} is initialized"
             )
         super().__setattr__(name, value)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Pass:
         if not self.num_workers:
-            return _Batches(self)
+            return PassHere(self)
         if not self.persistent_workers:
-            return _WorkerBatches(self)
+            return PassOfWorkers(self)
         if self._iterator is None:
-            self._iterator = _WorkerBatches(self)
+            self._iterator = PassOfWorkers(self)
         else:
-            self._iterator.begin_again()
+            self._iterator.begin_again(self._length_said)
         return self._iterator
 
     @property
@@ -132,7 +129,7 @@ class DataLoader:
     def __len__(self) -> int:
         if not self._is_stream:
             return len(self._index_sampler)
-        length = len(self.dataset)
+        length = self._length_said = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
@@ -141,17 +138,22 @@ class DataLoader:
         drawn: Any = torch.empty((), dtype=torch.int64).random_(generator=self.generator)
         return int(drawn.item())
 
-    def _warn_of_length(self, given: int) -> None:
-        """A stream that gives more batches than its length says."""
-        if self._is_stream and not self._warned_of_length and hasattr(self.dataset, "__len__"):
-            length = len(self)
-            if given > length:
-                self.__dict__["_warned_of_length"] = True
-                warnings.warn(
-                    f"Length of IterableDataset {self.dataset} was reported to be {length}(when "
-                    f"accessing len(dataloader)), but {given} samples have been fetched. ",
-                    stacklevel=3,
-                )
+    def check_worker_number_rationality(self) -> None:
+        """Warn of more worker processes than this one may use processors."""
+        if hasattr(os, "sched_getaffinity"):
+            most: int | None = len(os.sched_getaffinity(0))
+        else:
+            most = os.cpu_count()
+        if most is None or self.num_workers <= most:
+            return
+        warnings.warn(
+            f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested "
+            f"max number of worker in current system is {most}, which is smaller than what this "
+            "DataLoader is going to create. Please be aware that excessive worker creation might get "
+            "DataLoader running slow or even freeze, lower the worker number to avoid potential "
+            "slowness/freeze if necessary.",
+            stacklevel=3,
+        )
 
 
 def _check_workers(
@@ -207,193 +209,3 @@ def _context(given: Any, num_workers: int) -> Any:
             f"the start method, but got multiprocessing_context={given}"
         )
     return given
-
-
-class _Batches:
-    """One pass over the data, in this process."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        self._loader = loader
-        self._indices = iter(loader._index_sampler)
-        loader._drawn_seed()  # as a loader with workers does: the random numbers stay in step
-        self._given = 0
-        batched = loader.batch_sampler is not None
-        self._stream = (
-            StreamFetcher(loader.dataset, batched, loader.collate_fn, loader.drop_last)
-            if loader._is_stream
-            else None
-        )
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __len__(self) -> int:
-        return len(self._loader._index_sampler)
-
-    def __next__(self) -> Any:
-        loader = self._loader
-        indices = next(self._indices)
-        if self._stream is not None:
-            data = self._stream.fetch(indices)
-        else:
-            batched = loader.batch_sampler is not None
-            data = fetch(loader.dataset, batched, indices, loader.collate_fn)
-        self._given += 1
-        loader._warn_of_length(self._given)
-        return data
-
-
-class _WorkerBatches:
-    """Passes over the data with worker processes, whose batches come in the order of their turns."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        self._loader = loader
-        context: Any = loader.multiprocessing_context or multiprocessing.get_context()
-        self._results = context.Queue()
-        self._tasks = [context.Queue() for _ in range(loader.num_workers)]
-        self._indices = iter(loader._index_sampler)
-        seed = loader._drawn_seed()
-        batched = loader.batch_sampler is not None
-        self._workers = []
-        for number, tasks in enumerate(self._tasks):
-            worker = context.Process(
-                target=run_worker,
-                args=(
-                    *(number, loader.num_workers, loader.dataset, tasks, self._results, batched),
-                    *(loader.collate_fn, loader.drop_last, seed, loader.worker_init_fn),
-                ),
-                daemon=True,
-            )
-            worker.start()
-            self._workers.append(worker)
-        self._stop = weakref.finalize(self, _stop, self._workers, self._tasks, self._results)
-        self._closed = False
-        self._begin()
-
-    def _begin(self) -> None:
-        self._turn = 0  # of the next batch to be asked for
-        self._next = 0  # of the next batch to be given
-        self._arrived: dict[int, Any] = {}
-        self._owner: dict[int, int] = {}
-        self._running = set(range(len(self._workers)))
-        self._order = itertools.cycle(range(len(self._workers)))
-        self._given = 0
-        for _ in range((self._loader.prefetch_factor or 0) * len(self._workers)):
-            self._ask()
-
-    def begin_again(self) -> None:
-        """Another epoch with the same processes."""
-        while self._next < self._turn:  # what was asked for and not taken
-            if self._next in self._arrived:
-                self._arrived.pop(self._next)
-                self._next += 1
-            else:
-                turn, data = self._receive()
-                self._arrived[turn] = data
-        for tasks in self._tasks:
-            tasks.put("again")
-        self._indices = iter(self._loader._index_sampler)
-        self._begin()
-
-    def _ask(self) -> None:
-        """Give the next batch's indices to the next worker that still has data."""
-        if not self._running:
-            return
-        try:
-            indices = next(self._indices)
-        except StopIteration:
-            return
-        worker = next(w for w in self._order if w in self._running)
-        self._tasks[worker].put((self._turn, indices))
-        self._owner[self._turn] = worker
-        self._turn += 1
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __len__(self) -> int:
-        return len(self._loader._index_sampler)
-
-    def __next__(self) -> Any:
-        if self._closed:
-            raise StopIteration
-        while True:
-            while self._next < self._turn and self._arrived.get(self._next) is _SKIPPED:
-                self._arrived.pop(self._next)
-                self._next += 1
-            if self._next >= self._turn:
-                if not self._loader.persistent_workers:
-                    self.close()
-                raise StopIteration
-            if self._next in self._arrived:
-                data = self._arrived.pop(self._next)
-                self._owner.pop(self._next, None)
-                self._next += 1
-                return self._hand_out(data)
-            turn, data = self._receive()
-            if isinstance(data, Ended):
-                self._running.discard(data.worker)
-                self._arrived[turn] = _SKIPPED
-                self._ask()
-            elif not self._loader.in_order:
-                self._owner.pop(turn, None)
-                self._arrived[turn] = _SKIPPED
-                return self._hand_out(data)
-            else:
-                self._arrived[turn] = data
-
-    def _hand_out(self, data: Any) -> Any:
-        self._ask()
-        if isinstance(data, Failure):
-            if not self._loader.persistent_workers:
-                self.close()
-            data.reraise()
-        self._given += 1
-        self._loader._warn_of_length(self._given)
-        return data
-
-    def _receive(self) -> tuple[int, Any]:
-        """The next result of any worker, while they all live."""
-        timeout = self._loader.timeout
-        deadline = time.monotonic() + timeout if timeout else None
-        while True:
-            wait = 1.0 if deadline is None else min(1.0, max(deadline - time.monotonic(), 0.0))
-            try:
-                found: tuple[int, Any] = self._results.get(timeout=wait)
-                return found
-            except queue.Empty:
-                dead = [w for w in self._workers if not w.is_alive()]
-                if dead:
-                    pids = ", ".join(str(w.pid) for w in dead)
-                    codes = ", ".join(str(w.exitcode) for w in dead)
-                    self.close()
-                    raise RuntimeError(
-                        f"DataLoader worker (pid(s) {pids}) exited unexpectedly, with exit code "
-                        f"{codes}"
-                    ) from None
-                if deadline is not None and time.monotonic() >= deadline:
-                    self.close()
-                    raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
-
-    def close(self) -> None:
-        """Stop the worker processes."""
-        if not self._closed:
-            self._closed = True
-            self._stop()
-
-
-_SKIPPED = object()
-
-
-def _stop(workers: list[Any], tasks: list[Any], results: Any) -> None:
-    """Ask the workers to end, and see that they do."""
-    for one in tasks:
-        one.put(None)
-    for worker in workers:
-        worker.join(timeout=5)
-        if worker.is_alive():
-            worker.terminate()
-            worker.join()
-    for one in (*tasks, results):
-        one.cancel_join_thread()
-        one.close()

@@ -35,11 +35,8 @@ class Dataset(Generic[T_co]):
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset[T_co]):
+class IterableDataset(Dataset[T_co], Iterable[T_co]):
     """A stream of samples: a subclass has `__iter__`."""
-
-    def __iter__(self) -> Iterator[T_co]:
-        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
     def __add__(self, other: Any) -> Any:
         return ChainDataset([self, other])
@@ -85,8 +82,28 @@ class StackDataset(Dataset[Any]):
             return {name: part[index] for name, part in self.datasets.items()}
         return tuple(part[index] for part in self.datasets)
 
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
+        named = isinstance(self.datasets, dict)
+        parts = list(self.datasets.values() if named else self.datasets)
+        columns = [_items(part, indices) for part in parts]
+        rows = zip(*columns, strict=True)
+        return [dict(zip(self.datasets, row, strict=True)) if named else row for row in rows]
+
     def __len__(self) -> int:
         return self._length
+
+
+def _items(dataset: Any, indices: list[Any]) -> list[Any]:
+    """Samples of a dataset, all at once if it can."""
+    whole = getattr(dataset, "__getitems__", None)
+    if not callable(whole):
+        return [dataset[i] for i in indices]
+    found: list[Any] = whole(indices)
+    if len(found) != len(indices):
+        raise ValueError(
+            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(found)}"
+        )
+    return found
 
 
 class ConcatDataset(Dataset[T_co]):
@@ -101,7 +118,22 @@ class ConcatDataset(Dataset[T_co]):
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(d, IterableDataset) for d in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset")
-        self.cumulative_sizes = list(accumulate(len(d) for d in self.datasets))
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """Where each dataset ends."""
+        return list(accumulate(len(dataset) for dataset in sequence))
+
+    @property
+    def cummulative_sizes(self) -> list[int]:
+        """`cumulative_sizes`, as it was once spelled."""
+        warnings.warn(
+            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.cumulative_sizes
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
@@ -130,8 +162,12 @@ class ChainDataset(IterableDataset[Any]):
             yield from stream
 
     def __len__(self) -> int:
-        streams: Any = self.datasets
-        return sum(len(stream) for stream in streams)
+        total = 0
+        for stream in self.datasets:
+            if not isinstance(stream, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            total += len(stream)  # type: ignore[arg-type]
+        return total
 
 
 class Subset(Dataset[T_co]):
@@ -143,6 +179,15 @@ class Subset(Dataset[T_co]):
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
+        kind: Any = type(self)
+        if kind.__getitem__ is not Subset.__getitem__ and kind.__getitems__ is Subset.__getitems__:
+            raise NotImplementedError(
+                f"{kind.__name__} overrides __getitem__ but not __getitems__. When subclassing Subset "
+                "and overriding __getitem__, you must also override __getitems__ to ensure DataLoader "
+                "works correctly with your custom logic. A simple implementation:\n\n"
+                "def __getitems__(self, indices):\n"
+                "    return [self.__getitem__(idx) for idx in indices]"
+            )
 
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, list):
