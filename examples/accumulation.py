@@ -77,9 +77,9 @@ def main() -> None:
 
     print("the gradients are the same" if worst < 1e-3 else f"the gradients differ: {worst:.2g}")
     with torch.no_grad():
-        for name, model in zip(("whole", "in parts"), models, strict=True):
+        for name, model in zip(("whole batches", "parts"), models, strict=True):
             right = (model(test_images).argmax(dim=1) == test_labels).float().mean().item()
-            print(f"test accuracy of the model trained on {name} batches: {right:.3f}")
+            print(f"test accuracy of the model trained on {name}: {right:.3f}")
 
 
 if __name__ == "__main__":

@@ -72,9 +72,11 @@ def numbers(text: str) -> list[float]:
     return [float(found) for found in NUMBER.findall(text)]
 
 
-def test_every_program_is_compared(project):
+def test_every_program_is_compared_and_described(project):
     here = {path.stem for path in (project / "examples").glob("*.py")}
     assert here - {"demo", "shared"} == set(PROGRAMS)
+    page = (project / "docs" / "examples.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)\.py`", page, re.M)) == set(PROGRAMS)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
