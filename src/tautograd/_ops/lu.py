@@ -140,7 +140,8 @@ def _check(name: str, A: Any, pivot: bool) -> None:
 def lu(A: Any, *, pivot: bool = True) -> Any:
     """A permutation P, L lower triangular with ones, U upper triangular, with `A = P @ L @ U`."""
     _check("linalg.lu", A, pivot)
-    return RETURN_TYPES["linalg_lu"](apply(lu_op, (A,), {"pivot": pivot}))
+    P, L, U = apply(lu_op, (A,), {"pivot": pivot})
+    return RETURN_TYPES["linalg_lu"]((P.to(A.dtype), L, U))
 
 
 # --- L and U in one array ------------------------------------------------------------------------
