@@ -17,7 +17,7 @@ from .._tensor.tensor import Tensor
 from .apply import apply
 from .arrivals import call_node_hooks, call_prehooks
 from .modes import modes
-from .node import Node
+from .node import Node, recorded_at
 from .saved import unpack
 
 _HALVES = frozenset((float16.numpy, bfloat16.numpy))
@@ -146,6 +146,7 @@ def _refuse_shape(node: Node, i: int, grad: Any, shape: Any) -> None:
     raise RuntimeError(
         f"Function {node.name()} returned an invalid gradient at index {i} - got "
         f"{list(grad.shape)} but expected shape compatible with {list(shape)}{rule}"
+        + recorded_at(node)
     )
 
 

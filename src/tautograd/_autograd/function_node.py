@@ -16,7 +16,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor, make
 from .arrivals import as_grad_tensor
-from .node import FREED, Node
+from .node import FREED, Node, recorded_at
 from .saved import modified_message, on_behalf_of, second_time
 
 
@@ -195,13 +195,14 @@ class FunctionNode(Node):
         if len(results) != count:
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected "
-                f"{count}, got {len(results)})"
+                f"{count}, got {len(results)})" + recorded_at(self)
             )
         for i, value in enumerate(results):
             if value is not None and i not in self.argument_of_edge:
                 raise RuntimeError(
                     f"function {self.name()} returned a gradient different than None at position "
                     f"{i + 1}, but the corresponding forward input was not a Variable"
+                    + recorded_at(self)
                 )
         return results
 

@@ -192,6 +192,12 @@ class AccumulateGrad(Node):
         raise AttributeError(f"'AccumulateGrad' object has no attribute '{attribute}'")
 
 
+def recorded_at(node: Any) -> str:
+    """The end of an error message: the line of user code that a node comes from."""
+    where = node.created_at
+    return f"\n{node.name()} was recorded at\n  {where}" if where else ""
+
+
 def as_node(edge: Any) -> Any:
     """The node behind an edge: itself, or the leaf's `AccumulateGrad`."""
     return edge.grad_accumulator() if edge.is_leaf_edge else edge.shown()

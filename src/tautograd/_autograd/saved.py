@@ -13,7 +13,7 @@ from .sites import Mark, resolve
 _USED_TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "
     "they have already been freed). Saved intermediate values of the graph are freed when you call "
-    ".backward() or autograd.grad(). "
+    ".backward() or autograd.grad()."
 )
 
 
@@ -42,7 +42,7 @@ def second_time(node: Node) -> str:
     message = _USED_TWICE
     if recorded:
         message += f"\nThe graph through {node.name()}, recorded at\n  {recorded}\n"
-    message += "was used and freed" if recorded else "It was used and freed"
+    message += "was used and freed" if recorded else " It was used and freed"
     message += f" by the backward pass at\n  {used}\n" if used else " by an earlier backward pass. "
     return message + (
         "Compute the loss again for another backward(); if both passes really belong to one graph, "
@@ -82,6 +82,8 @@ def modified_message(node: Node, array: Any, origin: str, box: list[Any], versio
     changed = resolve(box[1]) if len(box) > 1 else None
     if changed:
         message += f"\nand it was changed in place at\n  {changed}"
+    if not origin:  # nothing computed it: a parameter, as a rule
+        return message + "\nHint: call backward() before the update, or change a clone()."
     return message + "\nHint: use the out-of-place form there, or change a clone()."
 
 
