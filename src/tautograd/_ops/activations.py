@@ -167,7 +167,21 @@ _CUBIC = 0.044715
 def _gelu(x: Any, approximate: str) -> Any:
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(_ROOT_2_OVER_PI * (x + _CUBIC * x * x * x)))
-    return x * 0.5 * (1 + erf_op(x * _ROOT_HALF))
+    share = _share(x)
+    if type(share) is not np.ndarray:
+        return x * share
+    share *= x
+    return share
+
+
+def _share(x: Any) -> Any:
+    """How much of the standard normal distribution lies below x."""
+    share = erf_op(x * _ROOT_HALF)
+    if type(share) is not np.ndarray:
+        return 0.5 * (1 + share)
+    share += 1
+    share *= 0.5
+    return share
 
 
 def _gelu_slope(x: Any, approximate: str) -> Any:
@@ -175,8 +189,16 @@ def _gelu_slope(x: Any, approximate: str) -> Any:
         inner = np.tanh(_ROOT_2_OVER_PI * (x + _CUBIC * x * x * x))
         slope = _ROOT_2_OVER_PI * (1 + 3 * _CUBIC * x * x)
         return 0.5 * (1 + inner) + 0.5 * x * (1 - inner * inner) * slope
-    density = np.exp(-0.5 * x * x) * (0.5 * _ROOT_2_OVER_PI)
-    return 0.5 * (1 + erf_op(x * _ROOT_HALF)) + x * density
+    share = _share(x)
+    if type(share) is not np.ndarray or type(x) is not np.ndarray:
+        return share + x * (np.exp(-0.5 * x * x) * (0.5 * _ROOT_2_OVER_PI))
+    density = x * x
+    density *= -0.5
+    np.exp(density, out=density)
+    density *= 0.5 * _ROOT_2_OVER_PI
+    density *= x
+    density += share
+    return density
 
 
 gelu_op = slope_record(

@@ -13,7 +13,7 @@ import numpy as np
 
 from .elementwise import conj
 from .record import Op
-from .recurrence import Steps, flat
+from .recurrence import Steps, flat, turned
 from .samples import Sample, T
 
 
@@ -41,7 +41,7 @@ def _rnn_layer(
     given = np.matmul(flat(x), np.swapaxes(w_ih, 0, 1))
     if b_ih is not None:
         given = given + (b_ih + b_hh)
-    recurrent = np.swapaxes(w_hh, 0, 1)
+    recurrent = turned(w_hh)
     h0 = h
     outs = []
     for step, rows in enumerate(steps.rows):
@@ -83,13 +83,13 @@ def _rnn_layer_vjp(
         gradients.append(before)
         dh = steps.handed_back(step, np.matmul(before, weight), g[1], ends)
     before = steps.in_time(gradients[::-1])
-    turned = np.swapaxes(before, 0, 1)
+    columns = np.swapaxes(before, 0, 1)
     bias = np.sum(before, axis=0) if b_ih is not None and (needs[4] or needs[5]) else None
     return (
         np.reshape(np.matmul(before, conj(w_ih)), x.shape) if needs[0] else None,
         steps.initial(dh, ends) if needs[1] else None,
-        np.matmul(turned, conj(flat(x))) if needs[2] else None,
-        np.matmul(turned, conj(steps.before(flat(outs), h))) if needs[3] else None,
+        np.matmul(columns, conj(flat(x))) if needs[2] else None,
+        np.matmul(columns, conj(steps.before(flat(outs), h))) if needs[3] else None,
         bias if needs[4] else None,
         bias if needs[5] else None,
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from .elementwise import conj
 from .record import Op
-from .recurrence import Steps, flat
+from .recurrence import Steps, flat, turned
 from .samples import Sample, T
 
 
@@ -39,7 +39,7 @@ def _gru_layer(
     steps = Steps(sizes, reverse)
     width = h.shape[-1]
     given = _given(x, w_ih, b_ih)
-    recurrent = np.swapaxes(w_hh, 0, 1)
+    recurrent = turned(w_hh)
     h0 = h
     outs, gates, candidates, inner = [], [], [], []
     for step, rows in enumerate(steps.rows):

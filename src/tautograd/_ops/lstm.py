@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from .elementwise import conj
+from .lstm_steps import lstm_steps
 from .record import Op
-from .recurrence import Steps, flat
+from .recurrence import Steps, are_plain, flat, turned
 from .samples import Sample, T
 
 _GATES = 4  # input, forget, cell, output
@@ -51,8 +52,11 @@ def _lstm_layer(
     scale = _halves(w_hh, width, 1.0, 0.5)
     shift = _halves(w_hh, width, 0.0, 0.5)
     given = _before_gates(x, w_ih, b_ih, b_hh) * scale
-    recurrent = np.swapaxes(w_hh, 0, 1) * scale
-    projection = None if w_hr is None else np.swapaxes(w_hr, 0, 1)
+    recurrent = turned(w_hh) * scale
+    projection = None if w_hr is None else turned(w_hr)
+    if are_plain(given, h, c, recurrent, projection):
+        found = lstm_steps(given, h, c, recurrent, projection, (scale, shift), steps)
+        return np.reshape(found[0], (*x.shape[:-1], found[0].shape[-1])), *found[1:]
     h0, c0 = h, c
     outs, cells, gates = [], [], []
     for step, rows in enumerate(steps.rows):
@@ -115,6 +119,9 @@ def _lstm_layer_vjp(
     dh, dc = steps.last(g[1]), steps.last(g[2])
     h_ends: list[Any] = []
     c_ends: list[Any] = []
+    whole = None
+    if are_plain(moves, shown, opened, kept, recurrent, projection, g_out, dh, dc):
+        whole = np.empty_like(gates)
     gradients, projected = [], []
     for step in range(len(sizes) - 1, -1, -1):
         rows = steps.rows[step]
@@ -123,14 +130,20 @@ def _lstm_layer_vjp(
             projected.append(dh)
             dh = np.matmul(dh, projection)
         dc = dc + dh * shown[rows]
-        through = np.expand_dims(dc, 1) * moves[rows]
-        through = np.reshape(through, (through.shape[0], 3 * width))
-        gate = np.concatenate((through, dh * opened[rows]), axis=1)
-        gradients.append(gate)
+        if whole is None:
+            through = np.expand_dims(dc, 1) * moves[rows]
+            through = np.reshape(through, (through.shape[0], 3 * width))
+            gate = np.concatenate((through, dh * opened[rows]), axis=1)
+            gradients.append(gate)
+        else:
+            gate = whole[rows]
+            through = np.reshape(gate, (gate.shape[0], 4, width))
+            np.multiply(dc[:, None], moves[rows], out=through[:, :3])
+            np.multiply(dh, opened[rows], out=through[:, 3])
         dh = steps.handed_back(step, np.matmul(gate, recurrent), g[1], h_ends)
         dc = steps.handed_back(step, dc * kept[rows], g[2], c_ends)
-    gate = steps.in_time(gradients[::-1])
-    turned = np.swapaxes(gate, 0, 1)
+    gate = steps.in_time(gradients[::-1]) if whole is None else whole
+    columns = np.swapaxes(gate, 0, 1)
     bias = np.sum(gate, axis=0) if b_ih is not None and (needs[5] or needs[6]) else None
     d_hr = None
     if w_hr is not None and needs[7]:
@@ -140,8 +153,8 @@ def _lstm_layer_vjp(
         np.reshape(np.matmul(gate, conj(w_ih)), x.shape) if needs[0] else None,
         steps.initial(dh, h_ends) if needs[1] else None,
         steps.initial(dc, c_ends) if needs[2] else None,
-        np.matmul(turned, conj(flat(x))) if needs[3] else None,
-        np.matmul(turned, conj(steps.before(flat(outs), h))) if needs[4] else None,
+        np.matmul(columns, conj(flat(x))) if needs[3] else None,
+        np.matmul(columns, conj(steps.before(flat(outs), h))) if needs[4] else None,
         bias if needs[5] else None,
         bias if needs[6] else None,
         d_hr,

@@ -20,6 +20,19 @@ def flat(x: Any) -> Any:
     return np.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
+def turned(weight: Any) -> Any:
+    """A matrix transposed; copied if it is a plain one, because BLAS is slow with small ones as they
+    lie."""
+    if type(weight) is np.ndarray:
+        return np.copy(weight.T, order="C")
+    return np.swapaxes(weight, 0, 1)
+
+
+def are_plain(*arrays: Any) -> bool:
+    """Whether these are NumPy's own arrays, which can be written into."""
+    return all(a is None or type(a) is np.ndarray for a in arrays)
+
+
 class Steps:
     """The rows of each step, in the order in which they are worked off."""
 

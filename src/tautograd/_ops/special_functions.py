@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import error_function
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
 from .elementwise import call_elementwise, require_operand, require_tensor, unary
@@ -32,7 +33,13 @@ def scipy_function(name: str) -> Any:
     return call
 
 
-_erf, _xlogy, _erfcx = scipy_function("erf"), scipy_function("xlogy"), scipy_function("erfcx")
+_xlogy, _erfcx = scipy_function("xlogy"), scipy_function("erfcx")
+_scipy_erf = scipy_function("erf")
+
+
+def _erf(x: Any) -> Any:
+    return error_function.erf(x) if error_function.can_erf(x) else _scipy_erf(x)
+
 
 # --- error functions -----------------------------------------------------------------------------
 
@@ -78,7 +85,8 @@ def _ndtr(x: Any) -> Any:
     """PyTorch's formula and its roundings, also where 1 + erf has few digits left."""
     kind = x.dtype
     wide = np.astype(x, np.float32) if kind.itemsize == 2 else x
-    for step in (lambda v: v * math.sqrt(0.5), _erf, lambda v: v + 1, lambda v: v * 0.5):
+    steps: Any = (lambda v: v * math.sqrt(0.5), _erf, lambda v: v + 1, lambda v: v * 0.5)
+    for step in steps:
         wide = step(wide)
         if kind.itemsize == 2:  # each is an operation of its own in PyTorch
             wide = np.astype(np.astype(wide, kind), np.float32)
