@@ -21,11 +21,9 @@ def flat(x: Any) -> Any:
 
 
 def turned(weight: Any) -> Any:
-    """A matrix transposed; copied if it is a plain one, because BLAS is slow with small ones as they
-    lie."""
-    if type(weight) is np.ndarray:
-        return np.copy(weight.T, order="C")
-    return np.swapaxes(weight, 0, 1)
+    """A matrix transposed, and copied, because BLAS is slow with small ones as they lie."""
+    columns = np.swapaxes(weight, 0, 1)
+    return columns if hasattr(weight, "apply_lifted") else np.copy(columns, order="C")
 
 
 def are_plain(*arrays: Any) -> bool:
