@@ -57,6 +57,12 @@ def load(
         for place in map_location.values():
             as_device(place)
     elif map_location is not None and not callable(map_location):
+        if str(map_location).startswith("cuda"):
+            raise RuntimeError(
+                "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+                "False. If you are running on a CPU-only machine, please use torch.load with "
+                "map_location=torch.device('cpu') to map your storages to the CPU."
+            )
         as_device(map_location)
     if is_path(f):
         with open(f, "rb") as file:  # type: ignore[arg-type]

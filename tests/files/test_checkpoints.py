@@ -7,7 +7,8 @@ import io
 import os
 import pickle
 import random
-from collections import OrderedDict
+import zipfile
+from collections import Counter, OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,62 @@ def test_a_model_and_its_optimizer(writer: str, reader: str) -> None:
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize(("writer", "reader"), PAIRS)
+def test_rarer_values(writer: str, reader: str) -> None:
+    engine, other = ENGINES[writer], ENGINES[reader]
+    x = engine.ones(2, requires_grad=True)
+    obj = {"count": Counter("aab"), "layout": engine.strided, "made": x * 2, "leaf": x}
+    found = passed_on(obj, writer, reader)
+    assert found["count"] == Counter("aab")
+    assert found["layout"] is other.strided
+    assert found["made"].requires_grad
+    assert found["made"].is_leaf
+    assert found["leaf"].requires_grad
+
+
+def test_numbers_of_numpy() -> None:
+    """PyTorch writes them, and asks to be told that they are safe; they are read as Python's."""
+    numbers = {"a": np.float64(0.5), "b": np.int32(3), "c": np.bool_(True), "d": np.complex64(1j)}
+    file = io.BytesIO()
+    torch.save(numbers, file)
+    file.seek(0)
+    assert tautograd.load(file) == {"a": 0.5, "b": 3, "c": True, "d": 1j}
+    file = io.BytesIO()
+    torch.save(np.array(["text"], dtype=object), file)
+    file.seek(0)
+    with pytest.raises(UnsafeFile, match="numpy"):
+        tautograd.load(file)
+
+
+def test_a_record_larger_than_a_plain_zip_file_holds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 2000)
+    x = tautograd.arange(1000.0).reshape(2, 500)
+    tautograd.save({"x": x}, tmp_path / "large.pt")
+    monkeypatch.undo()
+    for found in (
+        tautograd.load(tmp_path / "large.pt"),
+        torch.load(tmp_path / "large.pt", weights_only=True),
+        torch.load(tmp_path / "large.pt", weights_only=True, mmap=True),
+    ):
+        assert found["x"].tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_where_to_load(name: str) -> None:
+    engine = ENGINES[name]
+    file = io.BytesIO()
+    engine.save(engine.ones(2), file)
+    places: list[Any] = [None, "cpu", engine.device("cpu"), {"cuda:0": "cpu"}, lambda s, place: s]
+    for place in places:
+        file.seek(0)
+        assert engine.load(file, map_location=place, weights_only=True).tolist() == [1, 1]
+    file.seek(0)
+    with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"):
+        engine.load(file, map_location="cuda", weights_only=True)
+
+
 class Malicious:
     def __init__(self, path: Path) -> None:
         self.path = str(path)
@@ -131,8 +188,6 @@ def test_a_function_of_the_reader_cannot_be_changed() -> None:
     """BUILD, the opcode that gives an object its state, on the function that makes tensors."""
     text = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n}X\x09\x00\x00\x00_functionNsb."
     file = io.BytesIO()
-    import zipfile
-
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("archive/data.pkl", text)
     with pytest.raises((UnsafeFile, RuntimeError, pickle.UnpicklingError)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 import struct
 import zipfile
 import zlib
@@ -19,6 +20,7 @@ import numpy as np
 
 from .._arrays.devices import device
 from .._arrays.dtypes import DTYPE_NAMES
+from .._arrays.formats import FORMAT_NAMES
 from .._arrays.strided import strided
 from .._tensor.tensor import Size, Tensor, make
 from .storages import STORAGE_DTYPES
@@ -94,12 +96,45 @@ def _parameter(data: Tensor, requires_grad: bool, hooks: Any = None) -> Any:
     return Parameter(data, requires_grad)
 
 
+def _layout(name: str) -> Any:
+    if name != "torch.strided":
+        raise pickle.UnpicklingError(f"a tensor in the file is of layout {name}")
+    return FORMAT_NAMES["strided"]
+
+
+class _NumPyKind:
+    """The dtype of a NumPy number, which says how its bytes are read, and nothing else."""
+
+    def __init__(self, code: str, *options: Any) -> None:
+        if not re.fullmatch(r"[biufc][0-9]{1,2}", code):
+            raise UnsafeFile(f"the file has a NumPy value of kind {code!r}, which is no number")
+        self._code = code
+        self._order: Any = "="
+
+    def __setstate__(self, state: Any) -> None:
+        if state[1] in ("<", ">", "|"):
+            self._order = state[1]
+
+    def number(self, data: bytes) -> Any:
+        """The number that these bytes are."""
+        return np.frombuffer(data, np.dtype(self._code).newbyteorder(self._order))[0].item()
+
+
+def _numpy_number(kind: Any, data: Any) -> Any:
+    if not isinstance(kind, _NumPyKind):
+        raise pickle.UnpicklingError("a NumPy number in the file has no dtype")
+    return kind.number(data)
+
+
 _FUNCTIONS: dict[tuple[str, str], Any] = {
+    ("numpy", "dtype"): _Allowed(_NumPyKind),
+    ("numpy._core.multiarray", "scalar"): _Allowed(_numpy_number),
+    ("numpy.core.multiarray", "scalar"): _Allowed(_numpy_number),
     ("torch._utils", "_rebuild_tensor_v2"): _Allowed(_tensor),
     ("torch._utils", "_rebuild_parameter"): _Allowed(_parameter),
     ("torch", "Size"): Size,
     ("torch", "device"): _Allowed(device),
-    ("torch.serialization", "_get_layout"): _Allowed(lambda name: name),
+    ("torch.serialization", "_get_layout"): _Allowed(_layout),
     ("collections", "OrderedDict"): OrderedDict,
     ("collections", "Counter"): Counter,
     ("builtins", "complex"): complex,

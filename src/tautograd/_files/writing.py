@@ -9,13 +9,14 @@ from __future__ import annotations
 import io
 import pickle
 import zipfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import IO, Any
 
 import numpy as np
 
 from .._arrays.devices import device
 from .._arrays.dtypes import dtype
+from .._arrays.formats import layout
 from .._arrays.strided import storage_of, storage_offset_of, strides_of
 from .._tensor.tensor import Size, Tensor
 from .storages import STORAGE_NAMES
@@ -107,8 +108,12 @@ class Writer:
             return _name("torch", str(obj).removeprefix("torch."))
         if isinstance(obj, device):
             return _Call(_name("torch", "device"), (str(obj),))
+        if isinstance(obj, layout):
+            return _Call(_name("torch.serialization", "_get_layout"), (str(obj),))
         if isinstance(obj, np.generic):
             return obj.item()
+        if type(obj) is Counter:
+            return _Call(_name("collections", "Counter"), (self._mapping(dict(obj), where),))
         if isinstance(obj, dict):
             return self._mapping(obj, where)
         if type(obj) in (list, set):
@@ -151,7 +156,7 @@ class Writer:
         storage = _Storage(str(number), STORAGE_NAMES[tensor.dtype], size)
         parameter = isinstance(tensor, Parameter)
         offset, strides = storage_offset_of(array), strides_of(array)
-        wants = tensor.requires_grad and tensor.is_leaf and not parameter
+        wants = tensor.requires_grad and not parameter
         place: tuple[Any, ...] = (
             storage,
             offset,
@@ -182,5 +187,6 @@ def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:
         put("byteorder", "little")
         for number, owner in enumerate(writer.storages):
             memory = owner if owner.flags.c_contiguous else owner.T
-            put(f"data/{number}", memory.view(np.uint8).data if memory.size else b"")
+            flat = memory.reshape(-1).view(np.uint8)  # its length is what a large record goes by
+            put(f"data/{number}", flat.data if flat.size else b"")
         put("version", "3\n")
