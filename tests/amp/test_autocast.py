@@ -83,7 +83,10 @@ def test_what_is_cast(torch: Any) -> Any:
                 torch.einsum("ij,jk", x, x).dtype,
                 half.prod().dtype,
             ),
-            *(torch.baddbmm(x[None], x[None], half[None]).dtype, torch.linalg.inv(half.triu()).dtype),
+            *(
+                torch.baddbmm(x[None], x[None], half[None]).dtype,
+                torch.linalg.inv(half.triu()).dtype,
+            ),
         ]
 
 
@@ -210,6 +213,36 @@ def test_functions_of_ones_own(torch: Any, cast_inputs: str | None, inside: bool
         y = Product.apply(a, b)
     y.sum().backward()
     return seen, y, a.grad, b.grad
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@same
+def test_checkpoints_compute_again_as_before(torch: Any, reentrant: bool) -> Any:
+    from importlib import import_module
+
+    checkpoint = import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+    layer, x, seen = torch.nn.Linear(3, 3), torch.ones(2, 3, requires_grad=True), []
+
+    def run(x: Any) -> Any:
+        seen.append((torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")))
+        return layer(x).relu()
+
+    with torch.autocast("cpu", torch.float16):
+        y = checkpoint(run, x, use_reentrant=reentrant)
+    y.sum().backward()
+    return seen, y, x.grad, layer.weight.grad, torch.is_autocast_enabled("cpu")
+
+
+@same
+def test_second_order_and_vmap(torch: Any) -> Any:
+    w = torch.arange(4.0).reshape(2, 2).requires_grad_()
+    with torch.autocast("cpu"):
+        y = (w @ w).float().square().sum()
+    (g,) = torch.autograd.grad(y, w, create_graph=True)
+    (second,) = torch.autograd.grad(g.sum(), w)
+    with torch.autocast("cpu"):
+        rows = torch.vmap(lambda row: torch.nn.functional.linear(row, w))(torch.ones(3, 2))
+    return y, g, second, rows
 
 
 # A layer of each kind, and the shapes of its inputs (after "half": in bfloat16).

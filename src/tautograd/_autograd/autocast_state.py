@@ -7,8 +7,10 @@ here, where all tensors lie on it.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from .._arrays.devices import device
@@ -144,6 +146,21 @@ def leave_region(device_type: str) -> None:
     enabled, lower, _state.keeps_casts = _state.left.pop()
     set_autocast_enabled(device_type, enabled)
     set_autocast_dtype(device_type, lower)
+
+
+def region_in_force() -> tuple[str, dtype, bool, bool]:
+    """What `as_it_was` needs to compute something again as it would be computed now."""
+    return "cpu", get_autocast_dtype("cpu"), is_autocast_enabled("cpu"), _state.keeps_casts
+
+
+@contextlib.contextmanager
+def as_it_was(region: tuple[str, dtype, bool, bool]) -> Iterator[None]:
+    """Mixed precision as it was when `region_in_force` said so."""
+    enter_region(*region)
+    try:
+        yield
+    finally:
+        leave_region(region[0])
 
 
 def kept_cast(tensor: Any, wanted: Any) -> Any:

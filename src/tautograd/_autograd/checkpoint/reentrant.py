@@ -13,6 +13,7 @@ from typing import Any
 from ..._random import default_generator
 from ..._tensor.tensor import Tensor
 from ..api import backward
+from ..autocast_state import as_it_was, region_in_force
 from ..engine import current_run
 from ..function import Function
 from ..grad_mode import enable_grad, no_grad
@@ -66,6 +67,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.random_state = default_generator.get_state() if preserve_rng_state else None
+        ctx.region = region_in_force()
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -85,7 +87,7 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[place] = tensor
         leaves = detach_variable(tuple(inputs))
-        with random_state_of(ctx.random_state), enable_grad():
+        with random_state_of(ctx.random_state), as_it_was(ctx.region), enable_grad():
             outputs = ctx.run_function(*leaves)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         pairs = [

@@ -14,6 +14,7 @@ from typing import Any
 from ..._arrays.batched import levels_of, with_levels
 from ..._random import default_generator
 from ..._tensor.tensor import Tensor, make
+from ..autocast_state import as_it_was, region_in_force
 from ..engine import current_run, next_run_number
 from ..grad_mode import enable_grad
 from ..graph import saved_tensors_hooks
@@ -226,9 +227,10 @@ def run_region(
             return function(*args, **kwargs)
 
     held = [hold(a) for a in args]
+    precision = region_in_force()
 
     def run_again() -> None:
-        with random_state_of(state), recompute_context:
+        with random_state_of(state), as_it_was(precision), recompute_context:
             function(*(h() if isinstance(h, _Held) else h for h in held), **kwargs)
 
     region = Region(run_again, check, early_stop, debug)
