@@ -87,15 +87,16 @@ def run_rules(node: Node, g: Any) -> Any:
 
 
 def _several(node: Node, g: Any) -> Any:
-    """Gradients of several outputs, with zeros where none arrived."""
+    """Gradients of several outputs, with zeros where none arrived; None for what has no gradient."""
     op = node.op
     some = next((x for x in g if x is not None), None)
     assert node.outputs is not None
     if op.outputs and len(op.differentiable_outputs) == 1:
         return g[op.differentiable_outputs[0]]
+    having = op.differentiable_outputs if op.outputs else range(len(node.outputs))
     return tuple(
-        np.zeros_like(some, shape=shape, dtype=dtype) if x is None else x
-        for x, (shape, dtype) in zip(g, node.outputs, strict=True)
+        np.zeros_like(some, shape=shape, dtype=dtype) if x is None and i in having else x
+        for i, (x, (shape, dtype)) in enumerate(zip(g, node.outputs, strict=True))
     )
 
 
