@@ -245,9 +245,13 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
     if tensor._is_inference and value:
-        raise RuntimeError(
-            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
-        )
+        from .._autograd.modes import modes
+
+        if not modes.inference:
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                "allowed."
+            )
     if tensor.grad_fn is not None:
         raise RuntimeError(
             "you can only change requires_grad flags of leaf variables."
