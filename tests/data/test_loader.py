@@ -22,6 +22,10 @@ from tests.both import same
 from tests.data.test_datasets import rows
 
 
+# Said on a machine with one processor.
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create [12] worker")
+
+
 @pytest.fixture(autouse=True)
 def _nothing_is_left() -> Iterator[None]:
     """A test leaves no process behind."""
