@@ -21,7 +21,6 @@ import tautograd
 from tests.both import same
 from tests.data.test_datasets import rows
 
-
 # Said on a machine with one processor.
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create [12] worker")
 
