@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batched import levels_of
+from .._arrays.batch_levels import levels_of
 from .._tensor.tensor import Tensor, make
 from .hooks import call_tensor_hooks
 from .modes import modes

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batched import sum_level
+from .._arrays.batch_levels import sum_level
 from .._arrays.dtypes import bfloat16, float16
 from .._arrays.sums import exact_sum, summed_to
 from .._tensor.tensor import Tensor

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batched import bottom, with_levels
+from .._arrays.batch_levels import bottom, with_levels
 from .._ops.record import LINEAR, Op
 from .._tensor.tensor import Tensor
 from .apply import apply, record

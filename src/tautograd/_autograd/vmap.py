@@ -11,7 +11,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from .._arrays.batched import BatchedArray, levels_of, put_level, show_level, sum_level, take_level
+from .._arrays.batch_levels import levels_of, put_level, show_level, sum_level, take_level
+from .._arrays.batched import BatchedArray
 from .._ops.record import LINEAR, Op
 from .._random import default_generator
 from .._tensor.tensor import Tensor

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batched import bottom
+from .._arrays.batch_levels import bottom
 from .._arrays.formats import dense, iteration_order
 from .._arrays.strided import view_strides
 from .._autograd.apply import apply

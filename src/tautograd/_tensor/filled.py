@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batched import batched_like, levels_of
+from .._arrays.batch_levels import batched_like, levels_of
 from .._arrays.dtypes import LEGACY_NAMES, bool_, dtype, get_default_dtype, int64
 from .._arrays.formats import (
     contiguous_format,

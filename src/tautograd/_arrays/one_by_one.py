@@ -1,0 +1,44 @@
+"""What stands in for a batching rule: a function is run on each example, and the results stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .batched import BatchedArray, batch_size, is_batched
+
+
+def example(value: Any, level: int, b: int) -> Any:
+    """Example `b` of a value; what is not batched is the same for all."""
+    if is_batched(value, level):
+        return value.data[b]
+    if isinstance(value, (list, tuple)):
+        return type(value)(example(v, level, b) for v in value)
+    return value
+
+
+def one_by_one(function: Callable[..., Any], level: int, args: Any, kwargs: Any) -> Any:
+    """Run a function on each example and stack what it returns."""
+    size = batch_size((*args, *kwargs.values()), level)
+    results = [
+        function(
+            *(example(a, level, b) for a in args),
+            **{k: example(v, level, b) for k, v in kwargs.items()},
+        )
+        for b in range(size)
+    ]
+    return _stack(results, level)
+
+
+def _stack(results: list[Any], level: int) -> Any:
+    first = results[0]
+    if first is None:
+        return None
+    if isinstance(first, (tuple, list)):
+        parts = [_stack(list(column), level) for column in zip(*results, strict=True)]
+        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
+    return BatchedArray(
+        np.stack([r if hasattr(r, "shape") else np.asarray(r) for r in results]), level
+    )
