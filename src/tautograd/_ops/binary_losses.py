@@ -231,9 +231,7 @@ def binary_cross_entropy_with_logits(
             check_broadcast(pos_weight._data.shape, x.shape)
         if weight is not None:
             check_broadcast(x.shape, weight._data.shape)
-        refuse_gradients(
-            "binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight
-        )
+        refuse_gradients("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
         found = [v for v in (input, target, weight, pos_weight) if v is not None]
         if any(v._data.dtype != x.dtype for v in found):
             compute = compute_dtype(found, "common")
