@@ -13,7 +13,7 @@ from ._arrays.devices import device
 from ._arrays.dtypes import can_cast, dtype, get_default_dtype, promote_types, set_default_dtype
 from ._arrays.formats import layout, memory_format
 from ._arrays.limits import finfo, iinfo
-from ._autograd import api as _api
+from ._autograd import tensor_methods as _tensor_methods
 from ._autograd.grad_mode import (
     enable_grad,
     inference_mode,

@@ -19,7 +19,8 @@ from .._autograd.apply import apply
 from .._autograd.forward_ad import alias_op
 from .._tensor.arguments import as_element, type_name
 from .._tensor.tensor import Tensor, make
-from .index_put import index_by, prepare, put_at
+from .index_put import index_by, put_at
+from .indices import prepare
 from .ones import unsqueeze_op
 from .parts import select_view, slice_view
 from .public import FUNCTIONS, attach

@@ -1,0 +1,161 @@
+"""The Tensor methods and properties that touch the graph: `backward`, `detach`, `grad`, `data`, …"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._tensor.tensor import Tensor, current_node, make
+from .api import backward, ones_like_root
+from .engine import walk
+from .hooks import register_hook, register_post_accumulate_grad_hook, retain_grad
+from .modes import modes
+from .views import detached
+
+
+def tensor_backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add this tensor's gradients to the `.grad` of the leaves it was computed from."""
+    if gradient is None and inputs is None and not create_graph and not modes.forward_level:
+        # The usual loss.backward(), without the sequences.
+        data = self._data
+        node = self._node if self._base is None else current_node(self)
+        if (
+            node is not None
+            and node.shape is not None
+            and data.size == 1
+            and data.dtype.kind == "f"
+        ):
+            walk([node], {node: ones_like_root(data)}, bool(retain_graph))
+            return
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def detach(self: Tensor) -> Tensor:
+    """The same data with no history; an in-place change of either is seen by both."""
+    out = detached(self)
+    out._is_inference = self._is_inference
+    return out
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Forget this tensor's history."""
+    if self._base is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients."
+        )
+    self._node = None
+    self._output_nr = 0
+    self._requires_grad = False
+    return self
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Ask for a gradient of this leaf (or no longer)."""
+    if not (requires_grad and self.grad_fn is not None):  # what has a history wants one already
+        self.requires_grad = requires_grad
+    return self
+
+
+def _get_grad(self: Tensor) -> Any:
+    if (
+        self._grad is None
+        and self._node is not None
+        and not self._retains_grad
+        and not self._requires_grad
+    ):
+        import warnings
+
+        warnings.warn(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+            ".grad attribute won't be populated during autograd.backward(). If you indeed want "
+            "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+            "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
+            "the leaf Tensor instead.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return self._grad
+
+
+def _set_grad(self: Tensor, value: Any) -> None:
+    if value is None:
+        self._grad = None
+        return
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            "assigned grad expected to be a Tensor or None but got grad of type "
+            f"{type(value).__name__}"
+        )
+    if value is self:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if value._data.dtype != self._data.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with "
+            f"grad_dtype '{self.dtype}'. The gradient must match the tensor's grad_dtype (defaults "
+            "to the tensor's dtype)."
+        )
+    if value._data.shape != self._data.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+            f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same "
+            "size"
+        )
+    self._grad = value
+
+
+def _del_grad(self: Tensor) -> None:
+    self._grad = None
+
+
+def _get_data(self: Tensor) -> Tensor:
+    return make(self._data)
+
+
+def _set_data(self: Tensor, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if self.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+        )
+    self._data = value._data
+
+
+def _backward_hooks(self: Tensor) -> Any:
+    """The hooks on this tensor's gradient, by number; None if there never was one."""
+    node = current_node(self)
+    if node is None:
+        return self._hooks
+    return node.tensor_hooks and node.tensor_hooks.get(self._output_nr)
+
+
+def _is_view(self: Tensor) -> bool:
+    return self._base is not None
+
+
+def install() -> None:
+    """Give Tensor its autograd methods."""
+    cls: Any = Tensor
+    cls.backward = tensor_backward
+    cls.detach, cls.detach_ = detach, detach_
+    cls.requires_grad_ = requires_grad_
+    cls.register_hook = register_hook
+    cls.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
+    cls.retain_grad = retain_grad
+    cls.grad = property(_get_grad, _set_grad, _del_grad)
+    cls.data = property(_get_data, _set_data)
+    cls._is_view = _is_view
+    cls._backward_hooks = property(_backward_hooks)
+    cls._post_accumulate_grad_hooks = property(lambda self: self._post_hooks)
+    cls.is_inference = lambda self: self._is_inference
+
+
+install()
