@@ -137,9 +137,10 @@ def test_the_convolutional_network_reads_as_well(run):
         for i in (-2, -1)
     )
     assert min(accuracy) > 0.97
-    # Three images of 360: after 600 steps the two runs are different draws of one training.
-    assert abs(accuracy[0] - accuracy[1]) < 0.01
-    assert loss[0] == pytest.approx(loss[1], rel=0.15)
+    # The runs part after 150 steps and are then two draws of one training. So are PyTorch's on one
+    # thread and on two: their accuracies were up to 0.006 apart (2 images of 360), their losses 2%.
+    assert abs(accuracy[0] - accuracy[1]) < 0.02
+    assert loss[0] == pytest.approx(loss[1], rel=0.1)
 
 
 @pytest.mark.slow
@@ -148,5 +149,5 @@ def test_the_language_model_writes_as_well(run):
     ours, theirs = (
         float(found.search(run(engine, "char_gpt").stdout)[1]) for engine in ("tautograd", "torch")
     )
-    assert max(ours, theirs) < 1.9
-    assert ours == pytest.approx(theirs, rel=0.02)
+    assert max(ours, theirs) < 1.95
+    assert ours == pytest.approx(theirs, rel=0.01)
