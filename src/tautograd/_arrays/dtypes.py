@@ -103,6 +103,11 @@ def dtype_named(name: str) -> dtype:
     return DTYPE_NAMES[name]
 
 
+# The half-precision dtypes as NumPy has them, computed in float32 and rounded once; their codes.
+HALVES = frozenset((float16.numpy, bfloat16.numpy))
+HALF_CODES = frozenset(d.char for d in HALVES)
+
+
 def from_numpy_dtype(numpy_dtype: Any) -> dtype:
     """The dtype for a NumPy dtype, or a TypeError that lists what there is."""
     try:

@@ -60,17 +60,15 @@ def _is_innermost(x: Any, axis: int) -> bool:
     return all(abs(s) >= step for s, n in zip(x.strides, x.shape, strict=True) if n > 1)
 
 
-def summed_to(grad: Any, shape: tuple[int, ...]) -> Any:
-    """The sum over the dimensions that broadcasting added or stretched; None if it did not."""
-    have = grad.shape
-    extra = len(have) - len(shape)
+def broadcast_axes(have: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The dimensions of `have` that broadcasting `want` to it added or stretched; None if it cannot."""
+    extra = len(have) - len(want)
     if extra < 0:
         return None
     axes = list(range(extra))
-    for i, n in enumerate(shape):
-        m = have[i + extra]
-        if m != n:
+    for i, n in enumerate(want, extra):
+        if have[i] != n:
             if n != 1:
                 return None
-            axes.append(i + extra)
-    return np.reshape(exact_sum(grad, tuple(axes), True), shape)
+            axes.append(i)
+    return tuple(axes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.dtypes import bfloat16, float16
+from .._arrays.dtypes import HALF_CODES, HALVES
 from .._arrays.result_layout import as_iterated
 from .._ops.record import Op
 from .._tensor.tensor import Tensor, current_node, make
@@ -16,8 +16,6 @@ from .modes import modes
 from .node import NO_PARAMETERS, Node, next_sequence, node_type
 from .sites import internal
 
-_HALVES = frozenset((float16.numpy, bfloat16.numpy))
-_HALF_CODES = frozenset(d.char for d in _HALVES)
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -48,7 +46,7 @@ def apply(
         if isinstance(x, Tensor):
             array = x._data
             arrays.append(array)
-            if array.dtype.char in _HALF_CODES:
+            if array.dtype.char in HALF_CODES:
                 half = True
             if recording:
                 if x._base is not None:
@@ -89,7 +87,7 @@ def apply_one(op: Op, x: Tensor, parameters: dict[str, Any] = NO_PARAMETERS) -> 
     if recording is None:
         return apply(op, (x,), parameters)
     array = x._data
-    if array.dtype.char in _HALF_CODES:
+    if array.dtype.char in HALF_CODES:
         data = run_forward(op, [array], parameters)
     else:
         data = quietly(op.forward, array, **parameters)
@@ -119,7 +117,7 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
     half = None
     given = arrays
     if compute is not None:
-        if compute in _HALVES and op.opmath:
+        if compute in HALVES and op.opmath:
             half, compute = compute, _FLOAT32
         arrays = [
             a.astype(compute)
@@ -131,12 +129,11 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
         ]
     elif op.opmath:
         for a in arrays:
-            if getattr(a, "dtype", None) in _HALVES:
+            if getattr(a, "dtype", None) in HALVES:
                 half = a.dtype if half is None or half == a.dtype else _FLOAT32
         if half is not None:
             arrays = [
-                np.astype(a, _FLOAT32) if getattr(a, "dtype", None) in _HALVES else a
-                for a in arrays
+                np.astype(a, _FLOAT32) if getattr(a, "dtype", None) in HALVES else a for a in arrays
             ]
     data = modes.quietly(op.forward, *arrays, **parameters)
     if half is not None:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays.batch_levels import sum_level
-from .._arrays.dtypes import bfloat16, float16
-from .._arrays.sums import exact_sum, summed_to
+from .._arrays.dtypes import HALF_CODES, HALVES
+from .._arrays.sums import broadcast_axes, exact_sum
 from .._tensor.tensor import Tensor
 from .apply import apply
 from .arrivals import call_node_hooks, call_prehooks
@@ -20,8 +20,6 @@ from .modes import modes
 from .node import Node, recorded_at
 from .saved import unpack
 
-_HALVES = frozenset((float16.numpy, bfloat16.numpy))
-_HALF_CODES = frozenset(d.char for d in _HALVES)
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -66,7 +64,7 @@ def run_rules(node: Node, g: Any) -> Any:
     shape = node.shape
     if shape is None:
         g = _several(node, g)
-    if op.opmath and (shape is None or node.dtype.char in _HALF_CODES) and _is_half(node):
+    if op.opmath and (shape is None or node.dtype.char in HALF_CODES) and _is_half(node):
         saved = _widen(saved)
         g = _widen(g)
     edges = node.edges
@@ -102,15 +100,15 @@ def _several(node: Node, g: Any) -> Any:
 
 def _is_half(node: Node) -> bool:
     if node.shape is not None:
-        return node.dtype.char in _HALF_CODES
-    return any(dtype.char in _HALF_CODES for _, dtype in node.outputs)
+        return node.dtype.char in HALF_CODES
+    return any(dtype.char in HALF_CODES for _, dtype in node.outputs)
 
 
 def _widen(value: Any) -> Any:
     """Half-precision arrays in float32, for the arithmetic of a rule."""
     if isinstance(value, (tuple, list)):
         return [_widen(v) for v in value]
-    if getattr(value, "dtype", None) in _HALVES:
+    if getattr(value, "dtype", None) in HALVES:
         return np.astype(np.asarray(value) if isinstance(value, np.generic) else value, _FLOAT32)
     return value
 
@@ -121,23 +119,19 @@ def _dtype_of(grad: Any) -> Any:
 
 def fit(node: Node, i: int, grad: Any, shape: Any, dtype: Any, lifted: bool) -> Any:
     """Undo broadcasting and promotion: a gradient has the shape and dtype of its tensor."""
-    if not lifted and type(shape) is tuple and type(grad.shape) is tuple:
-        if grad.shape != shape:
-            total = summed_to(grad, shape)
-            if total is None:
-                _refuse_shape(node, i, grad, shape)
-            grad = total
-        return grad if grad.dtype == dtype else _cast(grad, dtype, lifted)
-    levels = getattr(_data_of(grad).shape, "levels", ())
-    if levels:
-        grad = _sum_batches(grad, set(levels) - set(getattr(shape, "levels", ())), lifted)
+    if lifted or type(shape) is not tuple or type(grad.shape) is not tuple:
+        levels = getattr(_data_of(grad).shape, "levels", ())
+        if levels:
+            grad = _sum_batches(grad, set(levels) - set(getattr(shape, "levels", ())), lifted)
     if tuple(grad.shape) != tuple(shape):
-        if not can_unbroadcast(tuple(grad.shape), tuple(shape)):
+        axes = broadcast_axes(tuple(grad.shape), tuple(shape))
+        if axes is None:
             _refuse_shape(node, i, grad, shape)
-        grad = unbroadcast(grad, tuple(shape), lifted)
-    if _dtype_of(grad) != dtype:
-        grad = _cast(grad, dtype, lifted)
-    return grad
+        if lifted:
+            grad = grad.sum(axes, keepdim=True).reshape(tuple(shape))
+        else:
+            grad = np.reshape(exact_sum(grad, axes, True), tuple(shape))
+    return grad if _dtype_of(grad) == dtype else _cast(grad, dtype, lifted)
 
 
 def _refuse_shape(node: Node, i: int, grad: Any, shape: Any) -> None:
@@ -168,25 +162,6 @@ def _sum_batches(grad: Any, levels: set[int], lifted: bool) -> Any:
         else:
             grad = sum_level(grad, level)
     return grad
-
-
-def can_unbroadcast(have: tuple[int, ...], want: tuple[int, ...]) -> bool:
-    if len(have) < len(want):
-        return False
-    tail = have[len(have) - len(want) :]
-    return all(w in (1, h) for h, w in zip(tail, want, strict=True))
-
-
-def unbroadcast(grad: Any, shape: tuple[int, ...], lifted: bool = False) -> Any:
-    """Sum a gradient over the dimensions along which its tensor was broadcast."""
-    extra = len(grad.shape) - len(shape)
-    axes = tuple(range(extra)) + tuple(
-        i + extra for i, n in enumerate(shape) if n == 1 and grad.shape[i + extra] != 1
-    )
-    if lifted:
-        total = grad.sum(axes, keepdim=True) if axes else grad
-        return total.reshape(shape)
-    return np.reshape(exact_sum(grad, axes, True), shape)
 
 
 def _cast(grad: Any, dtype: Any, lifted: bool) -> Any:

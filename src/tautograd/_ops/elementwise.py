@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.dtypes import HALF_CODES
 from .._autograd.apply import apply, apply_one
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
@@ -68,7 +69,7 @@ def call_elementwise(
             check_broadcast(*(x._data.shape for x in inputs if isinstance(x, Tensor)))
             refuse(op, kind)
     if compute is not None:
-        half = compute.char in _HALF_CHARS
+        half = compute.char in HALF_CODES
         first = _FLOAT32 if exact and half else compute
         last = _FLOAT32 if half and op.opmath else first
         inputs = tuple(
@@ -81,7 +82,7 @@ def call_elementwise(
             if isinstance(x, Tensor) and x._data.dtype != compute:
                 break
         else:
-            if compute.char not in _HALF_CHARS:
+            if compute.char not in HALF_CODES:
                 compute = None
     elif numbers is not None:
         parameters = {**parameters, **numbers}
@@ -131,7 +132,6 @@ def _one_dtype(inputs: tuple[Any, ...]) -> bool:
 
 
 _FLOAT32 = np.dtype(np.float32)
-_HALF_CHARS = frozenset((np.dtype(np.float16).char, "E"))
 
 
 def refuse(op: Op, numpy_dtype: Any) -> None:

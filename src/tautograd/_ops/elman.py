@@ -13,8 +13,7 @@ import numpy as np
 
 from .elementwise import conj
 from .record import Op
-from .recurrence import Steps, flat, turned
-from .samples import Sample, T
+from .recurrence import Steps, flat, layer_samples, turned
 
 
 def _active(x: Any, rectified: bool) -> Any:
@@ -129,24 +128,6 @@ def _rnn_layer_jvp(
     return out, steps.final(results)
 
 
-def _samples() -> list[Sample]:
-    def weights(bias: bool = True) -> list[T]:
-        found = [T(2, 3, seed=1), T(2, 2, seed=2)]
-        return [*found, T(2, seed=3), T(2, seed=4)] if bias else found
-
-    x, h = T(3, 2, 3), T(1, 2, 2, seed=6)
-    sizes = T(3, dtype="int64", kind="falling")
-    plain = (1, 0.0, False, False)
-    return [
-        Sample(x, h, weights(), True, *plain, False),
-        Sample(x, T(1, 3, 2), weights(), True, *plain, True),
-        Sample(x, h, weights(False), False, *plain, False),
-        Sample(x, T(2, 2, 2), weights() + weights(), True, 1, 0.0, False, True, False),
-        Sample(T(6, 3), sizes, T(1, 3, 2), weights(), True, *plain),
-        Sample(T(6, 3), sizes, T(2, 3, 2), weights() + weights(), True, 1, 0.0, False, True),
-    ]
-
-
 def _declared(name: str) -> Op:
     return Op(
         f"{name}_layer",
@@ -157,7 +138,7 @@ def _declared(name: str) -> Op:
         node="StackBackward0",
         outputs=2,
         public=name,
-        samples=_samples,
+        samples=lambda: layer_samples(2),
     )
 
 

@@ -134,12 +134,16 @@ def fast_operator(
     return method
 
 
+def _is_plain_number(value: Any) -> bool:
+    """Whether a number needs no conversion (`fast_operator` asks the same, in place)."""
+    return type(value) is float or (type(value) is int and _LEAST <= value < _LIMIT)
+
+
 def fast_power(slow: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """`x ** 2`: a float tensor to the power of a Python number needs no promotion."""
 
     def method(self: Any, other: Any) -> Any:
-        number = type(other) is float or (type(other) is int and _LEAST <= other < _LIMIT)
-        if number and self._data.dtype.char in "fd":
+        if _is_plain_number(other) and self._data.dtype.char in "fd":
             return apply_one(pow_scalar_op, self, {"exponent": other})
         return slow(self, other)
 
@@ -178,7 +182,7 @@ def fast_update(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
                 or (recording and (other._requires_grad or other._node is not None))
             ):
                 return slow(self, other)
-        elif type(other) is float or (type(other) is int and _LEAST <= other < _LIMIT):
+        elif _is_plain_number(other):
             y = other
         else:
             return slow(self, other)

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.apply import edge_of
 from .._autograd.modes import modes
 from .._autograd.node import NO_PARAMETERS, Node, next_sequence, node_type
 from .._autograd.sites import internal
-from .._tensor.tensor import Tensor, current_node, make
+from .._tensor.tensor import Tensor, make
 from .record import REGISTRY
 
 _ndarray = np.ndarray
@@ -43,14 +44,6 @@ _types = _NodeTypes()
 def _by_column(array: Any) -> bool:
     strides = array.strides
     return bool(strides[0] < strides[1])
-
-
-def _edge(x: Tensor) -> Any:
-    """What produced a tensor; see `edge_of` in _autograd/apply.py."""
-    if x._base is not None:
-        current_node(x)
-    node: Any = x._node
-    return x if node is None and x._requires_grad else node
 
 
 def _placed(node: Node, data: Any) -> Node:
@@ -127,7 +120,7 @@ def fast_matmul(a: Tensor, b: Tensor) -> Tensor | None:
     out = make(quietly(_types[name].op.forward, x, y, **parameters))
     if not recording:
         return out
-    edges = (_edge(a), _edge(b))
+    edges = (edge_of(a), edge_of(b))
     if edges == (None, None):
         return out
     data = out._data
@@ -165,7 +158,7 @@ def fast_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor | None:
     parameters = _ADDED_COLUMNS if _by_column(y) else _ADDED_ROWS
     out = make(quietly(_types["addmm"].op.forward, z, x, y, **parameters))
     if recording:
-        edge, box = _edge(mat2), mat2._version_box
+        edge, box = edge_of(mat2), mat2._version_box
         _note_sum(out, input, mat1, y, edge, mat2._output_nr, box, parameters)
     return out
 
@@ -186,7 +179,7 @@ def fast_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
         parameters = _ADDED_COLUMNS if _by_column(y) else _ADDED_ROWS
         out = make(quietly(_types["addmm"].op.forward, z, x, y, **parameters))
         if recording:
-            edge = _turned(weight, _edge(weight), y)
+            edge = _turned(weight, edge_of(weight), y)
             _note_sum(out, bias, input, y, edge, 0, weight._version_box, parameters)
         return out
     if type(x) is not _ndarray or x.ndim != 2 or x.shape[1] != w.shape[1]:
@@ -196,7 +189,7 @@ def fast_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
     layout = COLUMNS if _by_column(y) else ROWS
     out = make(quietly(_types["mm"].op.forward, x, y, **layout))
     if recording:
-        edges = (_edge(input), _turned(weight, _edge(weight), y))
+        edges = (edge_of(input), _turned(weight, edge_of(weight), y))
         if edges != (None, None):
             data, numbers, boxes = out._data, (input._output_nr, 0), weight._version_box
             node = _noted("mm", edges, numbers, x, input._version_box, y, boxes, data)
@@ -216,7 +209,7 @@ def _note_sum(
     parameters: dict[str, Any],
 ) -> None:
     """The node of an `addmm`, where one of its inputs wants a gradient."""
-    edges = (_edge(input), _edge(mat1), edge)
+    edges = (edge_of(input), edge_of(mat1), edge)
     if edges == (None, None, None):
         return
     numbers = (input._output_nr, mat1._output_nr, number)

@@ -16,8 +16,7 @@ import numpy as np
 
 from .elementwise import conj
 from .record import Op
-from .recurrence import Steps, flat, turned
-from .samples import Sample, T
+from .recurrence import Steps, flat, layer_samples, turned
 
 
 def _given(x: Any, w_ih: Any, b_ih: Any) -> Any:
@@ -166,24 +165,6 @@ def _gru_layer_jvp(
     return out, steps.final(results), None, None, None
 
 
-def _samples() -> list[Sample]:
-    def weights(bias: bool = True) -> list[T]:
-        found = [T(6, 3, seed=1), T(6, 2, seed=2)]
-        return [*found, T(6, seed=3), T(6, seed=4)] if bias else found
-
-    x, h = T(3, 2, 3), T(1, 2, 2, seed=6)
-    sizes = T(3, dtype="int64", kind="falling")
-    plain = (1, 0.0, False, False)
-    return [
-        Sample(x, h, weights(), True, *plain, False),
-        Sample(x, T(1, 3, 2), weights(), True, *plain, True),
-        Sample(x, h, weights(False), False, *plain, False),
-        Sample(x, T(2, 2, 2), weights() + weights(), True, 1, 0.0, False, True, False),
-        Sample(T(6, 3), sizes, T(1, 3, 2), weights(), True, *plain),
-        Sample(T(6, 3), sizes, T(2, 3, 2), weights() + weights(), True, 1, 0.0, False, True),
-    ]
-
-
 gru_layer_op = Op(
     "gru_layer",
     _gru_layer,
@@ -194,5 +175,5 @@ gru_layer_op = Op(
     outputs=5,
     differentiable_outputs=(0, 1),
     public="gru",
-    samples=_samples,
+    samples=lambda: layer_samples(6),
 )

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .samples import Sample, T
+
 
 def flat(x: Any) -> Any:
     """All but the last dimension as one."""
@@ -113,3 +115,23 @@ class Steps:
     def initial(gradient: Any, ends: list[Any]) -> Any:
         """The gradient of the initial states, from what is left and what was put aside."""
         return np.concatenate((gradient, *ends[::-1])) if ends else gradient
+
+
+def layer_samples(rows: int) -> list[Sample]:
+    """Samples of a layer whose hidden size is 2 and whose weights have this many rows."""
+
+    def weights(bias: bool = True) -> list[T]:
+        found = [T(rows, 3, seed=1), T(rows, 2, seed=2)]
+        return [*found, T(rows, seed=3), T(rows, seed=4)] if bias else found
+
+    x, h = T(3, 2, 3), T(1, 2, 2, seed=6)
+    sizes = T(3, dtype="int64", kind="falling")
+    plain = (1, 0.0, False, False)
+    return [
+        Sample(x, h, weights(), True, *plain, False),
+        Sample(x, T(1, 3, 2), weights(), True, *plain, True),
+        Sample(x, h, weights(False), False, *plain, False),
+        Sample(x, T(2, 2, 2), weights() + weights(), True, 1, 0.0, False, True, False),
+        Sample(T(6, 3), sizes, T(1, 3, 2), weights(), True, *plain),
+        Sample(T(6, 3), sizes, T(2, 3, 2), weights() + weights(), True, 1, 0.0, False, True),
+    ]
