@@ -52,10 +52,17 @@ def laid_out(values: np.ndarray, layout: str) -> np.ndarray:
         part = room[(slice(1, None),) * len(shape)]
         part[...] = values
         return part
-    if layout == "expanded" and shape and shape[0]:
-        first = np.copy(values[:1], order="C")
-        strides = (0, *first.strides[1:])
+    if layout.startswith("expanded") and shape and values.size:
+        dim = len(shape) - 1 if layout == "expanded last" else 0
+        first = np.copy(np.take(values, [0], dim), order="C")
+        strides = tuple(0 if d == dim else step for d, step in enumerate(first.strides))
         return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=True)
+    if layout == "channels last" and len(shape) > 2:
+        return np.moveaxis(np.copy(np.moveaxis(values, 1, -1), order="C"), -1, 1)
+    if layout == "reversed" and len(shape) > 1:
+        return np.copy(values.T, order="C").T
+    if layout == "reversed offset" and shape:
+        return laid_out(values.T, "offset").T
     return np.copy(values, order="C")
 
 

@@ -188,11 +188,11 @@ def _derived(name: str) -> Iterator[tuple[str, Sample]]:
         changes = [dict(change) for _ in range(count)]
         if change.get("kind") == "extremes" and name in FATAL_IN_PYTORCH:
             changes = [{**c, "kind": "extremes but the smallest"} for c in changes]
-        yield label, _changed(first, shapes, changes)
+        yield label, changed(first, shapes, changes)
         if label == "extremes" and count > 1:
             # Zero in one place makes an integer division an error for all: so once without it.
             changes[1]["kind"] += " and no zero"
-            yield "extremes by other than zero", _changed(first, shapes, changes)
+            yield "extremes by other than zero", changed(first, shapes, changes)
 
 
 # A label, the shapes of up to three tensors, and what else is changed in them.
@@ -217,7 +217,7 @@ def _laid_out_otherwise(name: str) -> Iterator[tuple[str, Sample]]:
         tensors = list(tensors_in(sample))
         for layout in ("transposed", "strided", "offset"):
             changes = [{"layout": layout} for _ in tensors]
-            yield layout, _changed(sample, [t.shape for t in tensors], changes)
+            yield layout, changed(sample, [t.shape for t in tensors], changes)
 
 
 def tensors_in(value: Any) -> Iterator[T]:
@@ -234,7 +234,7 @@ def tensors_in(value: Any) -> Iterator[T]:
         yield from tensors_in(list(value.values()))
 
 
-def _changed(sample: Sample, shapes: Any, changes: list[dict[str, Any]]) -> Sample:
+def changed(sample: Sample, shapes: Any, changes: list[dict[str, Any]]) -> Sample:
     """A sample with each of its tensors in another shape and otherwise changed."""
     left = list(zip(shapes, changes, strict=True))
 

@@ -1,8 +1,12 @@
-"""The layout of an elementwise result: which dimension steps fastest, as PyTorch decides it.
+"""The layout of a result: which dimension steps fastest, as PyTorch decides it.
 
-Operands are asked in order, and the first that can tell two dimensions apart says which is the
-inner one; a dimension that an operand repeats (stride 0) tells nothing. NumPy decides otherwise
-where operands differ, and where an operand is repeated.
+A rule takes a result and the operands it came from, and gives the result in the layout that a
+record asks for: that of an elementwise function (`as_iterated`), that of the first operand
+(`as_first`), C order (`in_c_order`) or the operand's memory format (`as_channels`).
+
+An elementwise function asks its operands in order, and the first that can tell two dimensions apart
+says which is the inner one; a dimension that an operand repeats (stride 0) tells nothing. NumPy
+decides otherwise where operands differ, and where an operand is repeated.
 """
 
 from __future__ import annotations
@@ -10,6 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
+from .strided import prefers
 
 _ndarray = np.ndarray
 
@@ -24,7 +30,48 @@ def as_iterated(data: Any, operands: Any) -> Any:
                 break
         else:
             return data
-    order = iteration_order(data.shape, operands)
+    return in_memory_order(data, iteration_order(data.shape, operands))
+
+
+def as_first(data: Any, operands: Any) -> Any:
+    """A dense result with its dimensions in the order of the first operand's."""
+    return as_iterated(data, operands[:1])
+
+
+def in_c_order(data: Any, operands: Any) -> Any:
+    """A result in C order, however its operands lie."""
+    if data.__class__ is not _ndarray or data.flags.c_contiguous:
+        return data
+    return data.copy()
+
+
+def as_channels(data: Any, operands: Any) -> Any:
+    """A result in C order, or with its channels last in memory where the first operand's are."""
+    if data.__class__ is not _ndarray or not data.size:
+        return data
+    order = _CHANNELS_LAST.get(data.ndim)
+    x = operands[0]
+    if order is None or x.__class__ is not _ndarray or not channels_come_last(x):
+        return in_c_order(data, operands)
+    return in_memory_order(data, order)
+
+
+def each(rule: Any) -> Any:
+    """The rule for every one of several results."""
+    return lambda data, operands: tuple([rule(d, operands) for d in data])
+
+
+_CHANNELS_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+
+
+def channels_come_last(x: Any) -> bool:
+    """Whether an array of images speaks for a memory format with its channels last."""
+    order = _CHANNELS_LAST.get(x.ndim)
+    return order is not None and x.strides[1] <= x.strides[-1] and prefers(x, order)
+
+
+def in_memory_order(data: Any, order: Any) -> Any:
+    """A result as a dense array with its dimensions in this order, slowest first."""
     moved = data.transpose(order)
     if moved.flags.c_contiguous:
         return data

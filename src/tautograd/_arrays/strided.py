@@ -51,6 +51,28 @@ def with_strides_of(out: Any, model: Any) -> Any:
     return strided(out, out.shape, strides)
 
 
+def copied_with_strides(array: Any) -> Any:
+    """A copy in memory of its own that steps through it as the array does, gaps and all."""
+    if type(array) is not np.ndarray or array.flags.c_contiguous or not array.size:
+        return np.copy(array, order="C")
+    steps = zip(array.shape, array.strides, strict=True)
+    span = array.dtype.itemsize + sum([(extent - 1) * stride for extent, stride in steps])
+    room = np.zeros(span, np.uint8)
+    out = np.ndarray(array.shape, array.dtype, room, 0, array.strides)
+    np.copyto(out, array)
+    return out
+
+
+def with_steps_of(data: Any, model: Any) -> Any:
+    """The same elements in memory of their own, as far apart as the model's are."""
+    plain = type(data) is type(model) is np.ndarray
+    if not plain or data.strides == model.strides or not data.size:
+        return data
+    out = copied_with_strides(model)
+    np.copyto(out, data)
+    return out
+
+
 def storage_of(array: Any) -> Any:
     """The array that owns the memory an array looks into."""
     owner = array

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import HALF_CODES, HALVES
-from .._arrays.result_layout import as_iterated
 from .._ops.record import Op
 from .._tensor.tensor import Tensor, current_node, make
 from .inference import as_inference
@@ -66,8 +65,8 @@ def apply(
         data = run_forward(op, arrays, parameters, compute)
     else:
         data = quietly(op.forward, *arrays, **parameters)
-        if op.promotion is not None and op.outputs == 1 and data.ndim > 1:
-            data = as_iterated(data, arrays)
+        if op.layout is not None and (op.outputs != 1 or data.ndim > 1):
+            data = op.layout(data, arrays)
     node = None
     if mask:
         node = record(op, inputs, tuple(edges), mask, numbered, parameters, data)
@@ -91,8 +90,8 @@ def apply_one(op: Op, x: Tensor, parameters: dict[str, Any] = NO_PARAMETERS) -> 
         data = run_forward(op, [array], parameters)
     else:
         data = quietly(op.forward, array, **parameters)
-        if op.promotion is not None and op.outputs == 1 and data.ndim > 1:
-            data = as_iterated(data, (array,))
+        if op.layout is not None and (op.outputs != 1 or data.ndim > 1):
+            data = op.layout(data, (array,))
     node = None
     if recording and op.vjp is not None:
         if x._base is not None:
@@ -142,9 +141,7 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
             data = tuple([to_half(d, half) if i in rounded else d for i, d in enumerate(data)])
         else:
             data = to_half(data, half)
-    if op.promotion is not None and op.outputs == 1:
-        return as_iterated(data, given)
-    return data
+    return data if op.layout is None else op.layout(data, given)
 
 
 def to_half(data: Any, half: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._ops.record import Op
@@ -129,17 +129,47 @@ class Node:
         self.unusual = True
         return add_hook(self.prehooks, fn)
 
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith(("_saved_", "_raw_saved_")):
-            from .saved_attributes import saved_attribute
-
-            return saved_attribute(self, attribute)
-        raise AttributeError(f"'{self.name()}' object has no attribute '{attribute}'")
-
     def __dir__(self) -> list[str]:
         from .saved_attributes import saved_names
 
-        return [*super().__dir__(), *saved_names(self)]
+        others = (name for name in super().__dir__() if not name.startswith(_SAVED))
+        return [*others, *saved_names(self)]
+
+
+class _Saved:
+    """`grad_fn._saved_self` and its kin. (A `__getattr__` would do, but Python then takes the long
+    way to every attribute of a node, and backward reads many.)"""
+
+    __slots__ = ("attribute",)
+
+    def __init__(self, attribute: str) -> None:
+        self.attribute = attribute
+
+    def __get__(self, node: Any, owner: type[Node]) -> Any:
+        if node is None:
+            return self
+        from .saved_attributes import saved_attribute
+
+        return saved_attribute(node, self.attribute)
+
+
+_SAVED = "_saved_", "_raw_saved_"
+# PyTorch's names of inputs and outputs, which a node has where the operation has such a one.
+SLOTS = {
+    "self": 0, "input": 0, "mat1": 0, "other": 1, "mat2": 1, "exponent": 1, "tensor": 1,
+    "tensor1": 1, "tensor2": 2, "result": -1, "out": -1,
+}  # fmt: skip
+PARAMETERS = {"min": "lo", "max": "hi"}
+
+
+def _saved_members(names: Iterable[str]) -> dict[str, Any]:
+    return {prefix + name: _Saved(prefix + name) for name in names for prefix in _SAVED}
+
+
+for _attribute, _member in _saved_members(
+    (*SLOTS, *PARAMETERS, "indices", *(f"{n}_sym_{w}" for n in SLOTS for w in ("sizes", "numel")))
+).items():
+    setattr(Node, _attribute, _member)
 
 
 def node_type(op: Op) -> type[Node]:
@@ -151,6 +181,7 @@ def node_type(op: Op) -> type[Node]:
             members["saved"] = members["versions"] = ()
         if not op.parameters:
             members["parameters"] = NO_PARAMETERS
+        members |= _saved_members((*op.inputs, *op.parameters))
         found = op.node_type = type(op.node_name.rpartition("::")[2], (Node,), members)
     return found  # type: ignore[no-any-return]
 
@@ -187,9 +218,6 @@ class AccumulateGrad(Node):
 
     def _sequence_nr(self) -> int:
         return 2**64 - 1
-
-    def __getattr__(self, attribute: str) -> Any:
-        raise AttributeError(f"'AccumulateGrad' object has no attribute '{attribute}'")
 
 
 def recorded_at(node: Any) -> str:

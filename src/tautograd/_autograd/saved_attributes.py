@@ -8,15 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import make
-from .node import Node
+from .node import PARAMETERS, SLOTS, Node
 from .saved import as_tensor, unpack
-
-# PyTorch's names of inputs and parameters, where ours differ: the slot, or the parameter's name.
-_SLOTS = {
-    "self": 0, "input": 0, "mat1": 0, "other": 1, "mat2": 1, "exponent": 1, "tensor": 1,
-    "tensor1": 1, "tensor2": 2, "result": -1, "out": -1,
-}  # fmt: skip
-_PARAMETERS = {"min": "lo", "max": "hi"}
 
 
 def saved_names(node: Node) -> list[str]:
@@ -35,7 +28,7 @@ def saved_attribute(node: Node, attribute: str) -> Any:
     """`_saved_self`, `_saved_result`, `_saved_dim`, … as PyTorch's nodes show them."""
     raw = attribute.startswith("_raw_saved_")
     name = attribute[len("_raw_saved_" if raw else "_saved_") :]
-    for parameter in (name, _PARAMETERS.get(name)):
+    for parameter in (name, PARAMETERS.get(name)):
         if parameter in node.parameters:
             value = node.parameters[parameter]
             return value.item() if isinstance(value, np.generic) else value
@@ -74,7 +67,7 @@ def _slot(node: Node, name: str) -> int | None:
         return slot
     if name == "indices" and node.saved and isinstance(node.saved[-1], tuple):
         return -1
-    slot = _SLOTS.get(name)
+    slot = SLOTS.get(name)
     return slot if slot is None or slot < len(op.inputs) else None
 
 

@@ -6,15 +6,16 @@ with `inplace=` for all. The ones made of straight pieces are in `rectifiers`.
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
 import numpy as np
 
-from .._arrays.blend import blend
+from .._arrays.blend import blend, masked
 from .._autograd.apply import apply
 from .._autograd.modes import modes
-from .._autograd.node import rename_node
+from .._autograd.node import Node, rename_node
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
@@ -34,26 +35,54 @@ NOT_FLOAT = "bic"
 _OTHER_RULE_IN_PLACE = frozenset({"celu", "elu", "leaky_relu", "rrelu", "selu", "threshold"})
 
 
+# The parameter that decides whether a result tells on which side of 0 its input was.
+_SLOPES = {"celu": "alpha", "elu": "alpha", "leaky_relu": "negative_slope"}
+
+
+def _refuse_backward(node: Node, what: str) -> None:
+    """PyTorch's rule for the form in place has no way back from a falling branch."""
+
+    def refuse_to(g: Any) -> Any:
+        raise RuntimeError(
+            f"In-place {what} backward calculation is triggered with a negative slope which is not "
+            "supported. This is caused by calling in-place forward function with a negative slope, "
+            "please call out-of-place version instead."
+        )
+
+    kind = type(node)
+    op = copy.copy(kind.op)
+    op.set_rules({"x": refuse_to}, None)
+    members = {"__slots__": (), "__module__": kind.__module__, "op": op}
+    node.__class__ = type(kind.__name__, (kind,), members)
+
+
 def write_over(input: Tensor, result: Tensor, name: str) -> Tensor:
     """Put the result of an activation into its input."""
     node = result._node
     if node is not None and name in _OTHER_RULE_IN_PLACE:
         rename_node(node, type(node).__name__.replace("Backward0", "Backward1"))
+        slope = node.parameters.get(_SLOPES.get(name, ""), 0.0)
+        if not slope >= 0:
+            _refuse_backward(node, "leakyReLu" if name == "leaky_relu" else "elu")
     return write_into(input, result, name)
 
 
-def activation(op: Op, signature: str, doc: str, where: str = "", **fixed: Any) -> Any:
+def activation(
+    op: Op, signature: str, doc: str, where: str = "", check: Any = None, **fixed: Any
+) -> Any:
     """Make a record public in `nn.functional`, and where else `where` says.
 
     `signature` lists the parameters after `input`, as Python writes them; `fixed` are parameters of the
     record that callers do not choose. `where`: "torch", "method", "twin" (a form with a trailing
-    underscore), "inplace" and "out" (keywords).
+    underscore), "inplace" and "out" (keywords). `check(input, parameters)` may refuse.
     """
     name = op.public_name.rpartition(".")[2]
     names = [part.split("=")[0].strip() for part in signature.split(",") if part]
 
     def run(input: Any, parameters: dict[str, Any], inplace: bool) -> Tensor:
         require_tensor(name, input)
+        if check is not None:
+            check(input, parameters)
         if inplace:
             check_writable(input)
             return write_over(input, call_elementwise(op, (input,), parameters), name)
@@ -139,15 +168,20 @@ softplus_op = slope_record(
 
 
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return blend(x <= 0, np.expm1(x * input_scale) * (alpha * scale), x * scale)
+    return blend(x < 0, np.expm1(x * input_scale) * (alpha * scale), x * scale)
 
 
 def _elu_through(g: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    curved = g * np.exp(x * input_scale) * (alpha * scale * input_scale)
+    # Not exp(x) where it is not wanted: it may overflow, and 0 times infinity spoils the next
+    # derivative, which is 0 from 0 on.
+    below = masked(x, x < 0)
+    curved = g * np.exp(below * input_scale) * (alpha * scale * input_scale)
     return blend(x <= 0, curved, g * scale)
 
 
-elu_op = slope_record("elu", _elu, _elu_through, "elu_cpu", both_sides({"alpha": 0.7}))
+elu_op = slope_record(
+    "elu", _elu, _elu_through, "elu_cpu", both_sides({"alpha": 0.7}, {"alpha": -1.3})
+)
 selu_op = slope_record(
     "selu", _elu, _elu_through, "elu_cpu", both_sides(), node="EluBackward0", public="selu"
 )
@@ -156,10 +190,22 @@ celu_op = slope_record(
     lambda x, alpha: _elu(x, alpha, 1.0, 1.0 / alpha),
     lambda g, x, alpha: _elu_through(g, x, alpha, 1.0, 1.0 / alpha),
     "elu_cpu",
-    both_sides({"alpha": 0.75}),
+    both_sides({"alpha": 0.75}, {"alpha": 0.3}, {"alpha": -1.3}, {"alpha": 2.0**-24}),
     public="celu",
 )
 
+
+def _check_celu(input: Tensor, parameters: dict[str, Any]) -> None:
+    alpha = float(parameters["alpha"])
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    if input._data.dtype.char != "d":  # the kernel takes both as single precision
+        for number in (alpha, 1 / alpha):
+            if _LARGEST < abs(number) < math.inf:
+                raise RuntimeError("value cannot be converted to type float without overflow")
+
+
+_LARGEST = float(np.finfo(np.float32).max)
 _ROOT_HALF, _ROOT_2_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
 
@@ -292,7 +338,11 @@ activation(
     selu_op, "", "`elu` with the scale that keeps mean and variance.", "torch inplace twin", **_SELU
 )
 activation(
-    celu_op, "alpha=1.0", "x, or `alpha * (exp(x / alpha) - 1)` below 0.", "torch inplace twin"
+    celu_op,
+    "alpha=1.0",
+    "x, or `alpha * (exp(x / alpha) - 1)` below 0.",
+    "torch inplace twin",
+    check=_check_celu,
 )
 activation(mish_op, "", "`x * tanh(softplus(x))`.", "inplace")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_channels, each, in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .autocasting import autocasting
@@ -64,6 +65,7 @@ def _average(rank: int) -> Op:
         f"adaptive_avg_pool{rank}d",
         _means,
         ("x",),
+        layout=as_channels if rank == 2 else in_c_order,
         node=f"AdaptiveAvgPool{rank}DBackward0",
         vjp={"x": lambda g, size, count: adaptive_average_spread_op(g, size=size, count=count)},
         jvp=LINEAR,
@@ -131,6 +133,7 @@ def _max(rank: int) -> Op:
         f"adaptive_max_pool{rank}d",
         _maxima,
         ("x",),
+        layout=each(as_channels if rank == 2 else in_c_order),
         node=f"AdaptiveMaxPool{rank}DBackward0",
         vjp={"x": lambda g, out1, size: placed(g, out1, size)},
         jvp={"x": lambda t, out1, size: (picked(t, out1, len(size)), None)},

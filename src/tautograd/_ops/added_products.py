@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_iterated
 from .._autograd.apply import apply
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
@@ -171,6 +172,7 @@ addr_op = Op(
     "addr",
     _addr,
     ("input", "vec1", "vec2"),
+    layout=lambda out, of: as_iterated(out, (of[0], np.expand_dims(of[1], -1), of[2])),
     vjp={
         "input": lambda g, beta: times(g, cousin(beta)),
         "vec1": lambda g, vec2, alpha: times(np.matmul(g, conj(vec2)), cousin(alpha)),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.formats import dense
+from .._arrays.result_layout import as_first
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.arguments import as_element, number
@@ -393,6 +394,7 @@ put_op: Op = Op(
     "put",
     _put,
     ("x", "index", "source"),
+    layout=as_first,
     vjp={
         "x": lambda g, index, accumulate: (
             g

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_channels, in_c_order
 from .line_maps import constant
 from .pool_windows import Window
 from .record import LINEAR, Op
@@ -106,6 +107,7 @@ def _record(rank: int) -> Op:
         f"avg_pool{rank}d",
         _means,
         ("x",),
+        layout=as_channels if rank == 2 else in_c_order,
         node=f"AvgPool{rank}DBackward0",
         vjp={
             "x": lambda g, window, count_include_pad, divisor: average_spread_op(

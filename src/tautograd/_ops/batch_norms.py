@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_channels, each
 from .._arrays.sums import exact_sum
 from .._autograd.views import bump
 from .._tensor.tensor import Tensor
@@ -154,6 +155,7 @@ batch_norm_op = Op(
     "batch_norm",
     _train,
     ("x", "weight", "bias"),
+    layout=each(as_channels),
     vjp=_train_vjp,
     jvp={
         "x": _train_tangent,
@@ -193,6 +195,7 @@ batch_norm_eval_op = Op(
     "batch_norm_eval",
     _eval,
     ("x", "weight", "bias", "mean", "variance"),
+    layout=as_channels,
     vjp={
         "x": lambda g, weight, variance, eps: (
             g * _wide(scaled(1 / np.sqrt(variance + eps), weight), g.ndim)

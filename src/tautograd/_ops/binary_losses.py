@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_first, as_iterated
 from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
@@ -75,6 +76,7 @@ bce_op = Op(
     "binary_cross_entropy",
     lambda x, y, weight, reduction: fold(_bce(x, y, weight), reduction),
     ("x", "y", "weight"),
+    layout=as_first,
     vjp={
         "x": lambda g, x, y, weight, reduction: bce_backward_op(
             _scaled(share(g, x.size, reduction), weight), x, y
@@ -183,6 +185,7 @@ bce_logits_op = loss_record(
     _bce_logits,
     {"x": _bce_logits_slope, "y": _bce_logits_target_slope},
     ("x", "y", "weight", "pos_weight"),
+    layout=lambda losses, operands: as_iterated(losses, operands[1:2]),  # as the target lies
     refuses=no_kernel("log_sigmoid_cpu", "bic"),
     samples=lambda: [
         *loss_samples((-3, 3), (0, 1))(),
@@ -251,6 +254,7 @@ soft_margin_op = Op(
     "soft_margin_loss",
     lambda x, y, reduction: fold(np.log1p(np.exp(-y * x)), reduction),
     ("x", "y"),
+    layout=as_iterated,
     vjp={"x": lambda g, x, y, reduction: _soft_back(g, x, y, reduction)},
     jvp={"x": lambda t, x, y, reduction: fold(t * _soft_margin_slope(x, y), reduction)},
     public="nn.functional.soft_margin_loss",

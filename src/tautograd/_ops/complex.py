@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
-from .._arrays.strided import strides_of
+from .._arrays.result_layout import as_iterated
+from .._arrays.strided import strides_of, with_steps_of
 from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS, counterpart
 from .._tensor.tensor import Tensor
@@ -162,6 +163,7 @@ conj_op = Op(
     "conj",
     np.conjugate,
     ("x",),
+    layout=lambda data, operands: with_steps_of(data, operands[0]),  # PyTorch's is a view
     vjp={"x": lambda g: conj(g)},
     jvp={"x": lambda t: conj(t)},
     samples=_complex_samples,
@@ -335,6 +337,7 @@ complex_op: Op = Op(
     "complex",
     join,
     ("re", "im"),
+    layout=as_iterated,
     vjp={"re": lambda g: np.real(g), "im": lambda g: np.imag(g)},
     jvp={"re": lambda t: t * (1 + 0j), "im": lambda t: t * 1j},
     samples=_float_pairs,
@@ -343,6 +346,7 @@ polar_op = Op(
     "polar",
     lambda size, angle: join(size * np.cos(angle), size * np.sin(angle)),
     ("size", "angle"),
+    layout=as_iterated,
     # z = r e^(ia):  dz/dr = e^(ia), dz/da = i z
     vjp={
         "size": lambda g, angle: np.real(g) * np.cos(angle) + np.imag(g) * np.sin(angle),

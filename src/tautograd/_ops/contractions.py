@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import in_c_order
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
@@ -150,6 +151,7 @@ cross_op: Op = Op(
     "linalg_cross",
     _cross,
     ("x", "y"),
+    layout=in_c_order,
     vjp={
         "x": lambda g, y, dim: cross_op(conj(y), g, dim=dim),
         "y": lambda g, x, dim: cross_op(g, conj(x), dim=dim),

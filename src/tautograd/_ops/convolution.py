@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import channels_come_last, in_c_order, in_memory_order
+from .._arrays.strided import strided
 from .convolution_kernels import convolved, correlated, spread_back
 from .record import Op
 from .samples import Sample, T
@@ -99,10 +101,29 @@ def _count(size: Any, w: Any, stride: Ints, padding: Ints, dilation: Ints) -> In
     return steps(tuple(size)[2:], tuple(w.shape)[2:], stride, padding, dilation)
 
 
+def _layout(data: Any, operands: Any) -> Any:
+    """Channels last where the images or the weights have them so.
+
+    PyTorch takes lines for images of one row once they are in C order, so of these only the weights
+    count. It has no kernel for volumes but in single precision.
+    """
+    if type(data) is not np.ndarray or not data.size:
+        return data
+    x, w = operands[:2]
+    if data.ndim == 3:
+        (n, c, size), (a, b, step) = w.shape, w.strides
+        last = channels_come_last(strided(w, (n, c, 1, size), (a, b, size * step, step)))
+    else:
+        last = channels_come_last(x) or channels_come_last(w)
+        last = last and (data.ndim < 5 or data.dtype.char in "fF")
+    return in_memory_order(data, (0, *range(2, data.ndim), 1)) if last else in_c_order(data, ())
+
+
 convolution_op: Op = Op(
     "convolution",
     _convolve,
     ("x", "w", "b"),
+    layout=_layout,
     node="ConvolutionBackward0",
     vjp={
         "x": lambda g, w, x_shape, stride, padding, dilation, groups: transposed_convolution_op(
@@ -151,6 +172,7 @@ transposed_convolution_op: Op = Op(
     "transposed_convolution",
     _transpose,
     ("x", "w", "b"),
+    layout=_layout,
     node="ConvolutionBackward0",
     vjp={
         "x": lambda g, w, stride, padding, dilation, groups: convolution_op(

@@ -11,6 +11,7 @@ from .._tensor.tensor import Tensor, make
 from .dims import wrap_dim
 from .elementwise import refuse, require_tensor
 from .public import public
+from .rearranging import in_order
 from .record import Op
 from .reducing import reduce_with
 from .refusals import no_kernel
@@ -48,7 +49,7 @@ def _runs(x: Any, dim: int | None) -> tuple[Any, Any, Any]:
     counts = np.diff(np.append(first, n))
     if dim is None:
         return np.reshape(x, (-1,))[first], np.reshape(inverse, x.shape), counts
-    return np.take(x, first, axis=dim), inverse, counts
+    return np.moveaxis(np.take(in_order(lines), first, axis=0), 0, dim), inverse, counts
 
 
 _SAMPLES = [

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
@@ -90,6 +91,7 @@ det_op: Op = Op(
     "linalg_det",
     lambda x: np.linalg.det(x),
     ("x",),
+    layout=in_c_order,
     # d det(A) = sum of cof(A) * dA, also where A is singular
     vjp={"x": lambda g, x: _as_matrix(g) * conj(cofactors_op(x))},
     jvp={"x": lambda t, x: np.sum(t * cofactors_op(x), axis=(-2, -1))},

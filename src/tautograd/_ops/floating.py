@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_iterated
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import binary, call_elementwise, conj, require_operand, require_tensor
@@ -91,6 +92,8 @@ ldexp_op = Op(
     "ldexp",
     _times_power,
     ("x", "y"),
+    # PyTorch's power of 2 lies in C order.
+    layout=lambda out, of: as_iterated(out, (of[0], np.ascontiguousarray(of[1]))),
     vjp={
         "x": lambda g, y: g * conj(exp2_op(y)),
         "y": lambda g, out: g * conj(out * math.log(2)),

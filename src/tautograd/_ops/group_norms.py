@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.result_layout import as_iterated
+from .._arrays.result_layout import as_channels, as_iterated, channels_come_last, each
 from .._tensor.tensor import Tensor
 from . import padding, pooling  # noqa: F401  (declare what local_response_norm calls)
 from .elementwise import conj, contiguous, refuse, require_tensor
@@ -93,6 +93,7 @@ group_norm_op = Op(
     "group_norm",
     _group_norm,
     ("x", "weight", "bias"),
+    layout=each(as_channels),
     vjp=_group_norm_vjp,
     jvp={
         "x": _group_tangent,
@@ -185,6 +186,7 @@ rms_norm_op = Op(
     "rms_norm",
     lambda x, weight, rank, eps: scaled(x * _inverse_root(x, rank, eps), weight),
     ("x", "weight"),
+    layout=as_iterated,
     vjp={
         "x": lambda g, x, weight, rank, eps: _rms_through(
             scaled(g, None if weight is None else conj(weight)), conj(x), rank, eps
@@ -209,6 +211,10 @@ _rms_norm_rounded = renamed(rms_norm_op, "ToCopyBackward0")
 _rms_norm_copied = renamed(rms_norm_op, "CloneBackward0")
 
 
+def _channels_last(x: Any) -> bool:
+    return type(x) is np.ndarray and channels_come_last(x)
+
+
 def _is_plain(x: Any) -> bool:
     """Whether PyTorch lays out x times a number in C order."""
     return type(x) is not np.ndarray or as_iterated(np.empty_like(x), (x,)).flags.c_contiguous
@@ -229,9 +235,10 @@ def rms_norm(
     op = rms_norm_op
     if input.dtype.is_half or (weight is not None and weight._data.dtype != kind):
         op = _rms_norm_rounded
-    elif not _is_plain(input._data):
+    elif not _is_plain(input._data) and not _channels_last(input._data):
         op = _rms_norm_copied
-    return contiguous(apply_mixed(op, (input, weight), {"rank": len(shape), "eps": eps}))
+    found: Tensor = apply_mixed(op, (input, weight), {"rank": len(shape), "eps": eps})
+    return found if _channels_last(input._data) else contiguous(found)
 
 
 # --- local response ------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._arrays.batch_levels import bottom
 from .._arrays.formats import dense, iteration_order
+from .._arrays.result_layout import as_first
 from .._arrays.strided import view_strides
 from .._autograd.apply import apply
 from .._autograd.modes import modes
@@ -212,6 +213,7 @@ index_put_op: Op = Op(
     "index_put",
     _index_put,
     ("x", "indices", "values"),
+    layout=as_first,
     vjp={
         "x": lambda g, indices, accumulate, values_dtype: (
             g

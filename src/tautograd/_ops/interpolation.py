@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_channels
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
@@ -42,6 +43,7 @@ def _record(
         name,
         _resized,
         ("x",),
+        layout=as_channels,
         node=node,
         vjp={"x": lambda g, maps: line_maps_op(g, maps=transposed(maps))},
         jvp=LINEAR,

@@ -87,6 +87,9 @@ def _stack(*tensors: Any, dim: int) -> Any:
     if _plain(tensors):
         shape = (*first.shape[:dim], 1, *first.shape[dim:])
         return np.concatenate([x.reshape(shape) for x in tensors], dim)
+    if dim < first.ndim and all([type(x) is np.ndarray and x.size for x in tensors]):
+        shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
+        return np.reshape(_cat(*tensors, dim=dim), shape)  # a dimension split in two: a view
     shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
     out = np.empty_like(first, shape=shape, order="C")
     return np.stack(tensors, dim, out=out)

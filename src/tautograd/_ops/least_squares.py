@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import check_broadcast, conj, require_tensor
@@ -80,6 +81,7 @@ pinv_op: Op = Op(
     "linalg_pinv",
     _pinv,
     ("x",),
+    layout=in_c_order,
     vjp={"x": lambda g, x, out: _pinv_gradient(g, x, out)},
     jvp={"x": lambda t, x, out: _pinv_tangent(t, x, out)},
     public="linalg.pinv",

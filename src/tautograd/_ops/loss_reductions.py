@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._arrays.result_layout import as_iterated
 from .._arrays.sums import add_up
 from .._autograd.sites import warning_level
 from .._tensor.tensor import Tensor
@@ -140,7 +141,7 @@ def loss_record(
         own = {**scope, "slope": slope, "back": _back, "along": _along}
         vjp[label] = eval(f"lambda g, {given}, reduction: back(g, slope({given}), reduction)", own)
         jvp[label] = eval(f"lambda t, {given}, reduction: along(t, slope({given}), reduction)", own)
-    options = {"public": f"nn.functional.{name}", **record}
+    options = {"public": f"nn.functional.{name}", "layout": as_iterated, **record}
     return Op(name, forward, inputs, vjp=vjp, jvp=jvp, **options)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
+from .._arrays.result_layout import in_c_order
 from .._autograd.apply import apply
 from .._tensor.arguments import as_element, number
 from .._tensor.tensor import Tensor, make
@@ -31,6 +32,7 @@ masked_fill_op: Op = Op(
     "masked_fill",
     _masked_fill,
     ("x", "mask", "value"),
+    layout=in_c_order,
     vjp={"x": lambda g, mask: masked_fill_op(g, mask, 0)},
     jvp=LINEAR,
     opmath=False,
@@ -47,6 +49,7 @@ masked_fill_tensor_op = Op(
     "masked_fill_tensor",
     _masked_fill,
     ("x", "mask", "value"),
+    layout=in_c_order,
     vjp={
         "x": lambda g, mask: masked_fill_op(g, mask, 0),
         # The engine sums over what the 0-dim value was broadcast to.

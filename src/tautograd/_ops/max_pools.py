@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.blend import masked
+from .._arrays.result_layout import as_channels, each
 from .line_maps import constant
 from .pool_windows import Window
 from .record import Op
@@ -211,6 +212,7 @@ def _records(rank: int) -> tuple[Op, Op]:
         f"max_pool{rank}d",
         _maxima,
         ("x",),
+        layout=as_channels,
         vjp={"x": _vjp},
         jvp={"x": _jvp},
         opmath=False,
@@ -221,6 +223,7 @@ def _records(rank: int) -> tuple[Op, Op]:
         f"max_pool{rank}d_with_indices",
         _maxima_and_indices,
         ("x",),
+        layout=each(as_channels),
         vjp={"x": _vjp_with_indices},
         jvp={"x": _jvp_with_indices},
         opmath=False,

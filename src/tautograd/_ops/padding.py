@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.formats import preserve_format
+from .._arrays.result_layout import as_channels
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import refuse, require_tensor
 from .line_maps import LineMap, mapping_record, picking
 from .public import NN_FUNCTIONAL, public
+from .rearranging import copy_as
 from .record import Op
 from .refusals import no_kernel
 from .samples import Sample, T
@@ -37,8 +40,10 @@ def _constant(x: Any, pad: Ints, value: Any) -> Any:
     for n, (a, b) in zip(shape[lead:], pairs, strict=True):
         source += (slice(max(-a, 0), n - max(-b, 0)),)
         target += (slice(max(a, 0), n + a + b - max(b, 0)),)
+    if type(x) is np.ndarray and max(pad, default=0) <= 0:  # a part of it
+        return copy_as(x[source], preserve_format)
     whole[target] = x[source]
-    return whole
+    return as_channels(whole, (x,))
 
 
 constant_pad_op: Op = Op(
@@ -125,6 +130,7 @@ def _records(mode: str, label: str, node: str, **more: Any) -> dict[int, Op]:
             node.format(rank),
             public="nn.functional.pad",
             samples=_samples(mode, rank),
+            layout=None if mode == _CIRCULAR or rank == 1 else as_channels,
             refuses=None if mode == _CIRCULAR else no_kernel(f"{label}{rank}d", "b"),
             **more,
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.formats import preserve_format
+from .._arrays.strided import copied_with_strides
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .dims import require_int, wrap_dim
@@ -28,7 +29,8 @@ def _scatter_of(part: Op, parameters: str, samples: Callable[[], list[Sample]]) 
 
     def replace(x: Any, src: Any, **where: Any) -> Any:
         if type(x) is np.ndarray and type(src) is np.ndarray:
-            out = copy_as(x, preserve_format)
+            # A gap in memory stays one; only what overlaps itself becomes dense.
+            out = copy_as(x, preserve_format) if 0 in x.strides else copied_with_strides(x)
             np.copyto(part.forward(out, **where), src, casting="unsafe")
             return out
         # Parts of other arrays may not be written to: choose, element by element, which one counts.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_iterated
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import check_broadcast, refuse, require_operand, require_tensor
@@ -80,6 +81,7 @@ def _declare(name: str, forward: Any, doc: str) -> None:
         f"special_{name}",
         forward,
         ("x", "n"),
+        layout=as_iterated,
         public=f"special.{name}",
         refuses=no_kernel(f"{name}_cpu", "hc"),
         samples=_samples,

@@ -15,6 +15,7 @@ from .._arrays.formats import (
     preserve_format,
 )
 from .._arrays.formats import memory_format as memory_format_type
+from .._arrays.result_layout import as_channels
 from .._arrays.strided import lies_in, prefers, with_strides_of
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
@@ -188,9 +189,14 @@ def flipud(input: Any) -> Tensor:
     return flip_dims(input, (0,))
 
 
+def _roll(x: Any, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    rolled = np.roll(in_order(x), shifts if dims else shifts[0], dims or None)
+    return as_channels(rolled, (x,)) if dims else rolled
+
+
 roll_op: Op = Op(
     "roll",
-    lambda x, shifts, dims: np.roll(in_order(x), shifts if dims else shifts[0], dims or None),
+    _roll,
     ("x",),
     vjp={"x": lambda g, shifts, dims: roll_op(g, shifts=tuple([-s for s in shifts]), dims=dims)},
     jvp=LINEAR,

@@ -27,6 +27,8 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from .._arrays.result_layout import as_iterated
+
 Rule = Callable[..., Any]
 
 LINEAR = "linear"
@@ -89,6 +91,7 @@ class Op:
         "joint",
         "jvp",
         "kept_outputs",
+        "layout",
         "name",
         "node_name",
         "node_type",
@@ -119,6 +122,7 @@ class Op:
         parameters: Iterable[str] | None = None,
         promotion: str | None = None,
         is_view: bool = False,
+        layout: Callable[[Any, Any], Any] | None = None,
         opmath: bool = True,
         outputs: int = 1,
         differentiable_outputs: tuple[int, ...] | None = None,
@@ -147,6 +151,9 @@ class Op:
         # Half-precision inputs are computed in float32 and rounded once, unless the op only moves data.
         self.opmath = opmath and not is_view
         self.outputs = outputs
+        # Which dimension of the results steps fastest (see `result_layout`); None: the forward sees
+        # to that itself.
+        self.layout = as_iterated if layout is None and promotion and outputs == 1 else layout
         self.differentiable_outputs = (
             tuple(range(outputs)) if differentiable_outputs is None else differentiable_outputs
         )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.blend import blend
+from .._arrays.result_layout import as_iterated
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import refuse, require_tensor
@@ -58,6 +59,7 @@ mse_op = Op(
     "mse_loss",
     _mse,
     ("x", "y"),
+    layout=as_iterated,
     vjp={
         "x": lambda g, x, y, reduction: _mse_back(g, x - y, reduction),
         "y": lambda g, x, y, reduction: _mse_back(g, y - x, reduction),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import in_c_order
 from .._autograd.apply import apply
 from .dims import wrap_dim
 from .elementwise import conj, require_tensor
@@ -51,6 +52,7 @@ renorm_op = Op(
     "renorm",
     _renorm,
     ("x",),
+    layout=in_c_order,
     vjp={"x": _renorm_vjp},
     jvp={"x": _renorm_jvp},
     samples=lambda: [

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import BOOL, LEGACY_NAMES
+from .._arrays.result_layout import in_c_order
 from .._autograd.apply import apply
 from .._tensor.creation import tensor
 from .._tensor.tensor import Tensor, make
@@ -51,6 +52,7 @@ searchsorted_op = Op(
     "searchsorted",
     _search,
     ("sequence", "values", "sorter"),
+    layout=in_c_order,
     refuses=no_kernel("searchsorted_out_cpu", "bc"),
     samples=lambda: [
         Sample(_sorted(5), T(3, 2)),

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._arrays.blend import blend, masked
 from .._arrays.dtypes import COMPLEX, LEGACY_NAMES
+from .._arrays.result_layout import as_iterated
 from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS, counterpart
 from .._autograd.modes import modes
@@ -38,6 +39,7 @@ where_op = Op(
     "where",
     lambda condition, x, y: blend(condition, x, y),
     ("condition", "x", "y"),
+    layout=as_iterated,
     vjp={
         "x": lambda g, condition: masked(g, condition),
         "y": lambda g, condition: np.where(condition, 0, g),

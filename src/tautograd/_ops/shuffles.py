@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_channels
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .dims import require_int
@@ -48,6 +49,7 @@ pixel_shuffle_op = Op(
     "pixel_shuffle",
     _shuffle,
     ("x",),
+    layout=as_channels,
     vjp={"x": lambda g, upscale_factor: pixel_unshuffle_op(g, downscale_factor=upscale_factor)},
     jvp=LINEAR,
     opmath=False,
@@ -57,6 +59,7 @@ pixel_unshuffle_op: Op = Op(
     "pixel_unshuffle",
     _unshuffle,
     ("x",),
+    layout=as_channels,
     vjp={"x": lambda g, downscale_factor: pixel_shuffle_op(g, upscale_factor=downscale_factor)},
     jvp=LINEAR,
     opmath=False,
@@ -66,6 +69,7 @@ channel_shuffle_op: Op = Op(
     "channel_shuffle",
     _mix,
     ("x",),
+    layout=as_channels,
     vjp={"x": lambda g, x_shape, groups: channel_shuffle_op(g, groups=x_shape[1] // groups)},
     jvp=LINEAR,
     opmath=False,

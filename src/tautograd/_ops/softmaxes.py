@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import in_c_order
 from .._arrays.sums import exact_sum
 from .._autograd.apply import apply
 from .._autograd.modes import modes
@@ -61,6 +62,7 @@ softmax_op = Op(
     "softmax",
     _softmax,
     ("x",),
+    layout=in_c_order,
     vjp={"x": lambda g, out, dim: out * (g - _total(g * out, dim))},
     jvp={"x": lambda t, out, dim: out * (t - _total(t * out, dim))},
     refuses=no_kernel("softmax_lastdim_kernel_impl", "bic"),
@@ -70,6 +72,7 @@ log_softmax_op = Op(
     "log_softmax",
     _log_softmax,
     ("x",),
+    layout=in_c_order,
     vjp={"x": lambda g, out, dim: g - np.exp(out) * _total(g, dim)},
     jvp={"x": lambda t, out, dim: t - _total(np.exp(out) * t, dim)},
     refuses=no_kernel("log_softmax_lastdim_kernel_impl", "bic"),

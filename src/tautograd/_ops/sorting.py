@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_first, each
 from .._arrays.sums import contiguous
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
@@ -77,10 +78,13 @@ def _sort_samples(*extra: Any, **options: Any) -> list[Sample]:
     ]
 
 
-sort_op = _selection("sort", _sort, refuses=_NO_COMPLEX_SORT, samples=_sort_samples)
+sort_op = _selection(
+    "sort", _sort, layout=each(as_first), refuses=_NO_COMPLEX_SORT, samples=_sort_samples
+)
 sort_stable_op = _selection(
     "sort_stable",
     _sort,
+    layout=each(as_first),
     node="SortBackward1",
     public="sort",
     refuses=_NO_COMPLEX_SORT,

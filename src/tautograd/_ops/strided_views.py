@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.strided import storage_of, storage_offset_of, strided, strides_of
+from .._arrays.result_layout import as_first
+from .._arrays.strided import storage_of, storage_offset_of, strided, strides_of, with_steps_of
 from .._autograd.apply import apply
 from .._autograd.apply_view import apply_view
 from .._tensor.tensor import Tensor
@@ -217,10 +218,18 @@ def _scatter(
     return np.where(source < 0, x, taken)
 
 
+def _with_gaps(data: Any, operands: Any) -> Any:
+    """Gaps in memory stay; only what overlaps itself becomes dense."""
+    x = operands[0]
+    overlaps = type(x) is not np.ndarray or 0 in x.strides
+    return as_first(data, operands) if overlaps else with_steps_of(data, x)
+
+
 as_strided_scatter_op: Op = Op(
     "as_strided_scatter",
     _scatter,
     ("x", "src"),
+    layout=_with_gaps,
     vjp={
         "x": lambda g, src_shape, size, stride, storage_offset, strides, start: (
             as_strided_scatter_op(
@@ -259,7 +268,9 @@ def as_strided_scatter(
     """A copy of `input` with the elements that `as_strided` shows replaced by `src`."""
     require_tensor("as_strided_scatter", input)
     require_tensor("as_strided_scatter", src, "src", 2)
-    parameters = as_strided_call(input, size, stride, storage_offset)
+    # What overlaps itself is shown after it was copied.
+    shown = input.detach().clone() if 0 in input._data.strides else input
+    parameters = as_strided_call(shown, size, stride, storage_offset)
     same_size(src, parameters["size"])
     result: Tensor = apply(as_strided_scatter_op, (input, src), parameters)
     return result

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
+from .._arrays.result_layout import as_channels, in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import refuse, require_tensor
@@ -42,6 +43,7 @@ def _record(rank: int) -> Op:
         f"max_unpool{rank}d",
         _unpool,
         ("x", "indices"),
+        layout=as_channels if rank == 2 else in_c_order,
         node=f"MaxUnpool{rank}DBackward0",
         vjp={"x": lambda g, indices, size: picked(g, indices, len(size))},
         jvp={"x": lambda t, indices, size: MAX_UNPOOLS[len(size)](t, indices, size=size)},

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import refuse
@@ -34,6 +35,7 @@ weight_norm_op = Op(
     "weight_norm",
     lambda v, length, dim: v * (length / _norm(v, dim)),
     ("v", "length"),
+    layout=in_c_order,
     vjp={
         "v": lambda g, v, length, dim: _along(g, v, length, dim),
         "length": lambda g, v, dim: _sum_others(g * v, dim) / _norm(v, dim),
@@ -61,6 +63,7 @@ def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
         refuse(weight_norm_op, v._data.dtype)
         found: Tensor = apply(weight_norm_op, (v, g), {"dim": dim})
         return found
+    v = v.contiguous()
     return v * (g / norm_except_dim(v, 2, dim))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_first
 from .._autograd.apply import apply, edge_of
 from .._autograd.lifted import counterpart
 from .._autograd.modes import modes
@@ -132,6 +133,7 @@ fill_op = Op(
     "fill",
     lambda x, value: np.full_like(x, value),
     ("x",),
+    layout=as_first,
     vjp={"x": _nothing},
     jvp={"x": _nothing_forward},
     opmath=False,
@@ -141,6 +143,7 @@ fill_tensor_op = Op(
     "fill_tensor",
     _copied,
     ("x", "value"),
+    layout=as_first,
     vjp={"x": _nothing, "value": lambda g: g},
     jvp={"x": _nothing_forward, "value": lambda t: t},
     node="FillBackward1",
