@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 from tests.both import same
@@ -148,3 +150,44 @@ def test_many_threads_with_graphs_of_their_own(torch):
         return x.grad
 
     return _in_threads(6, work)
+
+
+SHORT_WAY = """
+import threading
+import tautograd as tg
+from tautograd._autograd.modes import shared
+
+large = tg.ones(400_000, requires_grad=True)
+assert shared.ordinary
+results, failures = [], []
+
+
+def work():
+    try:
+        for _ in range(60):
+            total = large + large * 2.0
+        results.append((total.grad_fn is not None, float(total[7])))
+    except Exception as error:
+        failures.append(error)
+
+
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+with tg.no_grad():
+    quiet = large + large
+assert quiet.grad_fn is None and not quiet.requires_grad
+for thread in threads:
+    thread.join()
+assert not failures, failures
+assert results == [(True, 3.0)] * 4, results
+print("fine")
+"""
+
+
+def test_the_short_way_of_operators_is_safe_in_threads() -> None:
+    """In a fresh process, where no thread has asked for its modes yet: operators share what holds
+    for all threads, and one thread's `no_grad` stays its own."""
+    command = [sys.executable, "-c", SHORT_WAY]
+    found = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert found.stdout == "fine\n", found.stderr

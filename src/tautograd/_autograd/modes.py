@@ -8,9 +8,31 @@ from typing import Any
 from .._arrays.quiet import quiet_runner
 
 
+class _Shared:
+    """What the shortest way may go by without asking which thread it is in: to ask costs as much as
+    a small operation does.
+
+    `ordinary` is true while no more than one thread has ever asked for its modes, and that one
+    records and is in no special mode: then this holds for every thread. `quietly` is for those who
+    went by it; a thread that finds it in use by another (RuntimeError) asks for its own.
+    """
+
+    __slots__ = ("ordinary", "quietly", "threads")
+
+    def __init__(self) -> None:
+        self.ordinary = False
+        self.quietly = quiet_runner()
+        self.threads = 0
+
+
+shared = _Shared()
+
+
 class _Modes(threading.local):
     def __init__(self) -> None:
         """Called in each thread, when it first asks."""
+        shared.threads += 1
+        shared.ordinary = shared.threads == 1
         self._grad = True
         self._special = False
         # What an operation must know, in one piece: whether it is recorded (None: it must take the
@@ -40,6 +62,7 @@ class _Modes(threading.local):
         self._grad = value
         if not self._special:
             self.way = value, self.quietly
+            shared.ordinary = value and shared.threads == 1
 
     @property
     def special(self) -> bool:
@@ -51,6 +74,7 @@ class _Modes(threading.local):
     def special(self, value: bool) -> None:
         self._special = value
         self.way = (None if value else self._grad), self.quietly
+        shared.ordinary = self._grad and not value and shared.threads == 1
 
 
 modes = _Modes()

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._arrays.result_layout import as_iterated
 from .._autograd.apply import apply_one
-from .._autograd.modes import modes
+from .._autograd.modes import modes, shared
 from .._autograd.node import next_sequence, node_type
 from .._autograd.sites import internal
 from .._autograd.views import bump
@@ -42,10 +42,17 @@ def fast_operator(
     plans = op._plans
     saves = not op.saves_nothing
 
+    caller: Any = None
+
     def method(self: Any, other: Any) -> Any:
-        recording, quietly = modes.way
-        if recording is None:
-            return slow(self, other)
+        nonlocal caller
+        if shared.ordinary:
+            recording: bool | None = True
+            quietly = shared.quietly
+        else:
+            recording, quietly = modes.way
+            if recording is None:
+                return slow(self, other)
         x = self._data
         dtype = x.dtype
         if type(other) is Tensor or isinstance(other, Tensor):
@@ -60,13 +67,13 @@ def fast_operator(
             return slow(self, other)
         try:
             data = quietly(forward, x, y)
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, RuntimeError):
             return slow(self, other)  # which says what is wrong with the shapes
         if type(data) is not _ndarray:
             if isinstance(data, np.generic):
                 data = np.asarray(data)
-        elif data.ndim > 1 and not (x.flags.c_contiguous and x.size == data.size):
-            data = as_iterated(data, (x, y))  # else the first operand decides, and it is plain
+        elif not (x.flags.c_contiguous and (y is other or y.flags.c_contiguous)):
+            data = as_iterated(data, (x, y))  # else NumPy's layout is PyTorch's: rows
         out = _new(Tensor)
         out._data = data
         out._node = None
@@ -78,24 +85,17 @@ def fast_operator(
             return out
         if self._base is not None:
             current_node(self)
-        mask = 1
         first = self._node
-        if first is None:
-            if self._requires_grad:
-                first = self
-            else:
-                mask = 0
+        if first is None and self._requires_grad:
+            first = self
         second = None
         if y is not other:
             if other._base is not None:
                 current_node(other)
             second = other._node
-            if second is not None:
-                mask += 2
-            elif other._requires_grad:
+            if second is None and other._requires_grad:
                 second = other
-                mask += 2
-        if not mask:
+        if first is None and second is None:
             return out
 
         # What `record` in _autograd/apply.py does, for two inputs.
@@ -106,6 +106,7 @@ def fast_operator(
         if saves:
             node.saved = saved = [None, None, None]
             node.versions = versions = []
+            mask = (first is not None) + 2 * (second is not None)
             for i in (plans.get(mask) or op.plan(mask))[0]:
                 if i == 0:
                     saved[0] = x
@@ -119,12 +120,14 @@ def fast_operator(
         node.sequence = next_sequence()
         node.mark = 0
         node.shape = data.shape
-        node.dtype = data.dtype
+        node.dtype = dtype
         frame = _getframe(1)
         code = frame.f_code
-        while internal[code.co_filename] and frame.f_back is not None:
-            frame = frame.f_back
-            code = frame.f_code
+        if code is not caller:
+            while internal[code.co_filename] and frame.f_back is not None:
+                frame = frame.f_back
+                code = frame.f_code
+            caller = code  # most often the same code asks again
         node.code = code
         node.instruction = frame.f_lasti
         return out
