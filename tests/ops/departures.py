@@ -8,7 +8,10 @@ not, so an entry that no longer holds is a failure.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .arrays import COMPLEX, DIFFERENTIABLE
 
@@ -120,10 +123,23 @@ def extends(error: BaseException, dtypes: set[Any], stage: str) -> bool:
 
 
 class Wrong(NamedTuple):
-    """PyTorch's derivatives contradict finite differences of its own forward."""
+    """PyTorch's derivatives contradict finite differences of its own forward, in these samples."""
 
     items: tuple[str, ...]  # which items of a comparison, by the beginning of their names
     reason: str
+    where: Callable[[Any, str], bool] = lambda sample, dtype: True  # of a sample and the dtype
+
+    def concerns(self, key: str, sample: Any, dtype: str) -> bool:
+        return key.startswith(self.items) and self.where(sample, dtype)
+
+
+def _integer_exponent(sample: Any, dtype: str) -> bool:
+    return "int" in (sample.args[1].dtype or dtype)
+
+
+def _more_digits_than_float32(sample: Any, dtype: str) -> bool:
+    alpha = sample.kwargs.get("alpha", 1.0)
+    return dtype == "float64" and float(np.float32(alpha)) != alpha
 
 
 WRONG_IN_PYTORCH: dict[str, Wrong] = {
@@ -137,6 +153,12 @@ WRONG_IN_PYTORCH: dict[str, Wrong] = {
     "ldexp": Wrong(
         ("grad0", "second"),
         "the power of 2 beside an integer exponent is computed in integers, so 2**-1 is 0",
+        _integer_exponent,
+    ),
+    "celu": Wrong(
+        ("grad0", "second"),
+        "the gradient, not the function, rounds alpha to single precision",
+        _more_digits_than_float32,
     ),
     "as_strided_scatter": Wrong(
         ("grad0", "second"),

@@ -115,16 +115,35 @@ ndtri_op = unary(
     doc="The inverse of `ndtr`.",
     samples=over(0.1, 0.9),
 )
+
+
+def _beyond(x: Any, slope: Any) -> Any:
+    """x + slope(x), which is all but nothing far below 0: there as the continued fraction
+    √2 (1/2) / (u + (2/2) / (u + (3/2) / (u + …))) with u = -x / √2, where nothing cancels."""
+    far = x < -3
+    u = np.where(far, x, -3) * -math.sqrt(0.5)
+    fraction = u * 0
+    for k in range(60, 0, -1):
+        fraction = k / 2 / (u + fraction)
+    return np.where(far, fraction * math.sqrt(2), x + slope)
+
+
+log_ndtr_slope_op = Op(
+    "log_ndtr_slope",
+    lambda x: math.sqrt(2 / math.pi) / _erfcx(x * -math.sqrt(0.5)),
+    ("x",),
+    vjp={"x": lambda g, x, out: -g * out * _beyond(x, out)},
+    jvp={"x": lambda t, x, out: -t * out * _beyond(x, out)},
+)
 log_ndtr_op = unary(
     "special_log_ndtr",
     lambda x: scipy_function("log_ndtr")(x),
-    vjp=lambda g, x: g / erfcx_op(x * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
-    jvp=lambda t, x: t / erfcx_op(x * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
+    d=lambda x: log_ndtr_slope_op(x),
     public="special.log_ndtr",
     namespace=SPECIAL,
     refuses=no_kernel("log_ndtr_cpu", "hc"),
     doc="The logarithm of `ndtr`.",
-    samples=over(-2, 3),
+    samples=lambda: [*over(-2, 3)(), *over(-40, 12)(), Sample(T(5, low=-1e4, high=-1e3))],
 )
 
 # --- x log y and entropy -------------------------------------------------------------------------
