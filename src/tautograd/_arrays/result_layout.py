@@ -61,6 +61,18 @@ def each(rule: Any) -> Any:
     return lambda data, operands: tuple([rule(d, operands) for d in data])
 
 
+def by_place(*rules: Any) -> Any:
+    """A rule for each of several results; None leaves one as it is."""
+
+    def laid_out(data: Any, operands: Any) -> Any:
+        found = [
+            d if rule is None else rule(d, operands) for rule, d in zip(rules, data, strict=True)
+        ]
+        return tuple(found)
+
+    return laid_out
+
+
 _CHANNELS_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 

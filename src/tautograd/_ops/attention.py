@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_first, by_place
 from .record import Op
 from .samples import Sample, T
 from .softmaxes import softmax_op
@@ -223,6 +224,7 @@ attention_op = Op(
     "scaled_dot_product_attention",
     _attention,
     ("q", "k", "v", "mask"),
+    layout=by_place(as_first, None, None),
     vjp=_gradients,
     jvp=_tangents,
     node="ScaledDotProductFlashAttentionForCpuBackward0",

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _random
 from .._arrays.dtypes import LEGACY_NAMES
+from .._arrays.result_layout import each, in_c_order
 from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._tensor.draws import draw
@@ -180,7 +181,9 @@ def _is_fused(
 
 @functools.cache
 def _named(node: str) -> Op:
-    return renamed(attention_op, node)
+    composed = renamed(attention_op, node)
+    composed.layout = each(in_c_order)
+    return composed
 
 
 def _unfused(query: Tensor, value: Tensor) -> Op:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.result_layout import in_c_order
+from .._arrays.result_layout import each, in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
@@ -126,6 +126,7 @@ slogdet_op: Op = Op(
     "linalg_slogdet",
     lambda x: tuple(np.linalg.slogdet(x)),
     ("x",),
+    layout=each(in_c_order),
     vjp={"x": _slogdet_gradient},
     jvp={"x": _slogdet_tangent},
     outputs=2,

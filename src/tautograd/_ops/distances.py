@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
+from .._arrays.result_layout import in_c_order
 from .._autograd.apply import apply
 from .._autograd.grad_mode import no_grad
 from .._autograd.node import rename_node
@@ -102,6 +103,7 @@ euclidean_op = Op(
     "_euclidean_dist",
     _euclidean,
     ("x", "y"),
+    layout=in_c_order,
     vjp={
         "x": _pull_euclidean,
         "y": lambda g, x, y, out: _pull_euclidean(

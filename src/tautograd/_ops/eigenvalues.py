@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import by_place, in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import conj
@@ -71,6 +72,7 @@ eigh_op: Op = Op(
     "linalg_eigh",
     _eigh,
     ("x",),
+    layout=by_place(in_c_order, None),
     vjp={"x": _eigh_gradient},
     jvp={"x": _eigh_tangent},
     outputs=2,
@@ -149,6 +151,7 @@ eig_op: Op = Op(
     "linalg_eig",
     _eig,
     ("x",),
+    layout=by_place(in_c_order, None),
     vjp={"x": _eig_gradient},
     jvp={"x": _eig_tangent},
     outputs=2,

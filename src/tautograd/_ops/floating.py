@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.formats import dense
 from .._arrays.result_layout import as_iterated
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
@@ -88,12 +89,19 @@ def _times_power(x: Any, y: Any, kind: Any) -> Any:
     return x * np.astype(power, y.dtype)
 
 
+def _layout(out: Any, operands: Any) -> Any:
+    """A product's; PyTorch has written the power of 2 in C order (but not that of a complex one)."""
+    x, y = operands
+    if type(y) is np.ndarray and y.dtype.kind != "c":
+        y = dense(y)
+    return as_iterated(out, (x, y))
+
+
 ldexp_op = Op(
     "ldexp",
     _times_power,
     ("x", "y"),
-    # PyTorch's power of 2 lies in C order.
-    layout=lambda out, of: as_iterated(out, (of[0], np.ascontiguousarray(of[1]))),
+    layout=_layout,
     vjp={
         "x": lambda g, y: g * conj(exp2_op(y)),
         "y": lambda g, out: g * conj(out * math.log(2)),

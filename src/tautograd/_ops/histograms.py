@@ -304,4 +304,5 @@ def histogramdd(
     edges, hows = _all_edges(input, columns, bins, range)
     parameters = {"edges": edges, "hows": hows, "density": density}
     hist = apply(histogramdd_op, (input, weight), parameters)
-    return RETURN_TYPES["histogramdd"]((hist, tuple(make(np.copy(e)) for e in edges)))
+    shown = [b if isinstance(b, Tensor) else make(e) for b, e in zip(bins, edges, strict=True)]
+    return RETURN_TYPES["histogramdd"]((hist, tuple(shown)))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import by_place, in_c_order
 from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
@@ -163,6 +164,7 @@ geqrf_op = Op(
     "geqrf",
     _geqrf,
     ("x",),
+    layout=by_place(None, in_c_order),
     vjp={"x": _refuse},
     outputs=2,
     samples=lambda: [

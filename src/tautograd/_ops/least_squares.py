@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.result_layout import in_c_order
+from .._arrays.result_layout import by_place, in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import check_broadcast, conj, require_tensor
@@ -219,6 +219,7 @@ lstsq_op: Op = Op(
     "linalg_lstsq",
     _lstsq,
     ("a", "b"),
+    layout=by_place(None, in_c_order, in_c_order, in_c_order),
     vjp=_lstsq_gradients,
     jvp={
         "a": lambda t, a, b, out, vector: _lstsq_tangent(a, b, out, vector, t, None),

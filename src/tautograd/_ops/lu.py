@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import by_place, each, in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import require_tensor
@@ -115,6 +116,7 @@ lu_op: Op = Op(
     "linalg_lu",
     _lu,
     ("x",),
+    layout=by_place(None, None, in_c_order),
     vjp={"x": lambda g, out: _gradient(raw(out[0]), out[1], out[2], g[1], g[2])},
     jvp={"x": lambda t, out: (None, *_tangents(t, raw(out[0]), out[1], out[2]))},
     outputs=3,
@@ -259,6 +261,7 @@ lu_unpack_op: Op = Op(
     "lu_unpack",
     _unpack,
     ("packed", "pivots"),
+    layout=each(in_c_order),
     vjp={"packed": _unpack_gradient},
     jvp={"packed": _unpack_tangent},
     outputs=3,

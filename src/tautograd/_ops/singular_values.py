@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import by_place, in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import require_tensor
@@ -119,6 +120,7 @@ svd_op: Op = Op(
     "linalg_svd",
     _svd,
     ("x",),
+    layout=by_place(None, in_c_order, None),
     vjp={"x": _gradient},
     jvp={"x": _tangent},
     outputs=3,

@@ -22,7 +22,7 @@ from .samples import Sample, T
 def _solve(a: Any, b: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
     if left:
         return by_columns(solve_triangle(a, b, upper, unitriangular))
-    return turn(by_columns(solve_triangle(turn(a), turn(b), not upper, unitriangular)))
+    return by_columns(turn(solve_triangle(turn(a), turn(b), not upper, unitriangular)))
 
 
 def part(x: Any, upper: bool, unit: bool) -> Any:
@@ -59,6 +59,7 @@ triangular_op: Op = Op(
         Sample(T(3, 3, kind="upper"), T(3, 2), upper=True),
         Sample(T(3, 3, kind="lower"), T(2, 3, 2), upper=False),
         Sample(T(2, 3, 3, kind="well_conditioned"), T(2, 3), upper=True, left=False),
+        Sample(T(3, 3, kind="lower"), T(2, 3), upper=False, left=False),
         Sample(T(2, 1, 3, 3, kind="lower"), T(2, 3, 1), upper=False, unitriangular=True),
         Sample(T(2, 2, kind="well_conditioned", layout="transposed"), T(2, 2), upper=False),
         Sample(T(0, 2, 2), T(0, 2, 3), upper=True),
