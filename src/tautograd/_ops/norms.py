@@ -24,6 +24,8 @@ from .samples import Sample, T
 
 def vector_norm_of(x: Any, ord: float, dim: Any = None, keepdim: bool = False) -> Any:
     a = np.abs(x)
+    if ord != 0 and count(x.shape, dim) <= 1:  # exact, whatever the power
+        return exact_sum(a, dim, keepdim)
     if ord == math.inf:
         return contiguous(np.max(a, axis=dim, keepdims=keepdim, initial=0))
     if ord == -math.inf:
@@ -102,12 +104,16 @@ vector_norm_op = Op(
         Sample(T(2, 0, 3), 3, 1),
         *(
             Sample(T(3, 4, kind="distinct", low=-1.0, high=2.3), ord, dim)
-            for ord in (0, 0.5, 1, 1.5, 3, -1, math.inf)
+            for ord in (0, 0.5, 1, 1.5, 2.5, 3, -0.5, -1, -2, math.inf)
             for dim in (None, 1)
         ),
-        # Away from zero, where the modulus of a complex number bends too much for differences.
-        Sample(T(2, 3, low=0.3, high=2.0), -math.inf),
-        Sample(T(3, 4, low=-2.0, high=-0.3), -math.inf, 1),
+        # Drawn so that no complex number comes near 0, where its modulus bends too much for
+        # differences.
+        *(
+            Sample(T(3, 4, kind="distinct", low=-1.0, high=2.3, seed=1), -math.inf, dim)
+            for dim in (None, 1)
+        ),
+        Sample(T(2, 0), math.nan, 1),
         Sample(T(2, 3, dtype="float32"), 2, 1, dtype="float64"),
     ],
 )
@@ -134,7 +140,7 @@ def vector_norm(
         _check_dtype(input, as_dtype(dtype))
     dims = axes_of(dim, input._data.ndim, "linalg_vector_norm")
     if ord < 0 or ord == math.inf:
-        _check_identity(input._data.shape, ord, dims)
+        _check_identity(input._data.shape, ord, dims, dim)
     parameters = {"ord": ord, "dim": dims, "keepdim": keepdim}
     return reduce_with(vector_norm_op, "linalg_vector_norm", input, parameters, dtype)
 
@@ -153,14 +159,15 @@ def _check_dtype(x: Tensor, dtype: Any) -> None:
         )
 
 
-def _check_identity(shape: tuple[int, ...], ord: Any, dims: Any) -> None:
+def _check_identity(shape: tuple[int, ...], ord: Any, dims: Any, given: Any) -> None:
     if count(shape, dims) == 0:
         if dims is None:
             raise RuntimeError(
                 f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because "
                 "the operation does not have an identity"
             )
-        empty = next(d for d in dims if shape[d] == 0)
+        named = (given,) if len(dims) == 1 and not isinstance(given, (tuple, list)) else given
+        empty = next(name for name, d in zip(named, dims, strict=True) if shape[d] == 0)
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {empty}because "
             "this dimension is empty and the operation does not have an identity"
