@@ -160,6 +160,19 @@ def lies_in(array: Any, order: Sequence[int]) -> bool:
     return True
 
 
+def is_dense(array: Any) -> bool:
+    """Whether an array fills its memory without gaps or overlaps, its dimensions in any order."""
+    if type(array) is not np.ndarray or array.flags.forc:
+        return True
+    step = array.dtype.itemsize
+    for stride, extent in sorted(zip(array.strides, array.shape, strict=True)):
+        if extent != 1:
+            if stride != step:
+                return not array.size
+            step *= extent
+    return True
+
+
 def prefers(array: Any, order: Sequence[int]) -> bool:
     """Whether an array's strides ascend in this order, dense or not, and in no other."""
     if not array.strides[order[-1]]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays.batch_levels import levels_of
+from .._arrays.formats import contiguous_format
+from .._arrays.strided import is_dense
 from .._tensor.tensor import Tensor, make
 from .hooks import call_tensor_hooks
 from .modes import modes
@@ -125,6 +127,20 @@ def _fits(present: Any, grad: Any) -> bool:
     return type(grad) is _ndarray or levels_of(grad) == levels_of(present)
 
 
+def _room_for_gradient(data: Any) -> Any:
+    """The gradient of a leaf lies in memory as the leaf does, or in C order if the leaf has gaps."""
+    return np.empty_like(data, order="K" if is_dense(data) else "C")
+
+
+def _recorded_copy(tensor: Tensor, grad: Any, anew: bool) -> Any:
+    """A gradient that can be differentiated, in memory of its own."""
+    if anew or type(grad._data) is not _ndarray or type(tensor._data) is not _ndarray:
+        return grad if grad.grad_fn is not None else make(np.copy(grad._data))
+    if is_dense(tensor._data):
+        return make(np.empty_like(tensor._data)).copy_(grad)
+    return grad.clone(memory_format=contiguous_format)
+
+
 def _add_to_grad(
     tensor: Tensor, grad: Any, lifted: bool, anew: bool = False, owned: bool = False
 ) -> None:
@@ -132,10 +148,9 @@ def _add_to_grad(
         present = tensor._grad
         if present is None:
             if lifted:
-                tensor._grad = grad if grad.grad_fn is not None else make(np.copy(grad._data))
+                tensor._grad = _recorded_copy(tensor, grad, anew)
             elif not anew and not tensor._data.flags.c_contiguous and tensor._data.size:
-                # The gradient of a leaf lies in memory as the leaf does.
-                tensor._grad = make(np.empty_like(tensor._data))
+                tensor._grad = make(_room_for_gradient(tensor._data))
                 np.copyto(tensor._grad._data, grad)
             elif owned and (flags := grad.flags).c_contiguous and flags.writeable:
                 tensor._grad = make(grad)

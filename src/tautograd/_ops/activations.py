@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.blend import blend, masked
+from .._arrays.result_layout import as_first
 from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._autograd.node import Node, rename_node
@@ -319,6 +320,7 @@ glu_op = Op(
     "glu",
     _glu,
     ("x",),
+    layout=as_first,
     vjp={"x": _glu_vjp},
     jvp={"x": _glu_jvp},
     public="nn.functional.glu",

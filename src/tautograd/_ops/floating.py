@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.formats import dense
-from .._arrays.result_layout import as_iterated
+from .._arrays.result_layout import as_first, as_iterated, each
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import binary, call_elementwise, conj, require_operand, require_tensor
@@ -90,10 +90,12 @@ def _times_power(x: Any, y: Any, kind: Any) -> Any:
 
 
 def _layout(out: Any, operands: Any) -> Any:
-    """A product's; PyTorch has written the power of 2 in C order (but not that of a complex one)."""
+    """A product's. PyTorch writes the power of 2 in C order beside integers, and beside single
+    precision unless the exponent is an integer."""
     x, y = operands
-    if type(y) is np.ndarray and y.dtype.kind != "c":
-        y = dense(y)
+    if type(x) is type(y) is np.ndarray:
+        if x.dtype.kind in "iub" or (x.dtype.char == "f" and y.dtype.kind not in "iub"):
+            y = dense(y)
     return as_iterated(out, (x, y))
 
 
@@ -132,6 +134,7 @@ frexp_op = Op(
     "frexp",
     lambda x: np.frexp(x),
     ("x",),
+    layout=each(as_first),
     vjp={"x": lambda g, out1: g / exp2_op(out1)},
     jvp={"x": lambda t, out1: (t / exp2_op(out1), None)},
     outputs=2,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.result_layout import as_first, in_c_order
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import require_tensor
@@ -109,6 +110,7 @@ matrix_exp_op: Op = Op(
     "linalg_matrix_exp",
     _exponential,
     ("x",),
+    layout=lambda data, of: (as_first if data.shape[-1] == 1 else in_c_order)(data, of),
     vjp={"x": lambda g, x: _along(adjoint(x), g)},
     jvp={"x": lambda t, x: _along(x, t)},
     public="linalg.matrix_exp",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.blend import blend, masked
+from .._arrays.result_layout import as_iterated
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
 from .activations import NOT_FLOAT, activation, both_sides, slope_record, write_over
@@ -99,6 +100,7 @@ prelu_op = Op(
     "prelu",
     lambda x, weight: np.where(x > 0, x, weight * x),
     ("x", "weight"),
+    layout=as_iterated,
     vjp={
         "x": lambda g, x, weight: np.where(x > 0, g, weight * g),
         "weight": lambda g, x: np.where(x > 0, 0, x * g),
