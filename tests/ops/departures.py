@@ -7,6 +7,7 @@ not, so an entry that no longer holds is a failure.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -107,6 +108,21 @@ EXTENSIONS = (
         "PyTorch's second derivative of embedding takes no empty index", stage="second backward",
     ),
     Extension(
+        r"Function Pixel(Uns|S)huffleBackward0 returned an invalid gradient", DIFFERENTIABLE,
+        "pixel_shuffle", stage="backward",
+        reason="PyTorch's gradient of pixels exchanged has the wrong shape where there are none",
+    ),
+    Extension(
+        r"Number of groups to divide channels in must be positive. Value of groups:0",
+        DIFFERENTIABLE, "channel_shuffle", stage="backward",
+        reason="PyTorch's gradient of no channels divides them into no groups",
+    ),
+    Extension(
+        r'"upsample_\w+2d_aa_backward_cpu" not implemented', HALF, "upsample_bicubic2d_aa",
+        stage="backward",
+        reason="PyTorch copies an image that keeps its size in any dtype, and has no way back",
+    ),
+    Extension(
         r"Expected a proper Tensor but got None", DIFFERENTIABLE, "layer_norm",
         stage="second backward",
         reason="PyTorch's second derivative of layer_norm needs a weight where a bias is given",
@@ -142,7 +158,59 @@ def _more_digits_than_float32(sample: Any, dtype: str) -> bool:
     return dtype == "float64" and float(np.float32(alpha)) != alpha
 
 
+def _resized(sample: Any) -> list[tuple[int, int, float]]:
+    """Size, new size and scale factor of each dimension, where the factor is what counts."""
+    factor = sample.kwargs.get("scale_factor")
+    if factor is None or sample.kwargs.get("recompute_scale_factor"):
+        return []
+    sizes = sample.args[0].shape[2:]
+    factors = factor if isinstance(factor, tuple) else (factor,) * len(sizes)
+    return [(n, math.floor(n * f), f) for n, f in zip(sizes, factors, strict=True)]
+
+
+def _nearest_by_size(sample: Any, dtype: str) -> bool:
+    return any(
+        count in (n, 2 * n) and any(math.floor(i / f) != i * n // count for i in range(count))
+        for n, count, f in _resized(sample)
+    )
+
+
+def _same_size(some: Callable[..., bool]) -> Callable[[Any, str], bool]:
+    """Whether some, or all, dimensions keep their size although they are to be scaled."""
+
+    def where(sample: Any, dtype: str) -> bool:
+        sizes = _resized(sample)
+        if not sizes or sample.kwargs.get("align_corners"):
+            return False
+        return some(n == count for n, count, _ in sizes) and any(
+            n == count and f != 1 for n, count, f in sizes
+        )
+
+    return where
+
+
+_BY_SIZE = Wrong(
+    ("grad0", "second"),
+    "the gradient of nearest elements goes by the sizes, the function by the scale factor",
+    _nearest_by_size,
+)
+_BY_SCALE = Wrong(
+    ("grad0", "second"),
+    "a dimension that keeps its size is copied, but its gradient is that of a scaled one",
+    _same_size(any),
+)
+
 WRONG_IN_PYTORCH: dict[str, Wrong] = {
+    "upsample_nearest1d": _BY_SIZE,
+    "upsample_nearest3d": _BY_SIZE,
+    "upsample_bicubic2d": Wrong(
+        ("grad0", "second"),
+        "the gradient of an image that keeps its size is copied, though the image was not",
+        _same_size(all),
+    ),
+    "upsample_bilinear2d_aa": _BY_SCALE,
+    "upsample_bicubic2d_aa": _BY_SCALE,
+    "upsample_lanczos2d_aa": _BY_SCALE,
     "ctc_loss": Wrong(
         ("grad0", "second"),
         "the gradient takes log_probs to be what log_softmax gave, and adds their exponentials",
@@ -177,6 +245,12 @@ NOISE_IN_PYTORCH: dict[str, tuple[tuple[str, ...], str]] = {
     "linalg_matrix_exp": (HALF, "PyTorch's series for half precision gives NaN for small matrices"),
 }
 
+# Where PyTorch's result, if it has no elements, has another shape than PyTorch itself says on a
+# device without data.
+MISSHAPEN_IN_PYTORCH: dict[str, str] = {
+    "pixel_unshuffle": "what has no elements is shuffled the other way, and then left as it was",
+}
+
 # Integers for which PyTorch does not raise but ends the process (a division that overflows). The
 # extremes of these records leave out the smallest integer.
 FATAL_IN_PYTORCH: dict[str, str] = {
@@ -186,3 +260,22 @@ FATAL_IN_PYTORCH: dict[str, str] = {
 
 # A dtype that NumPy lacks, and what stands for it.
 STANDS_FOR = {"complex32": "complex64"}
+
+
+class Varying(NamedTuple):
+    """PyTorch's strides depend on the kernel that it finds for the processor at hand."""
+
+    dtypes: tuple[str, ...]
+    ndim: int
+    reason: str
+
+
+_VOLUMES = Varying(
+    HALF, 5,
+    "channels of a volume stay last in oneDNN's kernel only, which half precision gets where the "
+    "processor has instructions for it",
+)  # fmt: skip
+STRIDES_VARY: dict[str, Varying] = {
+    "convolution": _VOLUMES,
+    "transposed_convolution": _VOLUMES,
+}

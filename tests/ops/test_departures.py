@@ -11,16 +11,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tautograd._ops.samples import Sample
 
 from .arrays import FLOATS
 from .cases import TAUTOGRAD, TORCH, Call, Engine, altered, cases_of, function, record, tensors_in
 from .compare import apart
-from .departures import EXTENSIONS, FATAL_IN_PYTORCH, NOISE_IN_PYTORCH, WRONG_IN_PYTORCH, Extension
+from .departures import (
+    EXTENSIONS,
+    FATAL_IN_PYTORCH,
+    MISSHAPEN_IN_PYTORCH,
+    NOISE_IN_PYTORCH,
+    WRONG_IN_PYTORCH,
+    Extension,
+)
 from .differences import directional
 from .exact import EXACT, EXACT_ROWS
 from .gradient_checks import inner, random_like
+from .layouts import layouts_of
 from .measure import Item, cotangent, flatten, measure, order_for
 from .tolerance import Condition
 
@@ -125,6 +134,39 @@ def test_pytorch_gives_nan(name: str) -> None:
         )
         assert np.isnan(want).any()
         np.testing.assert_allclose(got.astype(np.float64), wide, rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("name", MISSHAPEN_IN_PYTORCH)
+def test_pytorch_misshapes_what_is_empty(name: str) -> None:
+    """PyTorch's shape is not the one that PyTorch finds without data; tautograd's is."""
+    shown = 0
+    for _, sample in cases_of(name):
+        if 0 in sample.args[0].shape:
+            shapes = [
+                tuple(Call(e, record(name), sample, "float32", False).run().shape)
+                for e in (TORCH, TAUTOGRAD)
+            ]
+            call = Call(TORCH, record(name), sample, "float32", False)
+            call.args[0] = call.args[0].to("meta")
+            right = tuple(call.run().shape)
+            assert shapes[1] == right
+            shown += shapes[0] != right
+    assert shown, f"PyTorch's {name} is right by now"
+
+
+@pytest.mark.parametrize("name", STRIDES_VARY)
+def test_pytorch_leaves_strides_to_the_kernel(name: str) -> None:
+    """The same call in single precision, with and without oneDNN, lies in memory differently."""
+    for _, sample in layouts_of(name):
+        if max(len(t.shape) for t in tensors_in(sample)) != STRIDES_VARY[name].ndim:
+            continue
+        call = Call(TORCH, record(name), sample, "float32", False)
+        some = measure(call, 0)
+        with torch.backends.mkldnn.flags(enabled=False):
+            others = measure(call, 0)
+        if some.error is None and some.items["out0"].strides != others.items["out0"].strides:
+            return
+    pytest.fail(f"PyTorch's {name} lies in memory one way by now")
 
 
 @pytest.mark.parametrize("name", FATAL_IN_PYTORCH)

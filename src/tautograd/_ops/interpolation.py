@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.formats import channels_last_3d
 from .._arrays.result_layout import as_channels
 from .._autograd.apply import apply
+from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .elementwise import refuse, require_tensor
 from .line_maps import Maps, apply_maps, line_maps_op, transposed
 from .public import NN_FUNCTIONAL, public
+from .rearranging import suggested_format
 from .record import LINEAR, Op
 from .refusals import Refusals, no_kernel
 from .resize_maps import resize_map, scaled
@@ -68,6 +71,10 @@ def _samples(mode: str, rank: int, **more: Any) -> list[Sample]:
         Sample(T(*shape), scale_factor=2.0, mode=mode, **more),
         Sample(T(*shape), scale_factor=(0.7, 1.6, 1.4)[:rank], mode=mode, **more),
         Sample(T(*shape), scale_factor=1.7, mode=mode, recompute_scale_factor=True, **more),
+        # Sizes that stay, or double, although the scale factor is another number.
+        Sample(T(*shape), scale_factor=1.15, mode=mode, **more),
+        Sample(T(*shape), scale_factor=2.2, mode=mode, **more),
+        Sample(T(*shape), scale_factor=(1.0, 0.45, 3.3)[:rank], mode=mode, **more),
         Sample(T(0, *shape[1:]), 2, mode=mode, **more),
     ]
     if "linear" in mode or mode == "bicubic":
@@ -159,9 +166,10 @@ def _check_sizes(size: Ints, count: Ints) -> None:
     def shown(sizes: Ints) -> str:
         return ", ".join(f"{a}: {n}" for a, n in zip(names, sizes, strict=True))
 
+    joined = " and" if len(size) == 1 else ""
     raise RuntimeError(
-        f"Input and output sizes should be greater than 0, but got input ({shown(size)}) output "
-        f"({shown(count)})"
+        f"Input and output sizes should be greater than 0, but got input ({shown(size)}){joined} "
+        f"output ({shown(count)})"
     )
 
 
@@ -238,7 +246,12 @@ def _interpolated(
             f"Non-empty {len(shape)}D data tensor expected but got a tensor with sizes "
             f"{list(shape)}"
         )
-    refuse(op, input._data.dtype)
+    _check_dtype(op, input, antialias and count == shape[2:])
+    # PyTorch has two kernels for some modes; these calls go to the one that looks at sizes first.
+    if mode == "bicubic":
+        whole = input._data.dtype.kind == "u"
+    else:
+        whole = rank == 2 or suggested_format(input._data) is channels_last_3d
     double = input._data.dtype.itemsize == 8 or input._data.dtype.kind in "iu"
     maps = tuple(
         [
@@ -250,12 +263,23 @@ def _interpolated(
                 None if factors is None else factors[d],
                 antialias,
                 double,
+                whole,
             )
             for d, (n, c) in enumerate(zip(shape[2:], count, strict=True))
         ]
     )
     result: Tensor = apply(op, (input,), {"maps": maps})
     return result
+
+
+def _check_dtype(op: Op, input: Tensor, copied: bool) -> None:
+    """Every dtype can be copied, and is where a filter keeps the size; but not all back."""
+    if not copied:
+        refuse(op, input._data.dtype)
+    elif input._data.dtype.kind == "c" and input.requires_grad and modes.grad:
+        raise RuntimeError(
+            f"_{op.name} does not support automatic differentiation for outputs with complex dtype."
+        )
 
 
 def _deprecated(name: str) -> None:

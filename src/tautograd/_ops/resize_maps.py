@@ -24,7 +24,11 @@ def _scale(size: int, count: int, align_corners: bool, scale: float | None, kind
     return kind(1.0 / scale) if scale is not None and scale > 0 else kind(size) / kind(count)
 
 
-def _nearest(size: int, count: int, scale: float | None, kind: Any, half: float) -> LineMap:
+def _nearest(
+    size: int, count: int, scale: float | None, kind: Any, half: float, whole: bool = False
+) -> LineMap:
+    if whole and count in (size, 2 * size):  # whatever the scale factor says
+        return picking(size, np.arange(count) // (count // size))
     step = _scale(size, count, False, scale, kind)
     place = np.floor((np.arange(count).astype(kind) + kind(half)) * step)
     return picking(size, np.minimum(place.astype(np.int64), size - 1))
@@ -90,6 +94,8 @@ def _antialiased(
     mode: str, size: int, count: int, align: bool, scale: float | None, kind: Any
 ) -> LineMap:
     """A filter as wide as an output element, where that is wider than an input element."""
+    if size == count:  # whatever the scale factor says
+        return picking(size, np.arange(size))
     width, kernel = _FILTERS[mode]
     step = _scale(size, count, align, scale, kind)
     support = kind(width * 0.5) * (step if step >= 1 else kind(1))
@@ -117,16 +123,23 @@ def resize_map(
     scale: float | None,
     antialias: bool,
     double: bool,
+    whole: bool = False,
 ) -> LineMap:
-    """The map of one dimension from `size` elements to `count`."""
+    """The map of one dimension from `size` elements to `count`.
+
+    `whole`: what the sizes say goes before the scale factor. A dimension that keeps its size is
+    copied, and of nearest elements one that doubles it takes each twice.
+    """
     kind = np.float64 if double else np.float32
     if mode == "nearest":
-        return _nearest(size, count, scale, kind, 0.0)
+        return _nearest(size, count, scale, kind, 0.0, whole)
     if mode == "nearest-exact":
         return _nearest(size, count, scale, kind, 0.5)
     if antialias:
         return _antialiased(mode, size, count, align_corners, scale, kind)
     if mode == "bicubic":
+        if whole and size == count:
+            return picking(size, np.arange(size))
         return _cubic(size, count, align_corners, scale, kind)
     return _linear(size, count, align_corners, scale, kind)
 

@@ -53,7 +53,12 @@ pixel_shuffle_op = Op(
     vjp={"x": lambda g, upscale_factor: pixel_unshuffle_op(g, downscale_factor=upscale_factor)},
     jvp=LINEAR,
     opmath=False,
-    samples=lambda: [Sample(T(2, 8, 2, 3), 2), Sample(T(9, 1, 2), 3)],
+    samples=lambda: [
+        Sample(T(2, 8, 2, 3), 2),
+        Sample(T(9, 1, 2), 3),
+        Sample(T(2, 3, 4, 1, 2), 2),
+        *(Sample(T(*shape), 2) for shape in ((0, 4, 2, 2), (2, 0, 2, 2), (2, 4, 0, 2))),
+    ],
 )
 pixel_unshuffle_op: Op = Op(
     "pixel_unshuffle",
@@ -63,17 +68,27 @@ pixel_unshuffle_op: Op = Op(
     vjp={"x": lambda g, downscale_factor: pixel_shuffle_op(g, upscale_factor=downscale_factor)},
     jvp=LINEAR,
     opmath=False,
-    samples=lambda: [Sample(T(2, 2, 4, 6), 2), Sample(T(1, 3, 6), 3)],
+    samples=lambda: [
+        Sample(T(2, 2, 4, 6), 2),
+        Sample(T(1, 3, 6), 3),
+        Sample(T(2, 3, 1, 2, 2), 2),
+        *(Sample(T(*shape), 2) for shape in ((0, 4, 2, 2), (2, 0, 2, 2), (2, 4, 0, 2))),
+    ],
 )
 channel_shuffle_op: Op = Op(
     "channel_shuffle",
     _mix,
     ("x",),
     layout=as_channels,
-    vjp={"x": lambda g, x_shape, groups: channel_shuffle_op(g, groups=x_shape[1] // groups)},
+    vjp={"x": lambda g, x_shape, groups: channel_shuffle_op(g, groups=x_shape[1] // groups or 1)},
     jvp=LINEAR,
     opmath=False,
-    samples=lambda: [Sample(T(2, 6, 2), 2), Sample(T(1, 4, 2, 3), 4), Sample(T(2, 6, 1), 3)],
+    samples=lambda: [
+        Sample(T(2, 6, 2), 2),
+        Sample(T(1, 4, 2, 3), 4),
+        Sample(T(2, 6, 1), 3),
+        *(Sample(T(*shape), 2) for shape in ((0, 4, 2), (2, 0, 2, 2), (2, 4, 0, 2))),
+    ],
 )
 
 
