@@ -1,0 +1,1 @@
+"""Proving a gradient: the check, its references, and where a wrong one comes from."""

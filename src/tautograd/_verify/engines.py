@@ -1,0 +1,80 @@
+"""Which engine a tensor belongs to, found from the tensor: PyTorch, or tautograd with its API.
+
+Nothing of the kit imports an engine: whoever made the tensors has it loaded already.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+ENGINES = "tautograd", "torch"
+
+
+def engines() -> list[Any]:
+    """The engines that are loaded, tautograd first."""
+    found: list[Any] = []
+    for name in ENGINES:
+        module = sys.modules.get(name)
+        if module is not None and hasattr(module, "Tensor") and module not in found:
+            found.append(module)
+    return found
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor of any engine."""
+    return any(isinstance(value, engine.Tensor) for engine in engines())
+
+
+def is_module(value: Any) -> bool:
+    """Whether a value is an `nn.Module` of any engine whose `nn` is loaded."""
+    return any(
+        f"{engine.__name__}.nn" in sys.modules and isinstance(value, engine.nn.Module)
+        for engine in engines()
+    )
+
+
+def engine_of(values: Iterable[Any]) -> Any:
+    """The engine that made these tensors and modules; they must all come from one."""
+    found: dict[str, Any] = {}
+    for value in values:
+        for engine in engines():
+            nn = sys.modules.get(f"{engine.__name__}.nn")
+            if isinstance(value, engine.Tensor) or (nn and isinstance(value, nn.Module)):
+                found[engine.__name__] = engine
+                break
+    if len(found) > 1:
+        raise TypeError(f"inputs: tensors of {' and of '.join(sorted(found))} are mixed")
+    if not found:
+        raise TypeError("inputs: no tensor and no module among them, so there is nothing to check")
+    return next(iter(found.values()))
+
+
+def name_of(engine: Any) -> str:
+    """'tautograd' or 'torch', whatever the module calls itself."""
+    return "tautograd" if engine is sys.modules.get("tautograd") else str(engine.__name__)
+
+
+def as_numpy(tensor: Any) -> Any:
+    """A tensor's values as a NumPy array of float64, complex128, or its own integer type."""
+    tensor = tensor.detach().cpu()
+    if tensor.is_complex():
+        return tensor.resolve_conj().to(_named(tensor, "complex128")).numpy()
+    if tensor.is_floating_point():
+        return tensor.to(_named(tensor, "float64")).numpy()
+    return tensor.numpy()
+
+
+def as_reals(tensor: Any) -> Any:
+    """A tensor's values as one row of float64; a complex number is two of them."""
+    array = np.ascontiguousarray(as_numpy(tensor))
+    if array.dtype.kind == "c":
+        return array.reshape(-1).view(np.float64)
+    return array.reshape(-1).astype(np.float64)
+
+
+def _named(tensor: Any, name: str) -> Any:
+    return getattr(engine_of([tensor]), name)

@@ -1,0 +1,112 @@
+"""What a verification can find, as plain data: sites, wrong entries, suspects, cuts, kinks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+
+class Plain:
+    """A dataclass that can be written as JSON."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Itself as dictionaries, lists, strings and finite numbers."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.repr}  # type: ignore[arg-type]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; `nan`, `inf` and complex numbers, which it has not, as strings."""
+    if is_dataclass(value) and isinstance(value, Plain):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, (bool, str, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, complex):
+        return str(value)
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        return plain(value.tolist())
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Site(Plain):
+    """A line of the user's code."""
+
+    file: str
+    line: int
+    function: str = ""
+    text: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}"
+        if self.function and self.function != "<module>":
+            where += f" in {self.function}"
+        return f"{where}: {self.text}" if self.text else where
+
+
+@dataclass(frozen=True)
+class Entry(Plain):
+    """One number of a gradient, as a reference has it and as it was found."""
+
+    tensor: str
+    index: tuple[int, ...]
+    expected: float | complex
+    got: float | complex
+    error: float = 0.0  # how far off `expected` may be
+    output: str = ""  # which output it is the derivative of, where there are several
+
+    def __str__(self) -> str:
+        at = f"{self.tensor}[{', '.join(map(str, self.index))}]" if self.index else self.tensor
+        of = f" of {self.output}" if self.output else ""
+        return f"{at}{of}: expected {self.expected:.6g} ± {self.error:.1g}, got {self.got:.6g}"
+
+
+@dataclass(frozen=True)
+class Suspect(Plain):
+    """An operation whose own rule is wrong, by the check of that operation alone."""
+
+    operation: str
+    node: str = ""
+    module: str = ""
+    site: Site | None = None
+    entries: list[Entry] = field(default_factory=list)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Cut(Plain):
+    """A place where the recorded graph ends although the value goes on."""
+
+    how: str
+    module: str = ""
+    site: Site | None = None
+    starved: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Kink(Plain):
+    """A point where the derivative from the left and from the right differ."""
+
+    where: str
+    index: tuple[int, ...]
+    left: float
+    right: float
+    taken: float  # what the gradient under test says
+    site: Site | None = None
+
+    @property
+    def side(self) -> str:
+        """Which of the two the gradient took."""
+        reach = 1e-6 * max(1.0, abs(self.left), abs(self.right))
+        if abs(self.taken - self.left) <= reach:
+            return "left"
+        if abs(self.taken - self.right) <= reach:
+            return "right"
+        return "between"
