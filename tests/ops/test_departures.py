@@ -23,6 +23,8 @@ from .departures import (
     FATAL_IN_PYTORCH,
     MISSHAPEN_IN_PYTORCH,
     NOISE_IN_PYTORCH,
+    STRIDES_VARY,
+    STRIDES_VARY,
     WRONG_IN_PYTORCH,
     Extension,
 )
