@@ -24,7 +24,6 @@ from .departures import (
     MISSHAPEN_IN_PYTORCH,
     NOISE_IN_PYTORCH,
     STRIDES_VARY,
-    STRIDES_VARY,
     WRONG_IN_PYTORCH,
     Extension,
 )
