@@ -63,6 +63,17 @@ def test_hook_runs_for_grad_of_a_leaf_and_of_a_non_leaf(torch):
 
 
 @same
+def test_what_a_hook_computes_is_not_recorded(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    w = torch.tensor([3.0, 4.0], requires_grad=True)
+    seen = []
+    y = x * 2
+    y.register_hook(lambda g: seen.append((torch.is_grad_enabled(), (g * w).requires_grad)))
+    y.sum().backward()
+    return seen, (x * w).requires_grad
+
+
+@same
 def test_removed_hook_does_not_run(torch):
     x = torch.tensor(1.0, requires_grad=True)
     calls = []

@@ -18,6 +18,7 @@ from .node import Node
 
 _accumulate_lock = threading.Lock()
 _ndarray = np.ndarray
+ALONE = 2  # what getrefcount says of a local name that nobody shares: the name, and its argument
 
 
 def as_grad_tensor(grad: Any) -> Any:
@@ -93,12 +94,12 @@ def call_leaf_hooks(leaf: Tensor, grad: Any, lifted: bool) -> Any:
     return _unwrap(call_tensor_hooks(leaf._hooks, as_grad_tensor(grad)), lifted)
 
 
-def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool) -> None:
-    """Add a complete gradient to a leaf's `.grad`, with its hooks."""
+def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) -> None:
+    """Add a complete gradient to a leaf's `.grad`, with its hooks; `alone` says that nobody but the
+    caller holds the array (see `ALONE`)."""
     if not leaf._watched:
-        # An array that nobody else holds (it is a name here, and an argument) needs no copy; nor
-        # does another view of the whole of such an array.
-        owned = type(grad) is _ndarray and getrefcount(grad) <= 2
+        # Such an array needs no copy; nor does another view of the whole of such an array.
+        owned = alone and type(grad) is _ndarray
         if owned and (base := grad.base) is not None:
             owned = type(base) is _ndarray and getrefcount(base) <= 3 and base.base is None
             owned = owned and base.size == grad.size

@@ -61,27 +61,20 @@ def run_rules(node: Node, g: Any) -> Any:
     """A node's rules on raw arrays."""
     op = node.op
     saved = () if op.saves_nothing else unpack(node)
-    shape = node.shape
-    if shape is None:
-        g = _several(node, g)
-    if op.opmath and (shape is None or node.dtype.char in HALF_CODES) and _is_half(node):
-        saved = _widen(saved)
-        g = _widen(g)
-    edges = node.edges
+    if node.dtype is not _FLOAT32:  # neither several outputs nor half precision: the usual
+        if node.shape is None:
+            g = _several(node, g)
+        if op.opmath and _is_half(node):
+            saved = _widen(saved)
+            g = _widen(g)
     shapes = node.shapes if op.shape_inputs else None
     dtypes = node.dtypes if op.dtype_inputs else None
-    parameters = node.parameters
     if op.joint:
         rule = op.vjp
-        needs = tuple([edge is not None for edge in edges])
-        return rule.call(rule.rule, g, saved, shapes, dtypes, parameters, needs)
-    if len(edges) == 1:
-        rule = op.vjp[0]
-        return [rule.call(rule.rule, g, saved, shapes, dtypes, parameters, None)]
-    return [
-        None if edge is None else rule.call(rule.rule, g, saved, shapes, dtypes, parameters, None)
-        for edge, rule in zip(edges, op.vjp, strict=True)
-    ]
+        needs = tuple([edge is not None for edge in node.edges])
+        return rule.call(rule.rule, g, saved, shapes, dtypes, node.parameters, needs)
+    rules = op.rules or op.joined_rules()
+    return rules(node.edges, g, saved, shapes, dtypes, node.parameters)
 
 
 def _several(node: Node, g: Any) -> Any:

@@ -15,19 +15,18 @@ import itertools
 import threading
 from collections.abc import Sequence
 from heapq import heappop, heappush, heappushpop
-from sys import _getframe
+from sys import _getframe, getrefcount
 from typing import Any
 
 import numpy as np
 
 from .._tensor.tensor import Tensor
 from .apply import edge_of
-from .arrivals import accumulate_leaf, arrive, call_leaf_hooks
+from .arrivals import ALONE, accumulate_leaf, arrive, call_leaf_hooks
 from .captures import Captures, Needed
 from .chain_rule import fit, run_node, run_rules
-from .modes import modes
-from .node import Node
-from .saved import release
+from .modes import modes, shared
+from .node import FREED, Node
 from .sites import internal
 
 
@@ -81,20 +80,26 @@ def walk(
     mode["_grad"] = create_graph
     if before[1][0] is not None:
         mode["way"] = create_graph, quietly
+    shared.ordinary = False
     mode["run"] = run
-    anomaly = modes.anomaly
+    anomaly = mode.get("anomaly", False)
     frame = _getframe(1)
     while internal[frame.f_code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
     used_at = frame.f_code, frame.f_lasti
     try:
         heap: list[Any] = []
-        for edge in dict.fromkeys(starts) if len(starts) > 1 else starts:
-            if not edge.is_leaf_edge:
-                heappush(heap, (-edge.sequence, edge))
-            elif edge not in waiting:
-                _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
-        node: Any = heappop(heap)[1] if heap else None
+        node: Any = None
+        if len(starts) == 1 and not starts[0].is_leaf_edge:
+            node = starts[0]
+        else:
+            for edge in dict.fromkeys(starts):
+                if not edge.is_leaf_edge:
+                    heappush(heap, (-edge.sequence, edge))
+                elif edge not in waiting:
+                    _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
+            if heap:
+                node = heappop(heap)[1]
         while node is not None:
             ready: Any = None  # one node that need not go through the heap
             gradient = pending.pop(node)
@@ -109,12 +114,16 @@ def walk(
                     grads = quietly(run_rules, node, gradient)
                 gradient = None
                 if not retain_graph and node.saved:
-                    release(node, used_at)
+                    node.saved = FREED
+                    node.versions = used_at
+                    if node.packed is not None:
+                        node.packed = None
                 edges = node.edges
                 if len(grads) != len(edges):
                     _wrong_count(node, len(grads))
                 numbers = node.edge_nrs
-                ours = type(grads) is list
+                if type(grads) is tuple:
+                    grads = list(grads)  # so that an array can leave it
                 for i, edge in enumerate(edges):
                     if edge is None or (needed is not None and edge not in needed.all):
                         continue
@@ -131,7 +140,9 @@ def walk(
                         if lifted:
                             if grad._data.shape != shape or grad._data.dtype != dtype:
                                 grad = fit(node, i, grad, shape, dtype, True)
-                        elif grad.shape != shape or grad.dtype != dtype:
+                        elif grad.shape != shape or (
+                            grad.dtype is not dtype and grad.dtype != dtype
+                        ):
                             grad = quietly(fit, node, i, grad, shape, dtype, False)
                     if not leaf:
                         if edge in pending:
@@ -147,24 +158,21 @@ def walk(
                         else:
                             heappush(heap, (-edge.sequence, edge))
                         continue
-                    if grad is not None:
-                        if edge in pending:
-                            deliver(pending, edge, 0, grad)
-                        else:
-                            pending[edge] = grad
                     left = waiting[edge] - 1
-                    if left:
-                        waiting[edge] = left
-                        continue
-                    # Nothing but `pending` may hold the gradient while the leaf decides
-                    # whether it can take the array as its own.
-                    grad = None
-                    if ours:
+                    if left or captures is not None or edge in pending:
+                        if grad is not None:
+                            deliver(pending, edge, 0, grad)
+                        if left:
+                            waiting[edge] = left
+                            continue
+                        grad = grads[i] = None
+                        if captures is not None:
+                            _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
+                            continue
+                        grad = pending.pop(edge, None)
+                    if grad is not None:
                         grads[i] = None
-                    if captures is not None:
-                        _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
-                    elif edge in pending:
-                        accumulate_leaf(edge, pending.pop(edge), lifted)
+                        accumulate_leaf(edge, grad, lifted, getrefcount(grad) <= ALONE)
             if not heap:
                 node = ready
             elif ready is None:
@@ -173,6 +181,7 @@ def walk(
                 node = heappushpop(heap, (-ready.sequence, ready))[1]
     finally:
         mode["_grad"], mode["way"], mode["run"] = before
+        shared.ordinary = shared.threads == 1 and before[1][0] is True
 
 
 _new = object.__new__
@@ -218,7 +227,8 @@ def _arrive_at_leaf(
     if captures is not None and leaf in captures.slots and not accumulate:
         captures.take(leaf, 0, call_leaf_hooks(leaf, pending.pop(leaf, None), lifted))
     elif leaf in pending:
-        accumulate_leaf(leaf, pending.pop(leaf), lifted)
+        grad = pending.pop(leaf)
+        accumulate_leaf(leaf, grad, lifted, getrefcount(grad) <= ALONE)
 
 
 def deliver(pending: dict[Any, Any], edge: Any, nr: int, grad: Any) -> None:
@@ -254,7 +264,7 @@ def _count_leaf_edges(starts: list[Any], needed: Needed | None, number: int) -> 
                 if edge is None or (needed is not None and edge not in needed.all):
                     continue
                 if edge.is_leaf_edge:
-                    leaves[edge] = leaves.get(edge, 0) + 1
+                    leaves[edge] = leaves[edge] + 1 if edge in leaves else 1
                 elif edge.mark != number:
                     edge.mark = number
                     stack.append(edge)

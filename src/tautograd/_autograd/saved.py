@@ -8,7 +8,7 @@ from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
 from .._tensor.tensor import Tensor, make
 from .modes import modes
 from .node import FREED, Node
-from .sites import Mark, resolve
+from .sites import resolve
 
 _USED_TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "
@@ -25,15 +25,6 @@ def unpack(node: Node) -> Any:
         if box[0] != version:
             raise RuntimeError(_modified(node, box, version, slot))
     return node.saved
-
-
-def release(node: Node, used_at: Mark | None = None) -> None:
-    """Let go of what a node saved, after backward (called at this place) has used it."""
-    if node.saved:
-        node.saved = FREED
-        node.versions = used_at or ()
-        if node.packed is not None:
-            node.packed = None
 
 
 def second_time(node: Node) -> str:

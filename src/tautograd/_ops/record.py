@@ -102,6 +102,7 @@ class Op:
         "promotion",
         "public_name",
         "refuses",
+        "rules",
         "samples",
         "saves_nothing",
         "saves_output",
@@ -217,10 +218,28 @@ class Op:
         )
         self.saves_nothing = not self.saves_output and not names & self.position.keys()
         self.node_type = None
+        self.rules: Any = None  # all VJP rules as one function, made when first needed
         jvp_rules = self.jvp if isinstance(self.jvp, tuple) else (self.jvp,)
         names |= {n for rule in jvp_rules if isinstance(rule, BoundRule) for n in rule.names}
         self.shape_inputs = any(n.endswith("_shape") and n[:-6] in self.position for n in names)
         self.dtype_inputs = any(n.endswith("_dtype") and n[:-6] in self.position for n in names)
+
+    def joined_rules(self) -> Callable[..., Any]:
+        """`run(edges, g, saved, shapes, dtypes, parameters)`: the gradients of the inputs that have
+        an edge, in a list. (One function that was written for the operation is several times
+        faster than a loop over its rules.)"""
+        count = len(self.vjp)
+        terms = []
+        for i, rule in enumerate(self.vjp):
+            if rule is None:
+                terms.append("None")
+                continue
+            late = isinstance(rule.source, DerivedRule)
+            name = f"rules[{i}].rule" if late else f"rule{i}"
+            call = f"{name}({', '.join(rule.sources)})"
+            terms.append(call if count == 1 else f"None if edges[{i}] is None else {call}")
+        self.rules = _joiner(tuple(terms))(self.vjp, *[r and r.source for r in self.vjp])
+        return self.rules  # type: ignore[no-any-return]
 
     def _vjp_rules(self) -> list[BoundRule]:
         if self.vjp is None:
@@ -328,4 +347,17 @@ def _caller(sources: tuple[str, ...]) -> Callable[..., Any]:
             f"lambda rule, g, saved, shapes, dtypes, parameters, needs: rule({', '.join(sources)})"
         )
         found = _CALLERS[sources] = eval(text)
+    return found
+
+
+_JOINERS: dict[tuple[str, ...], Callable[..., Any]] = {}
+
+
+def _joiner(terms: tuple[str, ...]) -> Callable[..., Any]:
+    """A function that puts rules into a list of calls; one per pattern of calls."""
+    found = _JOINERS.get(terms)
+    if found is None:
+        names = ", ".join(f"rule{i}" for i in range(len(terms)))
+        run = f"lambda edges, g, saved, shapes, dtypes, parameters: [{', '.join(terms)}]"
+        found = _JOINERS[terms] = eval(f"lambda rules, {names}: {run}")
     return found
