@@ -263,18 +263,17 @@ STANDS_FOR = {"complex32": "complex64"}
 
 
 class Varying(NamedTuple):
-    """PyTorch's strides depend on the kernel that it finds for the processor at hand."""
+    """PyTorch's strides, of results with this many dimensions, depend on the kernel it chooses."""
 
-    dtypes: tuple[str, ...]
     ndim: int
     reason: str
 
 
 _VOLUMES = Varying(
-    HALF, 5,
-    "channels of a volume stay last in oneDNN's kernel only, which half precision gets where the "
-    "processor has instructions for it",
-)  # fmt: skip
+    5,
+    "channels of a volume stay last in oneDNN's kernel only, which PyTorch chooses by the dtype, the "
+    "sizes, the number of threads and the processor; here they stay last wherever they were",
+)
 STRIDES_VARY: dict[str, Varying] = {
     "convolution": _VOLUMES,
     "transposed_convolution": _VOLUMES,

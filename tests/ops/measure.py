@@ -119,14 +119,14 @@ def _item(call: Call, out: Any) -> Any:
     return Item(
         np.array(array, order="C"),
         str(out.dtype).removeprefix("torch."),
-        _strides(engine, out, array),
+        visible_strides(engine, out, array),
         None if node is None else node.name(),
         bool(out.requires_grad),
         next((i for i, t in enumerate(call.tensors) if _shares(engine, out, t)), None),
     )
 
 
-def _strides(engine: Any, out: Any, array: np.ndarray) -> tuple[int, ...]:
+def visible_strides(engine: Any, out: Any, array: np.ndarray) -> tuple[int, ...]:
     """Strides in elements; a dimension that never steps (size 0 or 1) has none to speak of."""
     strides = out.stride() if engine is TORCH else [s // array.itemsize for s in array.strides]
     if 0 in array.shape:

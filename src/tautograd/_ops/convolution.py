@@ -105,7 +105,7 @@ def _layout(data: Any, operands: Any) -> Any:
     """Channels last where the images or the weights have them so.
 
     PyTorch takes lines for images of one row once they are in C order, so of these only the weights
-    count. It has no kernel for volumes but in single precision.
+    count.
     """
     if type(data) is not np.ndarray or not data.size:
         return data
@@ -115,7 +115,6 @@ def _layout(data: Any, operands: Any) -> Any:
         last = channels_come_last(strided(w, (n, c, 1, size), (a, b, size * step, step)))
     else:
         last = channels_come_last(x) or channels_come_last(w)
-        last = last and (data.ndim < 5 or data.dtype.char in "fF")
     return in_memory_order(data, (0, *range(2, data.ndim), 1)) if last else in_c_order(data, ())
 
 

@@ -93,9 +93,9 @@ def _layout(out: Any, operands: Any) -> Any:
     """A product's. PyTorch writes the power of 2 in C order beside integers, and beside single
     precision unless the exponent is an integer."""
     x, y = operands
-    if type(x) is type(y) is np.ndarray:
-        if x.dtype.kind in "iub" or (x.dtype.char == "f" and y.dtype.kind not in "iub"):
-            y = dense(y)
+    whole = x.dtype.kind in "iub"
+    if whole or (x.dtype.char == "f" and y.dtype.kind not in "iub"):
+        y = dense(y)
     return as_iterated(out, (x, y))
 
 
