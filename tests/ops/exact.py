@@ -48,6 +48,8 @@ def _polygamma(a: Any, b: Any = None, n: Any = None) -> Any:
 
 
 def _igamma(a: Any, x: Any) -> Any:
+    if 1e-30 < a <= 1e5 and x < a:  # where it is small by itself
+        return mpmath.gammainc(a, 0, x, regularized=True)
     return 1 - _igammac(a, x)
 
 

@@ -38,13 +38,17 @@ class RecordCall:
             return self.op.forward(*(self.inputs if inputs is None else inputs), **self.parameters)
 
     def slots(self) -> tuple[int, ...]:
-        """The inputs that a gradient can flow to."""
+        """The inputs that a gradient can flow to: of those with a rule, the ones whose rule does more
+        than say that there is no derivative, if there are such."""
         op = self.op
-        return tuple(
+        ruled = tuple(
             i
             for i, x in enumerate(self.inputs)
             if is_inexact(x) and x.size and (op.joint or op.variadic or op.vjp[i] is not None)
         )
+        if op.joint or op.variadic:
+            return ruled
+        return tuple(i for i in ruled if not only_refuses(op.vjp[i].rule)) or ruled
 
     def checkable(self) -> bool:
         """Whether differences can tell: double precision, finite results, no kink (a tie) here."""
@@ -82,6 +86,11 @@ class RecordCall:
             return (out,)
         every = range(len(out)) if self.op.outputs == 0 else self.op.differentiable_outputs
         return tuple(out[i] for i in every)
+
+
+def only_refuses(rule: Any) -> bool:
+    """Whether a rule is one of those that say that there is no derivative."""
+    return getattr(rule, "__name__", "") in ("refuse_to", "refuse_forward")
 
 
 def refuses_derivative(name: str) -> bool:

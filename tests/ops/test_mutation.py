@@ -19,7 +19,15 @@ from tautograd._ops.record import LINEAR, Op
 from .cases import RECORDS, record
 from .gradient_checks import cotangents, first_order_problems, random_like
 from .reporting import Problems
-from .rules import RecordCall, calls_of, refuses_derivative, run_jvp, run_vjp, zero_like
+from .rules import (
+    RecordCall,
+    calls_of,
+    only_refuses,
+    refuses_derivative,
+    run_jvp,
+    run_vjp,
+    zero_like,
+)
 
 DIFFERENTIABLE = [name for name in RECORDS if record(name).differentiable]
 CHANGES: dict[str, Callable[[Any], Any]] = {
@@ -91,7 +99,7 @@ def _named(op: Op, part: Any) -> str:
 def _parts(op: Op, rules: Any, live: dict[Any, bool]) -> Iterator[tuple[Any, Any]]:
     """What can be broken on its own: each input's rule, or each slot of a joint rule."""
     if isinstance(rules, dict):
-        yield from rules.items()
+        yield from ((name, rule) for name, rule in rules.items() if not only_refuses(rule))
     elif rules is not None:
         for slot in sorted(s for s in live if isinstance(s, int)):
             yield slot, rules

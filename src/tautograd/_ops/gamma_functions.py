@@ -167,14 +167,27 @@ def _lower(x: Any, y: Any) -> Any:
     return np.power(y, x) * np.exp(-y) / scipy_function("gamma")(x + 1) * total
 
 
-def _upper(x: Any, y: Any) -> Any:
+def _upper(steps: int) -> Any:
     """Q(x, y) = y^x e^-y / Γ(x) / (y + 1 - x - (1 - x)/(y + 3 - x - 2 (2 - x)/(y + 5 - x - …))), for
     y from 1 and not much below x; from the end, where rounding errors do not add up."""
-    from_x = y - x
-    fraction = from_x + 201
-    for k in range(100, 0, -1):
-        fraction = from_x + (2 * k - 1) - k * (k - x) / fraction
-    return np.power(y, x) * np.exp(-y) * x / (scipy_function("gamma")(x + 1) * fraction)
+
+    def fraction(x: Any, y: Any) -> Any:
+        from_x = y - x
+        found = from_x + (2 * steps + 1)
+        for k in range(steps, 0, -1):
+            found = from_x + (2 * k - 1) - k * (k - x) / found
+        return np.power(y, x) * np.exp(-y) * x / (scipy_function("gamma")(x + 1) * found)
+
+    return fraction
+
+
+def _where(condition: Any, function: Any, x: Any, y: Any, otherwise: Any) -> Any:
+    """A function of two arrays where it is wanted; of plain arrays it sees no more than that."""
+    if type(otherwise) is not np.ndarray or type(x) is not np.ndarray:
+        return np.where(condition, function(x, y), otherwise)
+    x, y, condition = np.broadcast_arrays(x, y, condition)
+    otherwise[condition] = function(x[condition], y[condition])
+    return otherwise
 
 
 def _series_is_short(x: Any, y: Any) -> Any:
@@ -186,44 +199,77 @@ def _igamma(x: Any, y: Any) -> Any:
     found = np.where(_endless(x, y), 0, scipy_function("gammainc")(x, y))
     if x.dtype != np.float64:
         return found
-    return np.where(_series_is_short(x, y), _lower(x, y), found)
+    return _where(_series_is_short(x, y), _lower, x, y, found)
+
+
+# SciPy's continued fraction runs forward and keeps 14 digits: how many steps of ours give all, for
+# y in a range.
+_STEPS = ((1, 2, 100), (2, 4, 50), (4, 10, 30))
 
 
 def _igammac(x: Any, y: Any) -> Any:
     found = np.where(_endless(x, y), 1, scipy_function("gammaincc")(x, y))
     if x.dtype != np.float64:
         return found
-    found = np.where(_series_is_short(x, y), 1 - _lower(x, y), found)
-    # SciPy's continued fraction runs forward and keeps 14 digits.
-    found = np.where((y >= 1) & (y < 10) & (x > 0) & (x < 1.1 * y), _upper(x, y), found)
+    found = _where(_series_is_short(x, y), lambda x, y: 1 - _lower(x, y), x, y, found)
+    for low, high, steps in _STEPS:
+        here = (y >= low) & (y < high) & (x > 0) & (x < 1.1 * y)
+        found = _where(here, _upper(steps), x, y, found)
     # The order all but 0: to first order in it, x E1(y).
-    return np.where((x > 0) & (x < 1e-20) & (y > 0), x * scipy_function("exp1")(y), found)
+    tiny = (x > 0) & (x < 1e-20) & (y > 0)
+    return _where(tiny, lambda x, y: x * scipy_function("exp1")(y), x, y, found)
+
+
+def _not_by_order(name: str) -> tuple[Any, Any]:
+    """Rules that say, as PyTorch does when it goes backward, that there is no derivative."""
+
+    def refuse_to(g: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    def refuse_forward(t: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return refuse_to, refuse_forward
 
 
 igamma_op = binary(
     "igamma",
     _igamma,
-    vjp={"y": lambda g, x, y: g * _gamma_density(x, y)},
-    jvp={"y": lambda t, x, y: t * _gamma_density(x, y)},
+    vjp={
+        "x": _not_by_order("igamma: input")[0],
+        "y": lambda g, x, y: g * _gamma_density(x, y),
+    },
+    jvp={
+        "x": _not_by_order("igamma: input")[1],
+        "y": lambda t, x, y: t * _gamma_density(x, y),
+    },
     refuses=no_kernel("igamma_cpu", "bic"),
     doc="The lower incomplete gamma function of order `input`, divided by its limit.",
-    samples=lambda: [_second_only(s) for s in pairs((0.5, 3), (0.5, 3))()],
+    samples=lambda: _by_second((0.5, 3), (0.5, 3)),
 )
 igammac_op = binary(
     "igammac",
     _igammac,
-    vjp={"y": lambda g, x, y: -g * _gamma_density(x, y)},
-    jvp={"y": lambda t, x, y: -t * _gamma_density(x, y)},
+    vjp={
+        "x": _not_by_order("igammac: input")[0],
+        "y": lambda g, x, y: -g * _gamma_density(x, y),
+    },
+    jvp={
+        "x": _not_by_order("igammac: input")[1],
+        "y": lambda t, x, y: -t * _gamma_density(x, y),
+    },
     refuses=no_kernel("igammac_cpu", "bic"),
     doc="One minus `igamma`.",
-    samples=lambda: [_second_only(s) for s in pairs((0.5, 3), (0.5, 3))()],
+    samples=lambda: _by_second((0.5, 3), (0.5, 3)),
 )
 
 
-def _second_only(sample: Sample) -> Sample:
-    """PyTorch has no derivative with respect to the first argument, and nor have we."""
-    sample.args[0].grad = False
-    return sample
+def _by_second(x: tuple[float, float], y: tuple[float, float]) -> list[Sample]:
+    """Samples differentiated by the second argument; by the first there is no derivative."""
+    made = pairs(x, y)()
+    for sample in made:
+        sample.args[0].grad = False
+    return [*made, Sample(T(3, low=x[0], high=x[1]), T(3, low=y[0], high=y[1], seed=1))]
 
 
 def _zeta_slope(x: Any, y: Any) -> Any:
@@ -240,12 +286,12 @@ zeta_op = Op(
     "special_zeta",
     lambda x, y: np.where(_beyond_zeta(x, y), np.nan, _zeta(x, y)),
     ("x", "y"),
-    vjp={"y": lambda g, x, y: g * _zeta_slope(x, y)},
-    jvp={"y": lambda t, x, y: t * _zeta_slope(x, y)},
+    vjp={"x": _not_by_order("zeta")[0], "y": lambda g, x, y: g * _zeta_slope(x, y)},
+    jvp={"x": _not_by_order("zeta")[1], "y": lambda t, x, y: t * _zeta_slope(x, y)},
     promotion="float",
     public="special.zeta",
     refuses=no_kernel("zeta_cpu", "hc"),
-    samples=lambda: [_second_only(s) for s in pairs((1.5, 4), (0.5, 3))()],
+    samples=lambda: _by_second((1.5, 4), (0.5, 3)),
 )
 
 
