@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 
@@ -18,7 +18,7 @@ class Plain:
 
 def plain(value: Any) -> Any:
     """A value as JSON has it; `nan`, `inf` and complex numbers, which it has not, as strings."""
-    if is_dataclass(value) and isinstance(value, Plain):
+    if isinstance(value, Plain):
         return value.to_dict()
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}

@@ -1,0 +1,72 @@
+"""How noisy a function is: the size of the rounding errors in its values.
+
+Along a line of tiny steps a smooth function is a polynomial of low degree, so its high differences
+vanish, and what is left of them is noise. The k-th differences of noise of size s have a root mean
+square of s·sqrt((2k)!)/k!, whatever k is; those of a smooth function fall quickly with k. The least
+estimate over k is therefore the noise (Moré and Wild, "Estimating computational noise", 2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import factorial, sqrt
+from typing import Any
+
+import numpy as np
+
+Function = Callable[[Any], Any]
+"""(k, n) points to (k, m) values, both float64."""
+
+EPSILON = float(np.finfo(np.float64).eps)
+_POINTS = 8
+_STEPS = 4500.0, 4.5e9  # in units of the precision: about 1e-12 and 1e-6 of the inputs' size
+_STARTS = 0.0, 17.0, -31.0  # in steps: a kink that one line crosses the others do not
+
+
+def scale_of(x: Any, least: float = 1e-2) -> Any:
+    """The size of each number, for steps: its own, or the usual one where it is (nearly) zero."""
+    size = np.abs(x)
+    nonzero = size[(size > 0) & np.isfinite(size)]
+    if not nonzero.size:
+        return np.ones_like(size)
+    usual = float(np.median(nonzero))
+    size = np.where(size > 0, np.maximum(size, least * usual), usual)
+    return np.where(np.isfinite(size), size, 1.0)
+
+
+def noise_level(function: Function, x: Any, seed: int = 0, epsilon: float = EPSILON) -> Any:
+    """The size of the rounding errors in each output near `x`; `epsilon` is the inputs' precision.
+
+    Steps of 1e-12 show the rounding of float64; those of 1e-6 that of float32, where the function
+    uses it inside.
+    """
+    random = np.random.default_rng(seed)
+    shape = len(_STARTS), *x.shape
+    lines = random.choice([-1.0, 1.0], shape) * random.uniform(0.5, 1.0, shape) * scale_of(x, 0.0)
+    steps = [s * epsilon for s in _STEPS if s * epsilon < 1e-3] or [1e-2]
+    counts = np.arange(_POINTS, dtype=np.float64)
+    points = [
+        x + ((start + counts) * step)[:, None] * line
+        for step in steps
+        for start, line in zip(_STARTS, lines, strict=True)
+    ]
+    values = function(np.concatenate(points)).reshape(len(steps), len(_STARTS), _POINTS, -1)
+    with np.errstate(all="ignore"):
+        sizes = np.array([[_of_line(v) for v in group] for group in values])
+        found = np.nanmin(np.where(np.isfinite(sizes), sizes, np.inf), axis=1, initial=np.inf)
+        found = np.max(np.where(np.isfinite(found), found, 0.0), axis=0)
+        finite = np.where(np.isfinite(values), np.abs(values), 0.0)
+        least = 0.5 * epsilon * finite.max(axis=(0, 1, 2), initial=0.0)
+    return np.maximum(found, least)
+
+
+def _of_line(values: Any) -> Any:
+    """From values at equal steps, one row each."""
+    sizes = []
+    differences = values
+    for order in range(1, _POINTS - 1):
+        differences = np.diff(differences, axis=0)
+        if order > 2:
+            expected = sqrt(factorial(2 * order)) / factorial(order)
+            sizes.append(np.sqrt(np.mean(differences**2, axis=0)) / expected)
+    return 2.0 * np.min(sizes, axis=0)
