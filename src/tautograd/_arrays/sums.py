@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import numpy as np
 _FOLD_FROM = 128
 _PARTS = 16
 add_up: Any = np.add.reduce
+_ndarray = np.ndarray
 
 
 def contiguous(x: Any) -> Any:
     """The same values in row-major order: NumPy's reductions keep the order of their input."""
-    if type(x) is not np.ndarray or x.flags.c_contiguous:
+    if type(x) is not _ndarray or x.flags.c_contiguous:
         return x
     return np.copy(x, order="C")
 
@@ -24,7 +26,7 @@ def exact_sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None)
 
     NumPy adds pairwise along the axis that is innermost in memory only.
     """
-    if type(x) is np.ndarray and x.ndim > 1 and x.dtype.kind in "fc":
+    if type(x) is _ndarray and x.ndim > 1 and x.size >= _FOLD_FROM and x.dtype.kind in "fc":
         if dim is not None:
             x = _folded(x, dim)
         elif not (x.flags.c_contiguous or x.flags.f_contiguous):  # else it is one run in memory
@@ -60,6 +62,7 @@ def _is_innermost(x: Any, axis: int) -> bool:
     return all(abs(s) >= step for s, n in zip(x.strides, x.shape, strict=True) if n > 1)
 
 
+@lru_cache(maxsize=1024)  # the same shapes come again at every step
 def broadcast_axes(have: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, ...] | None:
     """The dimensions of `have` that broadcasting `want` to it added or stretched; None if it cannot."""
     extra = len(have) - len(want)

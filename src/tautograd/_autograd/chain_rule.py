@@ -116,14 +116,17 @@ def fit(node: Node, i: int, grad: Any, shape: Any, dtype: Any, lifted: bool) -> 
         levels = getattr(_data_of(grad).shape, "levels", ())
         if levels:
             grad = _sum_batches(grad, set(levels) - set(getattr(shape, "levels", ())), lifted)
-    if tuple(grad.shape) != tuple(shape):
-        axes = broadcast_axes(tuple(grad.shape), tuple(shape))
+    have, want = tuple(grad.shape), tuple(shape)
+    if have != want:
+        axes = broadcast_axes(have, want)
         if axes is None:
             _refuse_shape(node, i, grad, shape)
-        if lifted:
-            grad = grad.sum(axes, keepdim=True).reshape(tuple(shape))
+        elif lifted:
+            grad = grad.sum(axes, keepdim=True).reshape(want)
+        elif want and len(axes) == len(have) - len(want):  # leading ones only, as of a bias
+            grad = exact_sum(grad, axes)
         else:
-            grad = np.reshape(exact_sum(grad, axes, True), tuple(shape))
+            grad = np.reshape(exact_sum(grad, axes, True), want)
     return grad if _dtype_of(grad) == dtype else _cast(grad, dtype, lifted)
 
 

@@ -9,15 +9,19 @@ import numpy as np
 from .._arrays.batched import BatchedArray
 from .elementwise import conj
 
+_ndarray = np.ndarray
+
 
 def turn(x: Any) -> Any:
     """The last two dimensions exchanged (a view)."""
+    if type(x) is _ndarray:  # np.swapaxes costs four times as much as what it does
+        return x.swapaxes(-1, -2)
     return np.swapaxes(x, -1, -2)
 
 
 def adjoint(x: Any) -> Any:
     """The conjugate transpose of matrices; for real ones a view."""
-    return np.swapaxes(conj(x), -1, -2)
+    return turn(conj(x))
 
 
 def by_columns(x: Any) -> Any:

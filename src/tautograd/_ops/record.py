@@ -27,9 +27,12 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from .._arrays.result_layout import as_iterated
 
 Rule = Callable[..., Any]
+_ndarray = np.ndarray
 
 LINEAR = "linear"
 MULTILINEAR = "multilinear"
@@ -176,7 +179,7 @@ class Op:
     def __call__(self, *inputs: Any, **parameters: Any) -> Any:
         """Run on arrays, or on lifted tensors inside a rule that is being differentiated."""
         for value in inputs:
-            lifted = getattr(value, "apply_lifted", None)
+            lifted = None if type(value) is _ndarray else getattr(value, "apply_lifted", None)
             if lifted is not None:
                 return lifted(self, inputs, parameters)
         return self.forward(*inputs, **parameters)
