@@ -1,0 +1,75 @@
+"""A table as text for a terminal and as HTML for a notebook."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+
+def text_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()
+) -> str:
+    """Columns of even width under their headers; those in `right` are flush right."""
+    lines = [headers, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(headers))]
+
+    def one(line: Sequence[str]) -> str:
+        cells = [
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([one(headers), *map(one, rows)])
+
+
+def html_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    bad: Collection[int] = (),
+    right: Collection[int] = (),
+    caption: str = "",
+    after: Sequence[str] = (),
+) -> str:
+    """The same for a notebook; rows in `bad` stand out, and `after` are sentences below it."""
+    return "".join(_html(headers, rows, bad, right, caption, after))
+
+
+def _html(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    bad: Collection[int],
+    right: Collection[int],
+    caption: str,
+    after: Sequence[str],
+) -> Iterator[str]:
+    def cells(tag: str, line: Sequence[str]) -> str:
+        return "".join(
+            f'<{tag} style="text-align:{"right" if i in right else "left"}">'
+            f"{html.escape(cell)}</{tag}>"
+            for i, cell in enumerate(line)
+        )
+
+    yield "<table>"
+    if caption:
+        yield f"<caption>{html.escape(caption)}</caption>"
+    yield f"<thead><tr>{cells('th', headers)}</tr></thead><tbody>"
+    for i, row in enumerate(rows):
+        style = ' style="font-weight:bold;color:#b00020"' if i in bad else ""
+        yield f"<tr{style}>{cells('td', row)}</tr>"
+    yield "</tbody></table>"
+    for sentence in after:
+        yield f"<p>{html.escape(sentence)}</p>"
+
+
+def shape_text(shape: Any) -> str:
+    """A shape as Python writes a tuple."""
+    return str(tuple(shape))
+
+
+def counted(words: Sequence[str], order: Sequence[str]) -> str:
+    """How often each word comes, in a given order: '3 fine, 1 zero'."""
+    kinds = [word for word in order if word in words]
+    kinds += sorted(set(words) - set(order))
+    return ", ".join(f"{words.count(word)} {word}" for word in kinds)
