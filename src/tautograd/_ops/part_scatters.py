@@ -14,7 +14,7 @@ from .._tensor.tensor import Tensor
 from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
 from .parts import diagonal_op, narrow_bounds, select_op, slice_op
-from .public import public
+from .public import CONTIGUOUS_OUT, public
 from .rearranging import copy_as
 from .record import LINEAR, REGISTRY, Op, Rule
 from .samples import Sample, T
@@ -144,6 +144,8 @@ def slice_scatter(
     parameters = {"dim": dim, "start": first, "end": max(first, last), "step": step}
     return _replace(slice_scatter_op, input, src, parameters, slice_op)
 
+
+CONTIGUOUS_OUT["slice_scatter"] = lambda result, *args: True
 
 _slice_backward_op = REGISTRY["slice_backward"]
 narrow_copy_op = Op(
