@@ -1,9 +1,8 @@
 """What PyTorch gives for one element by itself, where that is not what it gives among others.
 
-Its vectorised kernels and the scalar ones that finish a row are two implementations, and at some
-places they contradict each other: `fmod(1, 1e-45)` is NaN among eight, and 0 alone; the GELU of
-infinity is NaN or infinity; softshrink gives 0 or -0. Neither is then the specification. Where
-tautograd differs from the one it must agree with the other.
+Its vectorised kernels and the scalar ones that finish a row are two implementations, and those of a
+few functions contradict each other: neither is then the specification. Where tautograd differs from
+the one it must agree with the other. `departures.TWO_KERNELS` names them, with the reason.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from .cases import TORCH, Call, is_elementwise, program_of
+from .cases import TORCH, Call, program_of
+from .departures import TWO_KERNELS
 from .measure import flatten
 
 MOST = 1000  # elements; a record that differs in more differs in kind
@@ -22,7 +22,9 @@ MOST = 1000  # elements; a record that differs in more differs in kind
 
 def values_alone(call: Call, where: Any, fn: Any = None) -> np.ndarray | None:
     """PyTorch's results at the places given, each computed by itself; NaN elsewhere."""
-    if not is_elementwise(call.op) or not 0 < np.sum(where) <= MOST:
+    if call.dtype not in TWO_KERNELS.get(call.op.name, ((), ""))[0]:
+        return None
+    if not 0 < np.sum(where) <= MOST:
         return None
     reference = Call(TORCH, call.op, call.sample, call.dtype, False)
     program = program_of(TORCH, call.op) if fn is None else fn

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import COMPLEX, DIFFERENTIABLE
+from .arrays import COMPLEX, DIFFERENTIABLE, FLOATS
 
 HALF = ("float16", "bfloat16")
 
@@ -249,6 +249,23 @@ NOISE_IN_PYTORCH: dict[str, tuple[tuple[str, ...], str]] = {
 # device without data.
 MISSHAPEN_IN_PYTORCH: dict[str, str] = {
     "pixel_unshuffle": "what has no elements is shuffled the other way, and then left as it was",
+}
+
+# Where PyTorch's vectorised kernel and its scalar one, which finishes a row, contradict each other
+# beyond rounding: tautograd agrees with either (see `alone`).
+TWO_KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
+    "fmod": (
+        ("float32", "float64", "bfloat16"),
+        "a quotient that overflows makes the remainder NaN among others; alone it is exact",
+    ),
+    "remainder": (
+        ("float32", "float64", "bfloat16"),
+        "a quotient that overflows makes the remainder NaN among others; alone it is exact",
+    ),
+    "softshrink": (
+        FLOATS,
+        "what lies within lambd of 0 is 0 among others; alone it keeps its sign",
+    ),
 }
 
 # Integers for which PyTorch does not raise but ends the process (a division that overflows). The
