@@ -13,6 +13,7 @@ from .arrivals import as_grad_tensor
 from .engine import run_backward
 from .graph import GradientEdge, stand_in
 from .hooks import retain_grad
+from .modes import modes
 
 
 def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list[Tensor]:
@@ -162,6 +163,19 @@ def grad(
 
     One for each input, in a tuple; in a dictionary with the same keys if that is what `inputs` is.
     """
+    if modes.function_modes:
+        from .function_modes import shown
+
+        options = {
+            "grad_outputs": grad_outputs,
+            "retain_graph": retain_graph,
+            "create_graph": create_graph,
+            "only_inputs": only_inputs,
+            "allow_unused": allow_unused,
+            "is_grads_batched": is_grads_batched,
+            "materialize_grads": materialize_grads,
+        }
+        return shown(grad, (outputs, inputs), options)
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "

@@ -50,6 +50,7 @@ class _Modes(threading.local):
     anomaly = False
     anomaly_check_nan = True
     vmap_levels: tuple[Any, ...] = ()  # the vmaps this thread is inside of, innermost last
+    function_modes: tuple[Any, ...] = ()  # the TorchFunctionModes in force, innermost last
     lower: Any = None  # the dtype that autocast casts to, while it is in force
 
     @property
@@ -59,15 +60,16 @@ class _Modes(threading.local):
 
     @grad.setter
     def grad(self, value: bool) -> None:
-        self._grad = value
-        if not self._special:
-            self.way = value, self.quietly
+        own = self.__dict__  # this thread's, found once: each attribute would be searched for
+        own["_grad"] = value
+        if not own["_special"]:
+            own["way"] = value, own["quietly"]
             shared.ordinary = value and shared.threads == 1
 
     @property
     def special(self) -> bool:
-        """Whether a forward-mode level is open, saved-tensor hooks are in force, or the thread is in
-        inference or anomaly mode: `apply` then takes the general path, so the common one is short."""
+        """Whether a forward-mode level is open, saved-tensor hooks or function modes are in force, or
+        the thread is in inference or anomaly mode: `apply` then takes the general path, so the common one is short."""
         return self._special
 
     @special.setter
@@ -82,5 +84,9 @@ modes = _Modes()
 
 def update_special() -> None:
     modes.special = bool(
-        modes.forward_level or modes.saved_hooks or modes.inference or modes.anomaly
+        modes.forward_level
+        or modes.saved_hooks
+        or modes.inference
+        or modes.anomaly
+        or modes.function_modes
     )

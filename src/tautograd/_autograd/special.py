@@ -21,7 +21,11 @@ from .modes import modes
 
 
 def apply_special(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any) -> Any:
-    """`apply`, with tangents carried along and saved tensors packed."""
+    """`apply`, with tangents carried along and saved tensors packed; a function mode comes first."""
+    if modes.function_modes:
+        from .function_modes import Recorded, shown
+
+        return shown(Recorded(op, compute), inputs, parameters)
     if modes.forward_level:
         for x in _tensors(inputs):
             follow_base(x)

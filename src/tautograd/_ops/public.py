@@ -118,6 +118,10 @@ def _parse(fn: Function, takes_out: bool | Function, policy: Policy | None = Non
                 if alias not in names and _SPELLINGS[alias] in names:
                     kwargs[_SPELLINGS[alias]] = kwargs.pop(alias)
             if out is not None:
+                if modes.function_modes:
+                    from .._autograd.function_modes import shown
+
+                    return shown(call, args, {**kwargs, "out": out})
                 if callable(takes_out):
                     args = takes_out(fn.__name__, args, kwargs, out)
                 return write_out(fn, args, kwargs, out)
@@ -272,6 +276,10 @@ def inplace_twin(name: str, fn: Function) -> Function:
         check_writable(self, *others)
         refuse_partial_overlap(self, *others)
         if modes.special:
+            if modes.function_modes:  # called by its function, which no method is in front of
+                from .._autograd.function_modes import shown
+
+                return shown(twin, (self, *args), kwargs)
             from .._autograd.packing import overwriting
 
             return write_into(self, overwriting(self, fn, args, kwargs), name)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._arrays.devices import as_device
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype, get_default_dtype
+from .._autograd.modes import modes, shared
 from .._ops.public import FUNCTIONS
 from .arguments import (
     checked_size,
@@ -40,6 +41,11 @@ def tensor(
     if len(args) != 1 or data:
         args = _data_argument(args, data)
     value = args[0]
+    if not shared.ordinary and modes.function_modes:
+        from .._autograd.function_modes import shown
+
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        return shown(tensor, args, {**options, "pin_memory": pin_memory})  # type: ignore[no-any-return]
     if type(value) is float and dtype is None and device is None:
         out = make(np.array(value, get_default_dtype().numpy))
         out._requires_grad = bool(requires_grad)

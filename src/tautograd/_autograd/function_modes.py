@@ -1,0 +1,143 @@
+"""Watching and replacing every call on tensors: the stack of `TorchFunctionMode`s of a thread.
+
+An operation is shown where it is applied: `apply` takes the long way while a mode is active, and
+asks here first. What is no operation but touches values or the graph (`item`, `detach`, `.data`, a
+write in place) is shown by wrappers that are put on `Tensor` when the first mode of any thread is
+entered, and taken off with the last one. So a program without modes pays nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .._ops.public import METHODS
+from .._ops.record import Op
+from .._tensor.tensor import Tensor
+from .apply import apply
+from .modes import modes, update_special
+
+# What leaves the graph, or asks for it, without being an operation.
+_WATCHED = (
+    *("__array__", "__bool__", "__complex__", "__contains__", "__float__", "__format__"),
+    *("__index__", "__int__", "__repr__", "__setitem__", "backward", "detach", "detach_", "item"),
+    *("is_nonzero", "new_tensor", "numpy", "register_hook", "requires_grad_", "retain_grad"),
+    "tolist",
+)
+# Operators that write; PyTorch shows some of them by another name.
+_UPDATES = {
+    "__iadd__": "add_",
+    "__isub__": "sub_",
+    "__imul__": "mul_",
+    "__itruediv__": "div_",
+    "__idiv__": "div_",
+    **{name: name for name in ("__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__")},
+    **{name: name for name in ("__ixor__", "__ilshift__", "__irshift__")},
+}
+_lock = threading.Lock()
+_entered = 0  # modes that are active now, in all threads
+_originals: dict[str, Any] = {}
+
+
+class Recorded:
+    """An operation's record as a function of tensors; what a mode gets as `func`."""
+
+    def __init__(self, op: Op, compute: Any) -> None:
+        self.op = op
+        self.compute = compute
+        self.__name__ = self.__qualname__ = op.public_name.rpartition(".")[2]
+
+    def __call__(self, *inputs: Any, **parameters: Any) -> Any:
+        return apply(self.op, inputs, parameters, self.compute)
+
+    def __repr__(self) -> str:
+        return f"<operation {self.__name__}>"
+
+
+def shown(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Hand a call to the innermost mode, which is not active while it answers."""
+    with without_innermost() as mode:
+        return mode.__torch_function__(func, _types(args), args, kwargs)
+
+
+@contextmanager
+def without_innermost() -> Iterator[Any]:
+    """Take the innermost mode away for a while."""
+    before = modes.function_modes
+    modes.function_modes = before[:-1]
+    update_special()
+    try:
+        yield before[-1]
+    finally:
+        modes.function_modes = before
+        update_special()
+
+
+def enter(mode: Any) -> None:
+    """Make a mode the innermost one of this thread."""
+    global _entered
+    with _lock:
+        if not _entered:
+            _install()
+        _entered += 1
+    modes.function_modes = (*modes.function_modes, mode)
+    update_special()
+
+
+def leave() -> None:
+    """Take this thread's innermost mode away for good."""
+    global _entered
+    modes.function_modes = modes.function_modes[:-1]
+    update_special()
+    with _lock:
+        _entered -= 1
+        if not _entered:
+            _uninstall()
+
+
+def _types(args: tuple[Any, ...]) -> tuple[type, ...]:
+    """The subclasses of Tensor among the arguments."""
+    return tuple({type(a): None for a in args if isinstance(a, Tensor) and type(a) is not Tensor})
+
+
+def watched(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A method that a mode sees."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if modes.function_modes:
+            return shown(call, args, kwargs)
+        return fn(*args, **kwargs)
+
+    call.__name__ = name
+    return call
+
+
+def _install() -> None:
+    writes = {name for name in METHODS if name.endswith("_") and not name.startswith("_")}
+    for name in {*writes, *_UPDATES, *_WATCHED} & set(dir(Tensor)):
+        _originals[name] = getattr(Tensor, name)
+        setattr(Tensor, name, watched(_originals[name], _UPDATES.get(name, name)))
+    _originals["data"] = original = Tensor.__dict__["data"]
+
+    def get_data(self: Tensor) -> Any:
+        if modes.function_modes:
+            return shown(Tensor.__dict__["data"].__get__, (self,), {})
+        return original.fget(self)
+
+    def set_data(self: Tensor, value: Any) -> None:
+        if modes.function_modes:
+            shown(Tensor.__dict__["data"].__set__, (self, value), {})
+        else:
+            original.fset(self, value)
+
+    Tensor.data = property(get_data, set_data)  # type: ignore[assignment]
+
+
+def _uninstall() -> None:
+    for name, original in _originals.items():
+        setattr(Tensor, name, original)
+    _originals.clear()
