@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter, is_, itemgetter
+from struct import Struct
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,13 +74,14 @@ class SmallBatch(Batch):
         dtype = self.arrays[0].dtype
         self.flat = np.concatenate(self.arrays, axis=None)
         self.gradient = np.empty_like(self.flat)
-        self.flat_bytes = self.flat.view(np.uint8).data
-        self.gradient_bytes = self.gradient.view(np.uint8).data
+        self.flat_bytes = _bytes(self.flat)
+        self.gradient_bytes = _bytes(self.gradient)
         stops = np.cumsum([a.size for a in self.arrays]).tolist()
         spans = [slice(b - a.size, b) for a, b in zip(self.arrays, stops, strict=True)]
-        self.views = [
-            self.flat[s].reshape(a.shape) for s, a in zip(spans, self.arrays, strict=True)
-        ]
+        # Bytes to bytes is several times faster than an assignment between arrays.
+        self.bytes = [_bytes(a) for a in self.arrays]
+        parts = [_bytes(self.flat[span]) for span in spans]
+        self.copies = list(zip(self.bytes, parts, strict=True))
         self.rows = []
         for tensors in states:
             row = np.concatenate([t._data for t in tensors], axis=None)
@@ -94,21 +96,23 @@ class SmallBatch(Batch):
         found = self._bound.get(key)
         if found is None:
             found = self._bound[key] = self._bind(formula, flags, tuple(constants))
-        bound, row = found
-        row[:] = list(constants.values())
-        _gather(self.arrays, self.flat, self.flat_bytes)
+        bound, write, row = found
+        write(row, 0, *constants.values())
+        self.flat_bytes[:] = b"".join(self.bytes)
         _gather([p._grad._data for p in self.owners], self.gradient, self.gradient_bytes)
         modes.quietly(execute, bound)
-        for array, view in zip(self.arrays, self.views, strict=True):
-            array[...] = view
+        for memory, part in self.copies:
+            memory[:] = part
 
     def _bind(self, formula: Formula, flags: Any, names: tuple[str, ...]) -> Any:
         program = program_of(formula, flags, names, len(self.rows), self.real, self.compute)
         row, constants = program.constants()
+        # Writes numbers into the row as an assignment does, in half the time.
+        write = Struct(f"{row.size}{row.dtype.char}").pack_into
         stored = [a.view(self.real) for a in (self.flat, self.gradient, *self.rows)]
         memory = program.memory(stored[0].size)
         if self.real == self.compute:
-            return program.bind([*stored, *constants, *memory]), row
+            return program.bind([*stored, *constants, *memory]), write, row.data
         wide = [a.astype(self.compute) for a in stored]
         bound = [
             *((np.copyto, (w, a)) for w, a in zip(wide, stored, strict=True)),
@@ -119,7 +123,7 @@ class SmallBatch(Batch):
                 if i != 1
             ),
         ]
-        return bound, row
+        return bound, write, row.data
 
 
 class LargeBatch(Batch):
@@ -243,6 +247,12 @@ def _gather(arrays: list[Any], flat: Any, flat_bytes: memoryview) -> None:
         flat_bytes[:] = b"".join(arrays)
     except (BufferError, TypeError, ValueError):  # a layout or dtype that bytes cannot tell
         np.concatenate(arrays, None, flat, casting="unsafe")
+
+
+def _bytes(array: Any) -> memoryview:
+    """The memory of a contiguous array."""
+    memory: memoryview = array.reshape(-1).view(np.uint8).data
+    return memory
 
 
 def _several(names: Sequence[str]) -> Any:

@@ -103,7 +103,11 @@ class Elementwise(Optimizer):
         at = mark(2)
         for p in members:
             box = p._version_box
-            box[:] = box[0] + 1, at
+            if len(box) == 2:
+                box[0] += 1
+                box[1] = at
+            else:
+                box[:] = box[0] + 1, at
 
     def _states_of(self, members: list[Tensor], group: Group) -> list[State]:
         """What is remembered of each parameter, from its first step on."""
@@ -179,6 +183,13 @@ def number(value: Any) -> Any:
             return value.squeeze() if value.ndim else value
         return value.item()
     return value
+
+
+def advance(row: Any) -> Any:
+    """Count a step in a scalar state, whose entries are all at the same one, and give its value.
+    (An array of one element is the slowest that can be added to in place.)"""
+    row.fill(row.item(0) + 1)
+    return at(row)
 
 
 def at(row: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from ._checks import check, check_learning_rate, check_not_negative
-from ._elementwise import CAPTURABLE, USUAL_SETTINGS, Elementwise, Group, number
+from ._elementwise import CAPTURABLE, USUAL_SETTINGS, Elementwise, Group, advance, number
 from ._formulas import add, addcmul, divide, multiply, sqrt
 
 __all__ = ["Adadelta"]
@@ -55,7 +55,7 @@ class Adadelta(Elementwise):
         return bool(group["maximize"]), group["weight_decay"] != 0
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
-        scalars[0] += 1
+        advance(scalars[0])
         rho = group["rho"]
         return {
             "decay": group["weight_decay"],

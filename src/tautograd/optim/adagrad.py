@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor, make
 from ._checks import check, check_fused, check_learning_rate, check_not_negative
-from ._elementwise import Elementwise, Group, State, number, scalar
+from ._elementwise import Elementwise, Group, State, advance, number, scalar
 from ._formulas import add, addcdiv, addcmul, sqrt
 
 __all__ = ["Adagrad"]
@@ -82,7 +82,7 @@ class Adagrad(Elementwise):
         return bool(group["maximize"]), group["weight_decay"] != 0
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
-        scalars[0] += 1
+        advance(scalars[0])
         decayed = 1 + (scalars[0].item(0) - 1) * group["lr_decay"]
         return {
             "decay": group["weight_decay"],

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor
 from ._checks import check, check_betas, check_fused, check_learning_rate, check_not_negative
-from ._elementwise import Elementwise, Group, at, number
+from ._elementwise import Elementwise, Group, advance, number
 from ._formulas import add, addcdiv, addcmul, divide, lerp, multiply, sqrt
 
 __all__ = ["Adam"]
@@ -90,11 +90,11 @@ class Adam(Elementwise):
         )
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
-        scalars[0] += 1
-        step = at(scalars[0])
-        lr, decay = number(group["lr"]), number(group["weight_decay"])
+        step = advance(scalars[0])
+        lr, decay = group["lr"], number(group["weight_decay"])
         beta1, beta2 = group["betas"]
-        beta1, beta2 = number(beta1), number(beta2)
+        if not (type(lr) is type(beta1) is type(beta2) is float):
+            lr, beta1, beta2 = number(lr), number(beta1), number(beta2)
         return {
             "decay": decay,
             "keep": 1 - lr * decay,

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor
 from ._checks import check, check_betas, check_learning_rate, check_not_negative
-from ._elementwise import USUAL_SETTINGS, Elementwise, Group, number
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
 from ._formulas import add, addcdiv, lerp, multiply
 
 __all__ = ["Adamax"]
@@ -56,7 +56,7 @@ class Adamax(Elementwise):
         return bool(group["maximize"]), group["weight_decay"] != 0
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
-        scalars[0] += 1
+        advance(scalars[0])
         beta1, beta2 = group["betas"]
         return {
             "decay": group["weight_decay"],

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from ._checks import check_learning_rate, check_not_negative
-from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, number, scalar
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, number, scalar
 from ._formulas import add, multiply
 
 __all__ = ["ASGD"]
@@ -60,7 +60,7 @@ class ASGD(Elementwise):
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         steps, etas, mus = scalars
-        steps += 1
+        advance(steps)
         step, eta, mu = steps.item(0), etas.item(0), mus.item(0)
         lr, lambd = number(group["lr"]), group["lambd"]
         # Of the next step: tensors of the default dtype, whichever the states are loaded in.

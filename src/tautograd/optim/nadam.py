@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from ._checks import check, check_betas, check_learning_rate, check_not_negative
-from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, at, number, scalar
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, at, number, scalar
 from ._formulas import add, addcdiv, addcmul, divide, lerp, multiply, sqrt
 
 __all__ = ["NAdam"]
@@ -69,7 +69,7 @@ class NAdam(Elementwise):
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         steps, products = scalars
-        steps += 1
+        advance(steps)
         step = steps.item(0)
         lr, decay = number(group["lr"]), group["weight_decay"]
         beta1, beta2 = group["betas"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from ._checks import check, check_betas, check_learning_rate, check_not_negative
-from ._elementwise import USUAL_SETTINGS, Elementwise, Group, number
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
 from ._formulas import add, addcmul, divide, lerp, multiply, over, sqrt
 
 __all__ = ["RAdam"]
@@ -60,7 +60,7 @@ class RAdam(Elementwise):
         )
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
-        scalars[0] += 1
+        advance(scalars[0])
         step = scalars[0].item(0)
         lr, decay = number(group["lr"]), group["weight_decay"]
         beta1, beta2 = group["betas"]

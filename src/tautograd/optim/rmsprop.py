@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from ._checks import check, check_learning_rate, check_not_negative
-from ._elementwise import USUAL_SETTINGS, Elementwise, Group, number
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
 from ._formulas import add, addcdiv, addcmul, lerp, multiply, sqrt
 
 __all__ = ["RMSprop"]
@@ -64,7 +64,7 @@ class RMSprop(Elementwise):
         )
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
-        scalars[0] += 1
+        advance(scalars[0])
         alpha = group["alpha"]
         return {
             "decay": group["weight_decay"],

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor, make
 from ._checks import check, check_learning_rate
-from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, scalar
+from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, scalar
 from ._formulas import add, multiply, narrow, rounded
 
 __all__ = ["Rprop"]
@@ -61,7 +61,7 @@ class Rprop(Elementwise):
         return (bool(group["maximize"]),)
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
-        scalars[0] += 1
+        advance(scalars[0])
         shrink, grow = group["etas"]
         smallest, largest = group["step_sizes"]
         return {"shrink": shrink, "grow": grow, "smallest": smallest, "largest": largest}
