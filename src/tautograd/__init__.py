@@ -67,6 +67,9 @@ _ELSEWHERE = {
     "load": "serialization",
     "save": "serialization",
     "vmap": "func",
+    "verify": "_verify.verify",
+    "check_gradients": "_verify.health",
+    "compare_devices": "_verify.devices",
     "autocast": "amp",
     **dict.fromkeys(
         (

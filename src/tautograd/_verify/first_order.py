@@ -1,0 +1,180 @@
+"""The main comparison: the engine's gradient against differences, whole or by probes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .compare import Comparison, compare
+from .differences import Derivatives, directional
+from .evaluate import Values
+from .findings import Entry, Kink
+from .noise import EPSILON
+from .precision import measured_spread
+from .probes import Probes
+from .report import Check
+from .subject import Subject
+
+_SLACK = 16  # roundings that a computed derivative may be off by
+
+
+@dataclass
+class Outcome:
+    """What one comparison found, and what it needs to go on from there."""
+
+    subject: Subject
+    check: Check
+    probes: Probes
+    found: Derivatives
+    claimed: Any
+    compared: Comparison
+    sensitivity: Callable[[float], float]
+    norm: float
+    runs: int
+    entries: list[Entry] = field(default_factory=list)
+    kinks: list[Kink] = field(default_factory=list)
+    gradients: Any = None  # of the probes' cotangents
+
+    @property
+    def wrong(self) -> bool:
+        return self.check.verdict == "wrong"
+
+    def along_probes(self) -> tuple[Derivatives, Any, Comparison]:
+        """Differences, gradients and comparison along the probes."""
+        probes = self.probes
+        if self.gradients is not None:
+            return self.found, self.gradients, self.compared
+        found, _, compared = probes.run()
+        return found, probes.subject.gradients(probes.subject.row, probes.cotangents), compared
+
+
+def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
+    """Every entry of the Jacobian."""
+    row = subject.row
+    outputs = values(row[None]).shape[1]
+    everything = np.eye(outputs)
+    jacobian = subject.gradients(row, everything)
+    claimed = jacobian.T
+    epsilon = max(EPSILON, subject.epsilon)
+    found = directional(values, row, np.eye(row.size), claimed=claimed, epsilon=epsilon)
+    compared = compare(found, claimed, _SLACK * epsilon)
+    if compared.wrong.any():
+        # What rounding does to the gradient itself is measured only where it matters.
+        spread = measured_spread(subject, everything, seed).T
+        compared = compare(found, claimed, _SLACK * epsilon, spread)
+    tolerance = compared.tolerance[~compared.kink & ~compared.unseen]
+
+    def caught(size: float) -> float:
+        return float((abs(size) > tolerance).mean()) if tolerance.size else 0.0
+
+    outcome = Outcome(
+        subject,
+        Check("central differences", f"all {claimed.size:,} entries of the Jacobian"),
+        Probes(subject, values, min(probes, 4), seed),
+        found, claimed, compared, caught,
+        float(np.sqrt(np.nansum(claimed**2))), values.count,
+    )  # fmt: skip
+    outcome.entries = _entries(subject, outcome)
+    outcome.kinks = _kinks(subject, outcome)
+    return _judged(outcome)
+
+
+def fast(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
+    """A few random probes."""
+    made = Probes(subject, values, probes, seed)
+    found, claimed, compared = made.run()
+    if compared.wrong.any():
+        spread = measured_spread(subject, made.cotangents, seed)
+        found, claimed, compared = made.run(np.abs(made.directions) @ spread.T)
+    gradients = subject.gradients(subject.row, made.cotangents)
+    outcome = Outcome(
+        subject,
+        Check("central differences", f"{probes}×{probes} random probes of the Jacobian"),
+        made,
+        found, claimed, compared, made.sensitivity(found, claimed, compared),
+        float(np.sqrt(np.nanmean(np.sum(gradients**2, axis=1)))), values.count,
+        gradients=gradients,
+    )  # fmt: skip
+    if compared.wrong.any():
+        at = np.unravel_index(int(np.nanargmax(compared.gap * compared.wrong)), claimed.shape)
+        outcome.entries = [
+            Entry(
+                f"along probe {at[0]}", (), float(found.value[at]), float(claimed[at]),
+                float(compared.tolerance[at]), f"outputs weighted by probe {at[1]}",
+            )
+        ]  # fmt: skip
+    return _judged(outcome)
+
+
+def _judged(outcome: Outcome) -> Outcome:
+    check, compared = outcome.check, outcome.compared
+    check.entries = int(compared.gap.size)
+    seen = np.where(compared.kink | compared.unseen, -1.0, np.nan_to_num(compared.gap, nan=np.inf))
+    if seen.size:
+        with np.errstate(all="ignore"):
+            ratio = np.where(seen > 0, seen / compared.tolerance, 0.0)
+        at = np.unravel_index(int(ratio.argmax()), ratio.shape)
+        check.worst = float(ratio[at])
+        check.error, check.tolerance = float(max(seen[at], 0.0)), float(compared.tolerance[at])
+    if compared.wrong.any():
+        check.verdict = "wrong"
+        check.note = f"{int(compared.wrong.sum()):,} of {compared.wrong.size:,} do not agree"
+    elif compared.kink.any():
+        check.verdict = "kinks"
+        check.note = f"{int(compared.kink.sum()):,} at kinks, between the one-sided derivatives"
+    if compared.unseen.any():
+        check.note += f"{'; ' if check.note else ''}{int(compared.unseen.sum()):,} not finite there"
+    return outcome
+
+
+def _entries(subject: Subject, outcome: Outcome) -> list[Entry]:
+    """The wrong entries, the worst first."""
+    compared, found, claimed = outcome.compared, outcome.found, outcome.claimed
+    places = np.argwhere(compared.wrong)
+    with np.errstate(all="ignore"):
+        ratio = compared.gap[compared.wrong] / compared.tolerance[compared.wrong]
+    order = np.argsort(-np.nan_to_num(ratio, nan=np.inf, posinf=np.inf))
+    entries = []
+    for place, output in places[order]:
+        leaf = subject.leaf_at(int(place))
+        entries.append(
+            Entry(
+                leaf.name, leaf.index_of(int(place)),
+                float(found.value[place, output]), float(claimed[place, output]),
+                float(compared.tolerance[place, output]), output_name(subject, int(output)),
+            )
+        )  # fmt: skip
+    return entries
+
+
+def _kinks(subject: Subject, outcome: Outcome) -> list[Kink]:
+    found, claimed = outcome.found, outcome.claimed
+    kinks = []
+    for place, output in np.argwhere(outcome.compared.kink)[:20]:
+        leaf = subject.leaf_at(int(place))
+        kinks.append(
+            Kink(
+                leaf.name, leaf.index_of(int(place)), float(found.left[place, output]),
+                float(found.right[place, output]), float(claimed[place, output]),
+            )
+        )  # fmt: skip
+    return kinks
+
+
+def output_name(subject: Subject, place: int) -> str:
+    """Which number of the result an output is: `output[0, 2]`; nothing if there is just one."""
+    at = 0
+    for name, tensor in subject.outputs:
+        width = 2 if tensor.is_complex() else 1
+        count = int(tensor.numel()) * width
+        if place < at + count:
+            if len(subject.outputs) == 1 and count == 1:
+                return ""
+            index = np.unravel_index((place - at) // width, tuple(tensor.shape))
+            inside = f"[{', '.join(str(int(i)) for i in index)}]" if len(index) else ""
+            return name + inside
+        at += count
+    return f"output number {place}"

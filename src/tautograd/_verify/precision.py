@@ -1,0 +1,88 @@
+"""The gradient in its own precision, against the same gradient in float64.
+
+float32 code is proved in float64 first, where differences can see. What remains is whether the
+gradient computed in float32 (or less) is that gradient rounded. How much it may be off is measured:
+the float64 gradient is taken at inputs moved by one rounding of the lower precision, which shows
+what rounding does to it, and every entry may be off by some roundings of the tensor's largest one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .findings import Entry
+from .probes import sign_vectors
+from .report import Check
+from .subject import Subject
+
+_ROUNDINGS = 16  # of the largest entry: sums and a few layers, each rounded
+_MOVES = 4  # of the inputs, by which the effect of rounding is measured
+_COTANGENTS = 4
+
+
+def own_precision(low: Subject, double: Subject, seed: int) -> tuple[Check, list[Entry]]:
+    """Compare the gradients of a few random cotangents, leaf by leaf."""
+    dtype = _names(low)
+    check = Check(f"float64 gradient, for {dtype}", f"backward in {dtype} against float64")
+    row = low.row
+    outputs = low.flat(low.call(low.tensors_from(row))).size
+    cotangents = sign_vectors(_COTANGENTS, outputs, seed)
+    ours = low.gradients(row, cotangents)
+    theirs = double.gradients(row, cotangents)
+    epsilon = low.epsilon
+    random = np.random.default_rng(seed)
+    spread = np.zeros_like(theirs)
+    for _ in range(_MOVES):
+        moved = row * (1 + epsilon * random.choice([-1.0, 1.0], row.shape))
+        with np.errstate(all="ignore"):
+            spread = np.fmax(spread, np.abs(double.gradients(moved, cotangents) - theirs))
+    entries: list[Entry] = []
+    for leaf in low.leaves:
+        part = slice(leaf.start, leaf.start + leaf.reals)
+        if not leaf.reals:
+            continue
+        info = low.engine.finfo(leaf.tensor.dtype)
+        with np.errstate(all="ignore"):
+            largest = np.nanmax(np.abs(theirs[:, part]), axis=1, keepdims=True)
+            tolerance = (
+                _ROUNDINGS * epsilon * largest
+                + 4 * spread[:, part].max(axis=1, keepdims=True)
+                + 64 * float(info.tiny)
+            )
+            gap = np.abs(ours[:, part] - theirs[:, part])
+            unseen = ~np.isfinite(theirs[:, part]) | (np.abs(theirs[:, part]) > float(info.max))
+            bad = ~(gap <= tolerance) & ~unseen
+            ratio = np.where(gap > 0, gap / tolerance, 0.0)
+        check.entries += int(gap.size)
+        seen = np.where(unseen, 0.0, np.nan_to_num(ratio, nan=np.inf))
+        at = np.unravel_index(int(seen.argmax()), seen.shape)
+        if seen[at] > check.worst:
+            check.worst, check.error = float(seen[at]), float(gap[at])
+            check.tolerance = float(np.broadcast_to(tolerance, gap.shape)[at])
+        for probe, place in zip(*np.nonzero(bad), strict=True):
+            index = leaf.index_of(leaf.start + int(place))
+            expected, got = theirs[probe, part][place], ours[probe, part][place]
+            allowed = float(np.broadcast_to(tolerance, gap.shape)[probe, place])
+            entries.append(Entry(leaf.name, index, float(expected), float(got), allowed))
+    check.verdict = "wrong" if entries else "agrees"
+    return check, entries
+
+
+def _names(subject: Subject) -> str:
+    names = dict.fromkeys(str(leaf.tensor.dtype).rpartition(".")[2] for leaf in subject.leaves)
+    return ", ".join(name for name in names if name not in ("float64", "complex128"))
+
+
+def measured_spread(subject: Subject, cotangents: Any, seed: int) -> Any:
+    """How much the gradients change when the inputs are moved by a few roundings."""
+    random = np.random.default_rng(seed)
+    row = subject.row
+    base = subject.gradients(row, cotangents)
+    spread = np.zeros_like(base)
+    for _ in range(3):
+        moved = row * (1 + 4 * subject.epsilon * random.choice([-1.0, 1.0], row.shape))
+        with np.errstate(all="ignore"):
+            spread = np.fmax(spread, np.abs(subject.gradients(moved, cotangents) - base))
+    return 4 * spread

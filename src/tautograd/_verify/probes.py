@@ -1,0 +1,99 @@
+"""Fast mode: a few random probes instead of the whole Jacobian, and what they would have caught.
+
+Every probe is a pair of sign vectors, u over the outputs and v over the inputs: u·J·v by differences
+is held against v·(J^T u) by backward. A single wrong entry changes each probe by plus or minus its own
+error, however many entries there are, so it is caught as soon as that error exceeds the *error of the
+difference*, not some fraction of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .compare import Comparison, compare
+from .differences import Derivatives, directional
+from .evaluate import Values
+from .noise import EPSILON
+from .subject import Subject
+
+_TRIALS = 2000
+
+
+def sign_vectors(count: int, size: int, seed: int) -> Any:
+    """Rows of plus and minus one."""
+    return np.random.default_rng(seed).choice([-1.0, 1.0], (count, size))
+
+
+def usual_sizes(subject: Subject) -> Any:
+    """One size for all numbers of a leaf: steps of a probe, the same for each of its entries."""
+    row = subject.row
+    sizes = np.ones_like(row)
+    for leaf in subject.leaves:
+        part = slice(leaf.start, leaf.start + leaf.reals)
+        usual = float(np.sqrt(np.mean(np.square(row[part])))) if leaf.reals else 0.0
+        sizes[part] = usual if np.isfinite(usual) and usual > 0 else 1.0
+    return sizes
+
+
+class Probes:
+    """`count` cotangents against `count` directions: every pair of them is one comparison."""
+
+    def __init__(self, subject: Subject, values: Values, count: int, seed: int) -> None:
+        self.subject, self.values = subject, values
+        row = subject.row
+        self.outputs = values(row[None]).shape[1]
+        self.cotangents = sign_vectors(count, self.outputs, seed)
+        self.sizes = usual_sizes(subject)
+        self.directions = sign_vectors(count, row.size, seed + 1) * self.sizes
+
+    def summed(self, points: Any) -> Any:
+        """The outputs weighted by each cotangent, at many points."""
+        return self.values(points) @ self.cotangents.T
+
+    def run(self, spread: Any = 0.0) -> tuple[Derivatives, Any, Comparison]:
+        row = self.subject.row
+        gradients = self.subject.gradients(row, self.cotangents)
+        with np.errstate(all="ignore"):
+            claimed = self.directions @ gradients.T
+            size = np.abs(self.directions) @ np.abs(gradients).T
+        epsilon = max(EPSILON, self.subject.epsilon)
+        found = directional(self.summed, row, self.directions, claimed=claimed, epsilon=epsilon)
+        compared = compare(found, claimed, 0.0, 16 * epsilon * size + spread)
+        return found, claimed, compared
+
+    def sensitivity(
+        self, found: Derivatives, claimed: Any, compared: Comparison
+    ) -> Callable[[float], float]:
+        """The probability that one entry, wrong by so much, would have been caught by these probes.
+
+        A wrong entry adds plus or minus its error, times the step, to each pair, by the signs that its
+        cotangents and directions happen to have: they are drawn again here.
+        """
+        with np.errstate(all="ignore"):
+            blind = compared.unseen | compared.kink
+            gap = np.where(blind | compared.wrong, 0.0, found.value - claimed)
+            tolerance = np.where(blind, np.inf, compared.tolerance)
+        random = np.random.default_rng(0)
+        rows = random.choice([-1.0, 1.0], (_TRIALS, gap.shape[0], 1))
+        columns = random.choice([-1.0, 1.0], (_TRIALS, 1, gap.shape[1]))
+        step = float(self.sizes.min(initial=1.0)) if self.sizes.size else 1.0
+
+        def caught(size: float) -> float:
+            moved = np.abs(gap + abs(size) * step * rows * columns) > tolerance
+            return float(moved.any(axis=(1, 2)).mean())
+
+        return caught
+
+
+def certain_size(sensitivity: Callable[[float], float], probability: float = 0.99) -> float:
+    """The least error of a single entry that is caught with this probability."""
+    low, high = 1e-300, 1e300
+    if sensitivity(high) < probability:
+        return float("inf")
+    for _ in range(60):
+        middle = float(np.sqrt(low) * np.sqrt(high))
+        low, high = (low, middle) if sensitivity(middle) >= probability else (middle, high)
+    return high

@@ -1,0 +1,171 @@
+"""Further references, each independent of the others: forward mode, complex step, Taylor's remainder.
+
+They run along a few random directions only, and each says by itself whether it applies: an operation
+may have no forward rule, a function may not be analytic. None of them needs a tolerance from the user.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .compare import Comparison
+from .differences import Derivatives
+from .engines import as_reals
+from .noise import EPSILON, noise_level
+from .probes import Probes
+from .report import Check
+from .subject import Subject
+
+
+def amplification(probes: Probes) -> float:
+    """How many times its unit rounding the computation is noisy, as measured (1 at least)."""
+    row = probes.subject.row
+    noise = noise_level(probes.summed, row)
+    with np.errstate(all="ignore"):
+        ratio = noise / (EPSILON * np.abs(probes.summed(row[None])[0]))
+    return float(np.clip(np.nan_to_num(np.median(ratio), nan=1.0), 1.0, 1e12))
+
+
+def forward_mode(probes: Probes, gradients: Any, epsilon: float) -> Check:
+    """u·(J v) by forward mode against (J^T u)·v by backward: the same numbers, by two rules."""
+    check = Check("forward mode", "Jacobian-vector products against backward")
+    subject = probes.subject
+    gaps, tolerances = [], []
+    for direction in probes.directions[:4]:
+        try:
+            tangent = _pushed(subject, direction)
+        except Exception as error:
+            check.verdict, check.note = "not applicable", _first_line(error)
+            return check
+        with np.errstate(all="ignore"):
+            ours = probes.cotangents @ tangent
+            theirs = gradients @ direction
+            size = np.abs(probes.cotangents) @ np.abs(tangent) + np.abs(gradients) @ np.abs(
+                direction
+            )
+        gaps.append(np.abs(ours - theirs))
+        tolerances.append(64 * epsilon * size)
+    return _judged(check, np.array(gaps), np.array(tolerances))
+
+
+def _pushed(subject: Subject, direction: Any) -> Any:
+    """J·direction by the engine's forward mode."""
+    engine = subject.engine
+    ad = engine.autograd.forward_ad
+    tensors = subject.tensors_from(subject.row)
+    tangents = subject.tensors_from(direction)
+    with warnings.catch_warnings(), ad.dual_level():
+        warnings.simplefilter("ignore")
+        duals = [ad.make_dual(t, d) for t, d in zip(tensors, tangents, strict=True)]
+        parts = []
+        for _, out in subject.named_outputs(subject.call(duals)):
+            primal, tangent = ad.unpack_dual(out)
+            parts.append(as_reals(engine.zeros_like(primal) if tangent is None else tangent))
+    return np.concatenate(parts)
+
+
+def complex_step(
+    probes: Probes, gradients: Any, found: Derivatives, compared: Comparison, epsilon: float
+) -> Check:
+    """Im f(x + ih v)/h has no cancellation at all, if the function is analytic and runs on complex
+    numbers; whether it is shows by the central differences, which it must not contradict."""
+    check = Check("complex step", "directional derivatives without cancellation")
+    subject = probes.subject
+    if any(leaf.tensor.is_complex() for leaf in subject.leaves) or subject.is_module:
+        check.verdict = "not applicable"
+        check.note = "modules and complex inputs have no complex step"
+        return check
+    gaps, tolerances = [], []
+    tiny = 1e-30
+    for i, direction in enumerate(probes.directions[:4]):
+        try:
+            stepped = _imaginary(subject, direction, tiny) / tiny
+        except Exception as error:
+            check.verdict, check.note = "not applicable", _first_line(error)
+            return check
+        if stepped.size != probes.outputs:
+            check.verdict, check.note = "not applicable", "its results are not complex"
+            return check
+        with np.errstate(all="ignore"):
+            ours = probes.cotangents @ stepped
+            if not np.all(np.abs(ours - found.value[i]) <= found.error[i] + 1e-6 * np.abs(ours)):
+                check.verdict, check.note = "not applicable", "the function is not analytic here"
+                return check
+            theirs = gradients @ direction
+            size = np.abs(probes.cotangents) @ np.abs(stepped) + np.abs(gradients) @ np.abs(
+                direction
+            )
+        gaps.append(np.abs(ours - theirs))
+        tolerances.append(64 * epsilon * size)
+    judged = _judged(check, np.array(gaps), np.array(tolerances))
+    if not judged.ok and not compared.wrong.any():  # the differences have the last word
+        judged.verdict, judged.note = "not applicable", "the function is not analytic here"
+    return judged
+
+
+def _imaginary(subject: Subject, direction: Any, tiny: float) -> Any:
+    engine = subject.engine
+    real = subject.tensors_from(subject.row)
+    step = subject.tensors_from(direction)
+    given = [
+        engine.complex(t.to(engine.float64), tiny * d.to(engine.float64))
+        for t, d in zip(real, step, strict=True)
+    ]
+    with engine.no_grad():
+        outputs = subject.named_outputs(subject.call(given))
+    if not all(out.is_complex() for _, out in outputs):
+        return np.zeros(0)
+    return np.concatenate([as_reals(out)[1::2] for _, out in outputs])
+
+
+def taylor(probes: Probes, gradients: Any, compared: Comparison) -> Check:
+    """f(x + hv) - f(x) - h·g·v shrinks as h² if g is the gradient, and as h if it is not."""
+    check = Check("Taylor remainder", "the order in which the remainder vanishes")
+    row = probes.subject.row
+    noise = noise_level(probes.summed, row)
+    steps = 2.0 ** -np.arange(3, 24, 2.0)
+    orders = []
+    base = probes.summed(row[None])[0]
+    for i, direction in enumerate(probes.directions[:4]):
+        values = probes.summed(row + steps[:, None] * direction)
+        with np.errstate(all="ignore"):
+            remainder = np.abs(values - base - steps[:, None] * (gradients @ direction))
+        for j in range(remainder.shape[1]):
+            if compared.kink[i, j] or compared.unseen[i, j]:
+                continue
+            clear = np.isfinite(remainder[:, j]) & (remainder[:, j] > 64 * noise[j])
+            last = np.nonzero(clear)[0]
+            if last.size < 4 or not clear[last[-1] - 3 : last[-1] + 1].all():
+                continue
+            tail = slice(last[-1] - 3, last[-1] + 1)
+            slope = np.polyfit(np.log(steps[tail]), np.log(remainder[tail, j]), 1)[0]
+            orders.append(float(slope))
+    check.entries = len(orders)
+    if not orders:
+        check.note = "the remainder is below the noise: exact to rounding"
+        return check
+    check.worst = check.error = min(orders)
+    check.note = (
+        f"order {np.median(orders):.2f} (2 where the gradient is right, 1 where it is wrong)"
+    )
+    return check
+
+
+def _judged(check: Check, gaps: Any, tolerances: Any) -> Check:
+    with np.errstate(all="ignore"):
+        ratio = np.where(gaps > 0, gaps / tolerances, 0.0)
+    finite = np.isfinite(ratio)
+    check.entries = int(gaps.size)
+    worst = np.unravel_index(int(np.argmax(np.where(finite, ratio, -1.0))), ratio.shape)
+    check.worst = float(ratio[worst])
+    check.error, check.tolerance = float(gaps[worst]), float(tolerances[worst])
+    check.verdict = "wrong" if check.worst > 1 else "agrees"
+    return check
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:160] if text else ''}"

@@ -1,0 +1,327 @@
+"""What is verified: a function or a module with its inputs, as a function of one row of numbers.
+
+A `Subject` knows the leaves that are checked (inputs and parameters, by name), runs the computation
+at other values of them, and gives the gradient that the engine's own backward computes. Each run
+starts from the same state: random numbers, buffers and inputs are put back as they were.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .engines import as_reals, engine_of, is_module, is_tensor
+from .trees import leaves_of, mapped, tensors_of
+
+DOUBLE = {"complex64": "complex128", "complex32": "complex128"}
+
+
+@dataclass
+class Leaf:
+    """A tensor whose gradient is checked."""
+
+    name: str
+    tensor: Any
+    start: int  # of its numbers in the row
+    is_parameter: bool
+
+    @property
+    def reals(self) -> int:
+        return int(self.tensor.numel()) * (2 if self.tensor.is_complex() else 1)
+
+    def index_of(self, place: int) -> tuple[int, ...]:
+        """The index in the tensor of a number of the row."""
+        flat = (place - self.start) // (2 if self.tensor.is_complex() else 1)
+        return tuple(int(i) for i in np.unravel_index(flat, tuple(self.tensor.shape)))
+
+
+class Subject:
+    """A computation, its leaves, and what it gives at any values of them."""
+
+    def __init__(
+        self,
+        target: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        *,
+        wrt: Iterable[str | int] | None = None,
+        parameters: bool = True,
+    ) -> None:
+        self.target, self.args, self.kwargs = target, args, dict(kwargs)
+        self.wrt, self.with_parameters = wrt, parameters
+        tensors = tensors_of((args, self.kwargs))
+        self.engine = engine_of([*tensors.values(), *([target] if is_module(target) else [])])
+        self.is_module = is_module(target)
+        self.leaves = self._choose(wrt, parameters)
+        self._names = {leaf.name for leaf in self.leaves}
+        self._state = _State(self.engine, target if self.is_module else None)
+        self.clones = False  # whether the inputs must be copies, because they are changed in place
+        self.by_position = False  # whether the leaves are the arguments, in order
+        self.modifies_inputs: list[str] = []
+        self.outputs: list[tuple[str, Any]] = []  # names and tensors of the first run
+        self.first_run()
+
+    # --- the leaves ----------------------------------------------------------------------------
+
+    def _choose(self, wrt: Iterable[str | int] | None, parameters: bool) -> list[Leaf]:
+        inputs = tensors_of(self._named_inputs())
+        real = {k: t for k, t in inputs.items() if t.is_floating_point() or t.is_complex()}
+        chosen = {k: t for k, t in real.items() if t.requires_grad} or dict(real)
+        known = dict(real)
+        own: dict[str, Any] = {}
+        if self.is_module:
+            own = {k: p for k, p in self.target.named_parameters() if p.requires_grad}  # type: ignore[attr-defined]
+            known |= own
+            if parameters:
+                chosen |= own
+        if wrt is not None:
+            names = list(inputs)
+            wanted = [names[w] if isinstance(w, int) and w < len(names) else w for w in wrt]
+            unknown = [w for w in wanted if w not in known]
+            if unknown:
+                raise ValueError(
+                    f"wrt: there is no floating-point leaf {unknown[0]!r}; there are {', '.join(known)}"
+                )
+            chosen = {str(w): known[str(w)] for w in wanted}
+        leaves, start = [], 0
+        for name, tensor in chosen.items():
+            leaves.append(Leaf(name, tensor.detach().clone(), start, name in own))
+            start += leaves[-1].reals
+        if not leaves:
+            raise ValueError(
+                "inputs: none of them is a floating-point or complex tensor, and no parameter "
+                "requires a gradient, so there is no gradient to check"
+            )
+        return leaves
+
+    def _named_inputs(self) -> dict[str, Any]:
+        """The arguments under the names the function has for them."""
+        function = self.target.forward if self.is_module else self.target  # type: ignore[attr-defined]
+        try:
+            known = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):  # a built-in function may have none
+            known = ()  # type: ignore[assignment]
+        by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        names = [p.name for p in known if p.kind in by_position]
+        names += [f"input {i}" for i in range(len(names), len(self.args))]
+        return {**dict(zip(names, self.args, strict=False)), **self.kwargs}
+
+    @property
+    def row(self) -> Any:
+        """The leaves' values, end to end, as float64."""
+        return np.concatenate([as_reals(leaf.tensor) for leaf in self.leaves])
+
+    def leaf_at(self, place: int) -> Leaf:
+        """The leaf that a number of the row belongs to."""
+        return next(leaf for leaf in reversed(self.leaves) if leaf.start <= place)
+
+    # --- running -------------------------------------------------------------------------------
+
+    def tensors_from(self, row: Any) -> list[Any]:
+        """The leaves with other values."""
+        found = []
+        for leaf in self.leaves:
+            part = np.array(row[leaf.start : leaf.start + leaf.reals], np.float64)
+            if leaf.tensor.is_complex():
+                part = part.view(np.complex128)
+            made = self.engine.from_numpy(part.reshape(tuple(leaf.tensor.shape)))
+            found.append(made.to(dtype=leaf.tensor.dtype, device=leaf.tensor.device))
+        return found
+
+    def call(self, tensors: list[Any]) -> Any:
+        """The computation's result at these leaves, from the same state as ever."""
+        given = {leaf.name: t for leaf, t in zip(self.leaves, tensors, strict=True)}
+        if self.clones:
+            given = {name: t.clone() for name, t in given.items()}
+        if self.by_position:
+            return self.target(*given.values())
+        values = mapped(self._named_inputs(), lambda name, value: given.get(name, _fresh(value)))
+        names = list(values)
+        args = [values[name] for name in names[: len(self.args)]]
+        kwargs = {name: values[name] for name in self.kwargs}
+        self._state.restore()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if not self.is_module:
+                return self.target(*args, **kwargs)
+            own = {leaf.name: given[leaf.name] for leaf in self.leaves if leaf.is_parameter}
+            own |= self._state.fresh_buffers()
+            return self.engine.func.functional_call(self.target, own, tuple(args), kwargs)
+
+    def flat(self, result: Any) -> Any:
+        """A result's numbers as one row of float64."""
+        parts = [as_reals(t) for _, t in self.named_outputs(result)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def named_outputs(self, result: Any) -> list[tuple[str, Any]]:
+        """The floating-point tensors of a result; a Python number is one as well."""
+        found = []
+        for name, value in leaves_of(result, "output"):
+            if isinstance(value, (float, complex)) and not isinstance(value, bool):
+                dtype = "complex128" if isinstance(value, complex) else "float64"
+                value = self.engine.tensor(value, dtype=getattr(self.engine, dtype))
+            if is_tensor(value) and (value.is_floating_point() or value.is_complex()):
+                found.append((name, value))
+        return found
+
+    def first_run(self) -> None:
+        """Run it once as it is: which outputs there are, and what it does to its inputs."""
+        tensors = [leaf.tensor.detach().clone().requires_grad_() for leaf in self.leaves]
+        try:
+            result = self.call(tensors)
+        except RuntimeError as error:
+            if "in-place" not in str(error) and "inplace" not in str(error):
+                raise
+            self.clones = True
+            result = self.call(tensors)
+            self.modifies_inputs = [leaf.name for leaf in self.leaves if not leaf.is_parameter]
+        else:
+            self.modifies_inputs = [
+                leaf.name
+                for leaf, t in zip(self.leaves, tensors, strict=True)
+                if not _same(t, leaf.tensor)
+            ]
+            self.clones = bool(self.modifies_inputs)
+        self.outputs = self.named_outputs(result)
+        if not self.outputs:
+            raise ValueError("the result has no floating-point tensor, so there is no gradient")
+        self._state.note_what_moved()
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it draws random numbers."""
+        return self._state.draws
+
+    @property
+    def moved_buffers(self) -> list[str]:
+        return self._state.moved
+
+    # --- gradients by the engine ---------------------------------------------------------------
+
+    def recorded(self, row: Any) -> tuple[list[Any], list[Any]]:
+        """Leaves at these values and the outputs recorded from them."""
+        tensors = [t.detach().requires_grad_() for t in self.tensors_from(row)]
+        with self.engine.enable_grad():
+            return tensors, [t for _, t in self.named_outputs(self.call(tensors))]
+
+    def gradients(self, row: Any, cotangents: Any) -> Any:
+        """For each cotangent (a row of numbers as long as the outputs'), the leaves' gradient."""
+        tensors, outputs = self.recorded(row)
+        return self.pull_back(tensors, outputs, cotangents)
+
+    def pull_back(self, tensors: list[Any], outputs: list[Any], cotangents: Any) -> Any:
+        """The gradients of recorded outputs for each cotangent, as rows of float64; NaN is kept."""
+        live = [i for i, out in enumerate(outputs) if out.requires_grad]
+        rows = []
+        for cotangent in cotangents:
+            if not live:
+                rows.append(np.zeros(sum(leaf.reals for leaf in self.leaves)))
+                continue
+            parts = self.as_outputs(cotangent, outputs)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                grads = self.engine.autograd.grad(
+                    [outputs[i] for i in live],
+                    tensors,
+                    [parts[i] for i in live],
+                    retain_graph=True,
+                    allow_unused=True,
+                )
+            rows.append(
+                np.concatenate(
+                    [
+                        np.zeros(leaf.reals) if g is None else as_reals(g)
+                        for leaf, g in zip(self.leaves, grads, strict=True)
+                    ]
+                )
+            )
+        return np.array(rows)
+
+    def as_outputs(self, cotangent: Any, outputs: list[Any]) -> list[Any]:
+        parts, at = [], 0
+        for out in outputs:
+            count = int(out.numel()) * (2 if out.is_complex() else 1)
+            part = np.array(cotangent[at : at + count], np.float64)
+            at += count
+            if out.is_complex():
+                part = part.view(np.complex128)
+            made = self.engine.from_numpy(part.reshape(tuple(out.shape)))
+            parts.append(made.to(dtype=out.dtype, device=out.device))
+        return parts
+
+    # --- at another precision ------------------------------------------------------------------
+
+    def in_double(self) -> Subject:
+        """The same computation on float64 and complex128; raises what it raises there."""
+        target = copy.deepcopy(self.target).double() if self.is_module else self.target  # type: ignore[attr-defined]
+        args, kwargs = mapped((self.args, self.kwargs), lambda _, value: _doubled(value))
+        return Subject(
+            target, args, kwargs, wrt=[leaf.name for leaf in self.leaves],
+            parameters=self.with_parameters,
+        )  # fmt: skip
+
+    @property
+    def is_double(self) -> bool:
+        return all(_precision(leaf.tensor) in ("float64", "complex128") for leaf in self.leaves)
+
+    @property
+    def epsilon(self) -> float:
+        """The spacing of numbers at 1, of the least precise leaf."""
+        return max(float(self.engine.finfo(leaf.tensor.dtype).eps) for leaf in self.leaves)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(np.array_equal(as_reals(a), as_reals(b), equal_nan=True))
+
+
+def _precision(tensor: Any) -> str:
+    return str(tensor.dtype).rpartition(".")[2]
+
+
+def _doubled(value: Any) -> Any:
+    if is_tensor(value) and (value.is_floating_point() or value.is_complex()):
+        engine = engine_of([value])
+        wide = engine.complex128 if value.is_complex() else engine.float64
+        return value.detach().to(wide).requires_grad_(value.requires_grad)
+    return value
+
+
+def _fresh(value: Any) -> Any:
+    """An input that is not checked, safe from being changed."""
+    return value.detach().clone() if is_tensor(value) else value
+
+
+class _State:
+    """What a computation may change besides its result: random streams and buffers."""
+
+    def __init__(self, engine: Any, module: Any) -> None:
+        self.engine = engine
+        self.rng = engine.get_rng_state()
+        self.buffers = {k: b.detach().clone() for k, b in module.named_buffers()} if module else {}
+        self.draws = True
+        self.moved: list[str] = []
+        self._given: dict[str, Any] = {}
+
+    def restore(self) -> None:
+        if self.draws:
+            self.engine.set_rng_state(self.rng)
+
+    def fresh_buffers(self) -> dict[str, Any]:
+        self._given = {k: b.clone() for k, b in self.buffers.items()}
+        return self._given
+
+    def note_what_moved(self) -> None:
+        """After the first run: which of these it did change, so that later ones are faster."""
+        self.draws = not bool((self.engine.get_rng_state() == self.rng).all())
+        self.moved = [
+            k
+            for k, b in self._given.items()
+            if not bool((b == self.buffers[k]).all()) and b.numel()
+        ]
+        self.engine.set_rng_state(self.rng)

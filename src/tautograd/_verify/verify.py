@@ -1,0 +1,252 @@
+"""`verify`: is the gradient of this function right, and if it is not, where does it go wrong?
+
+The order is that of a careful person: run it and see how it behaves, hold its gradient against
+differences (in float64, where they can see), ask the other references, look at its own precision, and
+only if something is off go through the recorded operations one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .analytical import against_analytical
+from .compare import Comparison
+from .engines import is_module, is_tensor, name_of
+from .evaluate import Values
+from .first_order import Outcome, fast, full
+from .located import explain
+from .precision import own_precision
+from .probes import Probes, certain_size
+from .references import amplification, complex_step, forward_mode, taylor
+from .report import Check, Report
+from .second_order import gradient_subject
+from .subject import Subject
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and how much of all is done, from 0 to 1."""
+
+_FULL = 2048, 512, 262_144  # inputs, outputs and entries up to which the whole Jacobian is compared
+_FULL_AGAIN = 64  # inputs up to which that is done for the second order too
+
+
+def verify(
+    target: Callable[..., Any],
+    inputs: Any = (),
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    mode: str = "auto",
+    order: int = 1,
+    analytical: Any = None,
+    probes: int = 8,
+    seed: int = 0,
+    wrt: Iterable[str | int] | None = None,
+    parameters: bool = True,
+    locate: bool = True,
+    confirm: bool = True,
+    try_inputs: bool = False,
+    progress: Progress | None = None,
+    name: str | None = None,
+) -> Report:
+    """Check the gradient of a function or a module, of tautograd or of PyTorch.
+
+    Args:
+        target: a function of tensors, or an `nn.Module`; its parameters are checked as well.
+        inputs: its arguments: a tensor, or a tuple with anything else among the tensors.
+        kwargs: its keyword arguments.
+        mode: "full" compares every entry of the Jacobian, "fast" a few random probes; "auto" takes
+            the first while it is small.
+        order: 2 checks the gradient's own gradient too.
+        analytical: the gradient you derived yourself: a function of the same inputs, or tensors.
+        probes: how many random directions fast mode uses.
+        seed: of the probes.
+        wrt: the leaves to check, by name or number (all by default).
+        parameters: whether a module's parameters are checked.
+        locate: on a mismatch, find the operation and the line.
+        confirm: also look at shapes, dtypes, modes and determinism.
+        try_inputs: also try boundary, empty and invalid inputs.
+        progress: called with what is being done and the part that is done.
+        name: what the report calls it.
+    """
+    if mode not in ("auto", "full", "fast"):
+        raise ValueError(f'mode: "auto", "full" or "fast" expected, got {mode!r}')
+    if order not in (1, 2):
+        raise ValueError(f"order: 1 or 2 expected, got {order!r}")
+    if probes < 1:
+        raise ValueError(f"probes: at least 1 is needed, got {probes!r}")
+    if not callable(target):
+        raise TypeError(f"target: a function or a module expected, got {type(target).__name__}")
+    told = progress or (lambda what, part: None)
+    args, named = _arguments(inputs, kwargs)
+
+    told("running it once", 0.0)
+    subject = Subject(target, args, named, wrt=wrt, parameters=parameters)
+    report = Report(name or _name(target), name_of(subject.engine), subject=subject)
+    report.settings = {
+        "mode": mode, "order": order, "probes": probes, "seed": seed,
+        "wrt": [leaf.name for leaf in subject.leaves],
+    }  # fmt: skip
+    _behaviour(subject, report)
+    if not report.behaviour["deterministic"]:
+        report.verdict = "unclear"
+        report.notes.append(
+            "The same inputs give different results, although random numbers and buffers were put "
+            "back each time: it keeps state of its own, or draws numbers elsewhere. A gradient of "
+            "it cannot be checked by running it."
+        )
+        return report
+
+    checked = _widest(subject, report)
+    values = Values(checked)
+    told("comparing with differences", 0.1)
+    outcome = _first_order(checked, values, mode, probes, seed)
+    _add(report, outcome)
+    told("asking the other references", 0.5)
+    wrong = outcome if outcome.wrong else None
+    _other_references(report, outcome)
+    if analytical is not None:
+        report.checks += against_analytical(checked, outcome, analytical, args, named)
+    if checked is not subject:
+        told("looking at its own precision", 0.6)
+        check, entries = own_precision(subject, checked, seed)
+        report.checks.append(check)
+        report.entries += entries[:20]
+        report.wrong_entries += len(entries)
+    if order == 2:
+        told("checking the second order", 0.7)
+        again = gradient_subject(checked, seed)
+        small = again.row.size <= _FULL_AGAIN and mode != "fast"
+        second = (full if small else fast)(again, Values(again), probes, seed)
+        second.check.reference += ", second order"
+        second.check.compares = "the gradient of the gradient"
+        _add(report, second)
+        wrong = wrong or (second if second.wrong else None)
+    _conclude(report, wrong, subject, checked, locate, told)
+    if confirm:
+        from .confirmed import confirm as confirmed
+
+        told("confirming shapes and modes", 0.9)
+        report.confirmed = confirmed(target, args, named)
+    if try_inputs:
+        from .tried import try_inputs as tried
+
+        told("trying other inputs", 0.95)
+        report.tried = tried(target, args, named)
+    told("done", 1.0)
+    return report
+
+
+def _arguments(
+    inputs: Any, kwargs: Mapping[str, Any] | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(inputs, Mapping):
+        if kwargs:
+            raise TypeError("inputs: a dictionary is keyword arguments already; kwargs has more")
+        return (), dict(inputs)
+    if is_tensor(inputs) or not isinstance(inputs, (list, tuple)):
+        inputs = (inputs,)
+    return tuple(inputs), dict(kwargs or {})
+
+
+def _name(target: Any) -> str:
+    if is_module(target):
+        return type(target).__name__
+    owner = getattr(target, "__self__", None)
+    if isinstance(owner, type):  # the apply of an autograd.Function
+        return f"{owner.__qualname__}.{target.__name__}".replace("<locals>.", "")
+    return str(getattr(target, "__qualname__", None) or type(target).__name__)
+
+
+def _behaviour(subject: Subject, report: Report) -> None:
+    """Whether it can be checked by running it at all."""
+    row = subject.row
+    runs = [subject.flat(subject.call(subject.tensors_from(row))) for _ in range(3)]
+    report.behaviour = {
+        "deterministic": all(np.array_equal(runs[0], run, equal_nan=True) for run in runs[1:]),
+        "random": subject.is_random,
+        "moves_buffers": subject.moved_buffers,
+        "modifies_inputs": subject.modifies_inputs,
+    }
+    if subject.is_random:
+        report.notes.append("It draws random numbers; each run got the same ones.")
+    if subject.modifies_inputs:
+        names = ", ".join(subject.modifies_inputs)
+        report.notes.append(f"It changes its inputs in place ({names}); each run got fresh ones.")
+
+
+def _widest(subject: Subject, report: Report) -> Subject:
+    """The same in float64, unless that is what it is, or it cannot be run there."""
+    if subject.is_double:
+        return subject
+    try:
+        return subject.in_double()
+    except Exception as error:
+        line = (str(error).strip().splitlines() or [""])[0][:160]
+        report.notes.append(
+            f"It cannot be run in float64 ({type(error).__name__}: {line}), so differences were "
+            "taken in its own precision, with the error that has."
+        )
+        return subject
+
+
+def _first_order(subject: Subject, values: Values, mode: str, probes: int, seed: int) -> Outcome:
+    inputs = subject.row.size
+    outputs = values(subject.row[None]).shape[1]
+    small = inputs <= _FULL[0] and outputs <= _FULL[1] and inputs * outputs <= _FULL[2]
+    whole = mode == "full" or (mode == "auto" and small)
+    return (full if whole else fast)(subject, values, probes, seed)
+
+
+def _add(report: Report, outcome: Outcome) -> None:
+    report.checks.append(outcome.check)
+    report.entries += outcome.entries[:20]
+    report.wrong_entries += len(outcome.entries)
+    report.kinks += outcome.kinks[:20]
+    report.figures.setdefault("gradient_norm", outcome.norm)
+    report.figures.setdefault("runs", outcome.runs)
+    if report.sensitivity is None:
+        report.sensitivity = outcome.sensitivity
+        report.figures["caught_with_probability_0.99"] = certain_size(outcome.sensitivity)
+
+
+def _other_references(report: Report, outcome: Outcome) -> None:
+    """Along the probes of the first comparison (full mode takes a few of its own)."""
+    probes: Probes = outcome.probes
+    found, gradients, compared = outcome.along_probes()
+    epsilon = probes.subject.epsilon * amplification(probes)
+    report.checks.append(_kept(forward_mode(probes, gradients, epsilon), compared))
+    report.checks.append(complex_step(probes, gradients, found, compared, epsilon))
+    report.checks.append(taylor(probes, gradients, compared))
+
+
+def _kept(check: Check, compared: Comparison) -> Check:
+    """At a kink the two modes may take different sides."""
+    if check.verdict == "wrong" and compared.kink.any():
+        check.verdict = "kinks"
+    return check
+
+
+def _conclude(
+    report: Report,
+    wrong: Outcome | None,
+    subject: Subject,
+    checked: Subject,
+    locate: bool,
+    told: Progress,
+) -> None:
+    failed = [check for check in report.checks if not check.ok]
+    if not failed:
+        return
+    report.verdict = "wrong"
+    if not locate:
+        return
+    told("looking for the operation", 0.8)
+    if wrong is not None:
+        explain(report, wrong.subject, wrong)
+    elif any(check.reference.startswith("float64 gradient") for check in failed):
+        explain(report, subject, None)
+
+
+__all__ = ["verify"]
