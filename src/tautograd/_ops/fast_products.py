@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from .._autograd.apply import edge_of
-from .._autograd.modes import modes
+from .._autograd.modes import modes, shared
 from .._autograd.node import NO_PARAMETERS, Node, next_sequence, node_type
 from .._autograd.sites import internal
-from .._tensor.tensor import Tensor, make
+from .._tensor.tensor import Tensor, current_node, make
 from .record import REGISTRY
 
 _ndarray = np.ndarray
+_FLOAT32 = np.dtype(np.float32)
 _FLOATS = frozenset("fdFD")
 # Whether the second matrix lies in memory by columns: its gradient will, too.
 ROWS = {"columns": False}
@@ -81,17 +82,6 @@ def _noted(
     if edges[-2] is not None:
         saved[count - 1] = y
         versions.append((ys, ys[0], count - 1))
-    return _placed(node, data)
-
-
-def _turned(weight: Tensor, edge: Any, data: Any) -> Any:
-    """A node for `weight.t()`."""
-    if edge is None:
-        return None
-    node: Node = _types["t"]()
-    node.edges = (edge,)
-    if weight._output_nr:
-        node.edge_nrs = (weight._output_nr,)
     return _placed(node, data)
 
 
@@ -163,38 +153,115 @@ def fast_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor | None:
     return out
 
 
+def _affine(x: Any, y: Any, z: Any) -> Any:
+    product = np.matmul(x, y)
+    product += z
+    return product
+
+
 def fast_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
-    """`input @ weight.T + bias` for matrices: `mm` or `addmm` of the transposed weight."""
-    recording, quietly = modes.way
+    """`input @ weight.T + bias` for matrices: `mm` or `addmm` of the transposed weight.
+
+    The layer that every network is made of: all is written out here, for a call costs as much as
+    ten of these lines.
+    """
+    if shared.ordinary:
+        recording: bool | None = True
+        quietly = shared.quietly
+    else:
+        recording, quietly = modes.way
+        if recording is None:
+            return None
     x, w = input._data, weight._data
-    if recording is None or type(w) is not _ndarray or w.ndim != 2:
+    if type(x) is not _ndarray or type(w) is not _ndarray:
         return None
-    if input._is_inference or weight._is_inference:
+    dtype = x.dtype
+    if w.dtype is not dtype or (dtype is not _FLOAT32 and dtype.char not in _FLOATS):
+        return None
+    shape, weight_shape = x.shape, w.shape
+    if len(shape) != 2 or len(weight_shape) != 2 or shape[1] != weight_shape[1]:
         return None
     y = w.T
-    if bias is not None:
-        z = bias._data
-        if not _fit(x, y, z):
-            return None
-        parameters = _ADDED_COLUMNS if _by_column(y) else _ADDED_ROWS
-        out = make(quietly(_types["addmm"].op.forward, z, x, y, **parameters))
-        if recording:
-            edge = _turned(weight, edge_of(weight), y)
-            _note_sum(out, bias, input, y, edge, 0, weight._version_box, parameters)
+    try:
+        if bias is None:
+            data = quietly(np.matmul, x, y)
+        else:
+            z = bias._data
+            if type(z) is not _ndarray or z.dtype is not dtype:
+                return None
+            if z.shape != weight_shape[:1] and z.shape != (shape[0], weight_shape[0]):
+                return None
+            data = quietly(_affine, x, y, z)
+    except RuntimeError:  # another thread is in there: see `shared`
+        return None
+    out = make(data)
+    if not recording:
         return out
-    if type(x) is not _ndarray or x.ndim != 2 or x.shape[1] != w.shape[1]:
+
+    first: Any = input._node if input._base is None else current_node(input)
+    if first is None and input._requires_grad:
+        first = input
+    second: Any = weight._node if weight._base is None else current_node(weight)
+    if second is None and weight._requires_grad:
+        second = weight
+    added: Any = None if bias is None else edge_of(bias)
+    if first is None and second is None and added is None:
+        return out
+    if input._is_inference or weight._is_inference:
         return None
-    if x.dtype is not w.dtype or x.dtype.char not in _FLOATS:
-        return None
-    layout = COLUMNS if _by_column(y) else ROWS
-    out = make(quietly(_types["mm"].op.forward, x, y, **layout))
-    if recording:
-        edges = (edge_of(input), _turned(weight, edge_of(weight), y))
-        if edges != (None, None):
-            data, numbers, boxes = out._data, (input._output_nr, 0), weight._version_box
-            node = _noted("mm", edges, numbers, x, input._version_box, y, boxes, data)
-            node.parameters = layout
-            out._node = node
+    frame = _getframe(1)
+    code = frame.f_code
+    while internal[code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    instruction = frame.f_lasti
+    steps = w.strides
+    columns = steps[1] < steps[0]  # of the transposed weight
+    versions = []
+    if second is not None:
+        turned: Node = _types["t"]()
+        turned.edges = (second,)
+        if weight._output_nr:
+            turned.edge_nrs = (weight._output_nr,)
+        turned.mark = 0
+        turned.sequence = next_sequence()
+        turned.shape = y.shape
+        turned.dtype = dtype
+        turned.code = code
+        turned.instruction = instruction
+        second = turned
+    node: Node
+    saved: list[Any]
+    if bias is None:
+        out._node = node = _types["mm"]()
+        node.edges = (first, second)
+        node.parameters = COLUMNS if columns else ROWS
+        node.saved = saved = [None, None, None]
+        at = 0
+    else:
+        out._node = node = _types["addmm"]()
+        node.edges = (added, first, second)
+        node.parameters = _ADDED_COLUMNS if columns else _ADDED_ROWS
+        node.saved = saved = [None, None, None, None]
+        at = 1
+    if second is not None:
+        saved[at] = x
+        box = input._version_box
+        versions.append((box, box[0], at))
+    if first is not None:
+        saved[at + 1] = y
+        box = weight._version_box
+        versions.append((box, box[0], at + 1))
+    node.versions = versions
+    if input._output_nr or (bias is not None and bias._output_nr):
+        numbers = (input._output_nr, 0)
+        node.edge_nrs = numbers if bias is None else (bias._output_nr, *numbers)
+    node.mark = 0
+    node.sequence = next_sequence()
+    node.shape = data.shape
+    node.dtype = dtype
+    node.code = code
+    node.instruction = instruction
     return out
 
 

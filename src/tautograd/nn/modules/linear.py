@@ -7,6 +7,8 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._autograd.autocast_state import EVER_USED
+from ..._ops.fast_products import fast_linear
 from ..._ops.linear import bilinear, linear
 from ..._tensor.tensor import Tensor
 from .. import init
@@ -69,6 +71,10 @@ class Linear(Module):
             weight, bias = own["weight"], own["bias"]
         except KeyError:  # computed, as by a parametrization
             weight, bias = self.weight, self.bias  # type: ignore[assignment]
+        if type(input) is Tensor and weight is not None and not EVER_USED:
+            fast = fast_linear(input, weight, bias)
+            if fast is not None:
+                return fast
         out: Tensor = linear(input, weight, bias)
         return out
 

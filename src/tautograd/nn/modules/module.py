@@ -113,14 +113,19 @@ class Module(Members, Conversion, State, Hooked):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
+            own = (
+                self.__dict__
+            )  # looked up once: a class with __getattr__ is slow to find attributes
+            if "_forward_hooks" not in own:
+                self._forward_hooks  # noqa: B018  (says that Module.__init__ was not called)
             if (
-                self._forward_hooks
-                or self._forward_pre_hooks
-                or self._backward_hooks
-                or self._backward_pre_hooks
+                own["_forward_hooks"]
+                or own["_forward_pre_hooks"]
+                or own["_backward_hooks"]
+                or own["_backward_pre_hooks"]
             ):
                 return call_with_hooks(self, args, kwargs)
-            return self.forward(*args, **kwargs)
+            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
         except Exception as error:
             explain(error, self, args, kwargs)
             raise
