@@ -55,6 +55,7 @@ from . import func as func
 from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim
+from . import overrides as overrides
 from . import random as random
 from . import return_types as return_types
 from . import safetensors as safetensors
@@ -66,6 +67,9 @@ from . import version as version
 from .serialization import load as load
 from .serialization import save as save
 from .func import vmap as vmap
+from ._verify.verify import verify as verify
+from ._verify.health import check_gradients as check_gradients
+from ._verify.devices import compare_devices as compare_devices
 from .amp import autocast as autocast
 from ._autograd.autocast_state import autocast_decrement_nesting as autocast_decrement_nesting
 from ._autograd.autocast_state import autocast_increment_nesting as autocast_increment_nesting

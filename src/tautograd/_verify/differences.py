@@ -27,6 +27,9 @@ _GOOD = 1e-7  # relative error that needs no better step
 _POINTS_AT_ONCE = 4_000_000  # numbers in one batch of points
 
 
+_FIELDS = "value", "error", "left", "right", "kink", "finite", "step"
+
+
 @dataclass
 class Derivatives:
     """Of every output (columns) along every direction (rows)."""
@@ -41,7 +44,7 @@ class Derivatives:
 
     def take(self, other: Derivatives, where: Any, rows: Any) -> None:
         """Replace entries of these rows by those of `other`, where told."""
-        for name in ("value", "error", "left", "right", "kink", "finite", "step"):
+        for name in _FIELDS:
             mine = getattr(self, name)
             mine[rows] = np.where(where, getattr(other, name), mine[rows])
 
@@ -49,70 +52,110 @@ class Derivatives:
 def directional(
     function: Function,
     x: Any,
-    directions: Any,
+    directions: Any = None,
     *,
     noise: Any = None,
     claimed: Any = None,
     epsilon: float = EPSILON,
 ) -> Derivatives:
-    """The derivative of `function` at `x` along each direction.
+    """The derivative of `function` at `x` along each direction; without any, along each axis.
 
     `noise` is the noise level of each output (measured if not given), `claimed` what the derivative
     under test says: entries that disagree with it are looked at again with shorter steps.
     """
     x = np.asarray(x, np.float64)
-    directions = np.asarray(directions, np.float64)
     if noise is None:
         noise = noise_level(function, x, epsilon=epsilon)
     middle = function(x[None])[0]
+    count = x.size if directions is None else len(directions)
     rows = max(1, _POINTS_AT_ONCE // (len(_OFFSETS) * max(1, x.size)))
-    blocks = [
-        _block(function, x, middle, directions[i : i + rows], noise, epsilon,
-               None if claimed is None else claimed[i : i + rows])
-        for i in range(0, len(directions), rows)
-    ]  # fmt: skip
+    blocks = []
+    for i in range(0, count, rows):
+        part = slice(i, min(i + rows, count))
+        lines = (
+            Axes(np.arange(part.start, part.stop))
+            if directions is None
+            else Lines(directions[part])
+        )
+        told = None if claimed is None else claimed[part]
+        blocks.append(_block(function, x, middle, lines, noise, epsilon, told))
     if len(blocks) == 1:
         return blocks[0]
-    names = ("value", "error", "left", "right", "kink", "finite", "step")
     if not blocks:
-        empty = np.zeros((0, middle.size))
-        return Derivatives(
-            *(empty.astype(bool) if n in ("kink", "finite") else empty for n in names)
-        )
-    return Derivatives(*(np.concatenate([getattr(b, n) for b in blocks]) for n in names))
+        empty, none = np.zeros((0, middle.size)), np.zeros((0, middle.size), bool)
+        return Derivatives(empty, empty, empty, empty, none, none, empty)
+    return Derivatives(*(np.concatenate([getattr(b, n) for b in blocks]) for n in _FIELDS))
+
+
+class Lines:
+    """Straight lines through the point, along any directions."""
+
+    def __init__(self, directions: Any) -> None:
+        self.directions = np.asarray(directions, np.float64)
+
+    def __getitem__(self, rows: Any) -> Lines:
+        return Lines(self.directions[rows])
+
+    def points(self, x: Any, distances: Any) -> Any:
+        """Points at these distances (k, d) along each of them, as rows."""
+        return (x + distances[:, :, None] * self.directions).reshape(-1, x.size)
+
+    def reach(self, x: Any) -> Any:
+        """How far one may go along each before the numbers change by their own size."""
+        with np.errstate(divide="ignore"):
+            room = scale_of(x) / np.abs(self.directions)
+        reach = room.min(axis=1, initial=np.inf)
+        return np.where(np.isfinite(reach) & (reach > 0), reach, 1.0)
+
+
+class Axes(Lines):
+    """The lines along single numbers, which need no directions written out."""
+
+    def __init__(self, places: Any) -> None:
+        self.places = places
+
+    def __getitem__(self, rows: Any) -> Axes:
+        return Axes(self.places[rows])
+
+    def points(self, x: Any, distances: Any) -> Any:
+        found = np.broadcast_to(x, (*distances.shape, x.size)).copy()
+        found[:, np.arange(len(self.places)), self.places] += distances
+        return found.reshape(-1, x.size)
+
+    def reach(self, x: Any) -> Any:
+        return scale_of(x)[self.places]
 
 
 def _block(
     function: Function,
     x: Any,
     middle: Any,
-    directions: Any,
+    lines: Lines,
     noise: Any,
     epsilon: float,
     claimed: Any,
 ) -> Derivatives:
     # The step at which truncation and rounding of the extrapolated formula are about equal.
     relative = max(epsilon, float(np.median(_ratio(noise, np.abs(middle)))) if noise.size else 0.0)
-    first = min(relative, 1e-3) ** 0.2 * _reach(x, directions)
-    found = _at_step(function, x, middle, directions, first, noise)
+    first = min(relative, 1e-3) ** 0.2 * lines.reach(x)
+    found = _at_step(function, x, middle, lines, first, noise)
     for way, exponents in (("shorter", range(1, _LEVELS + 1)), ("longer", range(1, _LEVELS + 1))):
         for exponent in exponents:
             rows = np.nonzero(_unsettled(found, noise, claimed, way).any(axis=1))[0]
             if not rows.size:
                 break
             zoom = _ZOOM ** (-exponent if way == "shorter" else exponent)
-            tried = _at_step(function, x, middle, directions[rows], first[rows] * zoom, noise)
+            tried = _at_step(function, x, middle, lines[rows], first[rows] * zoom, noise)
             better = _better(found, tried, rows, noise, None if claimed is None else claimed[rows])
             found.take(tried, better, rows)
     return found
 
 
 def _at_step(
-    function: Function, x: Any, middle: Any, directions: Any, h: Any, noise: Any
+    function: Function, x: Any, middle: Any, lines: Lines, h: Any, noise: Any
 ) -> Derivatives:
     """All that six values around the point say, for one step per direction."""
-    points = x + (_OFFSETS[:, None] * h)[:, :, None] * directions
-    values = function(points.reshape(-1, x.size)).reshape(len(_OFFSETS), len(directions), -1)
+    values = function(lines.points(x, _OFFSETS[:, None] * h)).reshape(len(_OFFSETS), len(h), -1)
     steps = h[:, None] * np.array([1.0, 0.5, 0.25])[:, None, None]
     with np.errstate(all="ignore"):
         above, below = values[0::2], values[1::2]
@@ -166,8 +209,7 @@ def _unsettled(found: Derivatives, noise: Any, claimed: Any, way: str) -> Any:
 
 def _better(found: Derivatives, tried: Derivatives, rows: Any, noise: Any, claimed: Any) -> Any:
     """Which entries of `tried` tell more than what was found before."""
-    old = Derivatives(*(getattr(found, n)[rows] for n in
-                        ("value", "error", "left", "right", "kink", "finite", "step")))  # fmt: skip
+    old = Derivatives(*(getattr(found, name)[rows] for name in _FIELDS))
     better = tried.finite & (tried.error < old.error)
     shorter = tried.step < old.step
     # A longer step may miss what happens in between: it must not contradict the shorter one.
@@ -181,15 +223,6 @@ def _better(found: Derivatives, tried: Derivatives, rows: Any, noise: Any, claim
         doubted = gap > old.error
         better |= tried.finite & shorter & doubted & (tried.error < 0.1 * gap)
     return better
-
-
-def _reach(x: Any, directions: Any) -> Any:
-    """How far along each direction one may go before the numbers change by their own size."""
-    size = scale_of(x)
-    with np.errstate(divide="ignore"):
-        room = np.where(directions != 0, size / np.abs(directions), np.inf)
-    reach = room.min(axis=1, initial=np.inf)
-    return np.where(np.isfinite(reach) & (reach > 0), reach, 1.0)
 
 
 def _ratio(noise: Any, size: Any) -> Any:

@@ -43,12 +43,29 @@ class Outcome:
         return self.check.verdict == "wrong"
 
     def along_probes(self) -> tuple[Derivatives, Any, Comparison]:
-        """Differences, gradients and comparison along the probes."""
+        """Differences, gradients and comparison along the probes; sums of the entries, if all of
+        them were compared."""
         probes = self.probes
         if self.gradients is not None:
             return self.found, self.gradients, self.compared
-        found, _, compared = probes.run()
-        return found, probes.subject.gradients(probes.subject.row, probes.cotangents), compared
+        found, compared = self.found, self.compared
+
+        def summed(entries: Any, size: Callable[[Any], Any]) -> Any:
+            with np.errstate(all="ignore"):
+                return size(probes.directions) @ entries @ size(probes.cotangents).T
+
+        shape = len(probes.directions), len(probes.cotangents)
+        kink = np.full(shape, bool(compared.kink.any()))
+        finite = np.full(shape, bool(found.finite.all()))
+        left, right = summed(found.left, np.asarray), summed(found.right, np.asarray)
+        along = Derivatives(
+            summed(found.value, np.asarray), summed(found.error, np.abs), left, right, kink, finite,
+            np.ones(shape),
+        )  # fmt: skip
+        gradients = probes.cotangents @ self.claimed.T
+        gap, tolerance = summed(compared.gap, np.abs), summed(compared.tolerance, np.abs)
+        wrong = np.full(shape, bool(compared.wrong.any()))
+        return along, gradients, Comparison(gap, tolerance, wrong, kink, ~finite)
 
 
 def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
@@ -59,7 +76,7 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     jacobian = subject.gradients(row, everything)
     claimed = jacobian.T
     epsilon = max(EPSILON, subject.epsilon)
-    found = directional(values, row, np.eye(row.size), claimed=claimed, epsilon=epsilon)
+    found = directional(values, row, claimed=claimed, epsilon=epsilon)
     compared = compare(found, claimed, _SLACK * epsilon)
     if compared.wrong.any():
         # What rounding does to the gradient itself is measured only where it matters.

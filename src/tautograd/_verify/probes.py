@@ -9,6 +9,7 @@ difference*, not some fraction of the whole.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from .compare import Comparison, compare
 from .differences import Derivatives, directional
 from .evaluate import Values
-from .noise import EPSILON
+from .noise import EPSILON, noise_level
 from .subject import Subject
 
 _TRIALS = 2000
@@ -49,6 +50,12 @@ class Probes:
         self.sizes = usual_sizes(subject)
         self.directions = sign_vectors(count, row.size, seed + 1) * self.sizes
 
+    @cached_property
+    def noise(self) -> Any:
+        """The noise level of the weighted outputs."""
+        epsilon = max(EPSILON, self.subject.epsilon)
+        return noise_level(self.summed, self.subject.row, epsilon=epsilon)
+
     def summed(self, points: Any) -> Any:
         """The outputs weighted by each cotangent, at many points."""
         return self.values(points) @ self.cotangents.T
@@ -60,7 +67,9 @@ class Probes:
             claimed = self.directions @ gradients.T
             size = np.abs(self.directions) @ np.abs(gradients).T
         epsilon = max(EPSILON, self.subject.epsilon)
-        found = directional(self.summed, row, self.directions, claimed=claimed, epsilon=epsilon)
+        found = directional(
+            self.summed, row, self.directions, noise=self.noise, claimed=claimed, epsilon=epsilon
+        )
         compared = compare(found, claimed, 0.0, 16 * epsilon * size + spread)
         return found, claimed, compared
 

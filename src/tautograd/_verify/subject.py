@@ -58,6 +58,7 @@ class Subject:
         tensors = tensors_of((args, self.kwargs))
         self.engine = engine_of([*tensors.values(), *([target] if is_module(target) else [])])
         self.is_module = is_module(target)
+        self._positional = self._names_of_arguments()
         self.leaves = self._choose(wrt, parameters)
         self._names = {leaf.name for leaf in self.leaves}
         self._state = _State(self.engine, target if self.is_module else None)
@@ -102,15 +103,18 @@ class Subject:
 
     def _named_inputs(self) -> dict[str, Any]:
         """The arguments under the names the function has for them."""
+        return {**dict(zip(self._positional, self.args, strict=True)), **self.kwargs}
+
+    def _names_of_arguments(self) -> list[str]:
         function = self.target.forward if self.is_module else self.target  # type: ignore[attr-defined]
         try:
-            known = inspect.signature(function).parameters.values()
+            known = list(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):  # a built-in function may have none
-            known = ()  # type: ignore[assignment]
+            known = []
         by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         names = [p.name for p in known if p.kind in by_position]
         names += [f"input {i}" for i in range(len(names), len(self.args))]
-        return {**dict(zip(names, self.args, strict=False)), **self.kwargs}
+        return names[: len(self.args)]
 
     @property
     def row(self) -> Any:
@@ -142,8 +146,7 @@ class Subject:
         if self.by_position:
             return self.target(*given.values())
         values = mapped(self._named_inputs(), lambda name, value: given.get(name, _fresh(value)))
-        names = list(values)
-        args = [values[name] for name in names[: len(self.args)]]
+        args = [values[name] for name in self._positional]
         kwargs = {name: values[name] for name in self.kwargs}
         self._state.restore()
         with warnings.catch_warnings():
