@@ -1,0 +1,40 @@
+"""One text for one content: the JSON that digests are taken of, and SHA-256 of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+DIGEST = "digest"
+"""The field that holds the digest of all the others."""
+
+
+def canonical(content: Any) -> bytes:
+    """The JSON of a content with nothing left to choose: sorted keys, no spaces, no `NaN`."""
+    text = json.dumps(
+        content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+    return text.encode("ascii")
+
+
+def sha256(data: bytes) -> str:
+    """SHA-256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_of(content: Any) -> str:
+    """SHA-256 of a content's canonical JSON."""
+    return sha256(canonical(content))
+
+
+def sha256_of_file(path: str) -> str:
+    """SHA-256 of a file's bytes."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of(evidence: Mapping[str, Any]) -> str:
+    """What the field `digest` of an evidence must say: SHA-256 of everything else in it."""
+    return "sha256:" + sha256_of({key: evidence[key] for key in evidence if key != DIGEST})

@@ -1,0 +1,182 @@
+"""Why two evidences could differ: the first differences, and not what merely follows from them.
+
+Another seed gives other inputs, and other inputs give another gradient: the cause is the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tautograd._evidence.items import DIFFERS, DRIFTED, OTHER, SAME, Evidence, Item, items
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Something that is another one, and could explain what differs."""
+
+    what: str
+    """engine, code, data, seed, checkpoint, parameters, random state, settings, version, threads …"""
+    text: str
+
+    def to_dict(self) -> dict[str, str]:
+        """As JSON has it."""
+        return dict(vars(self))
+
+
+@dataclass
+class Comparison:
+    """Two evidences, compared."""
+
+    items: list[Item]
+    causes: list[Cause]
+    before: Evidence = field(repr=False)
+    after: Evidence = field(repr=False)
+
+    @property
+    def same(self) -> bool:
+        """Whether the computation and its results are the same, as far as rounding allows."""
+        return all(item.status != DIFFERS for item in self.items)
+
+    @property
+    def exact(self) -> bool:
+        """Whether they are the same bit for bit."""
+        return all(item.status not in (DIFFERS, DRIFTED) for item in self.items)
+
+    def __bool__(self) -> bool:
+        return self.same
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "same": self.same,
+            "exact": self.exact,
+            "verdict": {"before": self.before["verdict"], "after": self.after["verdict"]},
+            "causes": [cause.to_dict() for cause in self.causes],
+            "items": [item.to_dict() for item in self.items],
+        }
+
+    def __str__(self) -> str:
+        from tautograd._evidence.text import comparison_text
+
+        return comparison_text(self)
+
+
+def compare(before: Evidence, after: Evidence) -> Comparison:
+    """Compare two evidences item by item, and find the causes of what is not the same."""
+    found = items(before, after)
+    return Comparison(found, list(causes(found, before)), before, after)
+
+
+def causes(found: Sequence[Item], before: Evidence) -> Iterator[Cause]:
+    """The first differences among the items."""
+    unlike = {(item.section, item.name): item for item in found if item.status != SAME}
+    seed = unlike.get(("random", "seed"))
+    engine = unlike.get(("code", "engine"))
+    files = [i for (s, n), i in unlike.items() if s == "code" and _is_file(n)]
+    defined = [i for (s, n), i in unlike.items() if s == "data" and not _is_input(n, before)]
+    checkpoint = unlike.get(("model", "checkpoint"))
+    if engine:
+        yield Cause("engine", f"other engine: {engine.before}, now {engine.after}")
+    yield from _code(unlike, files)
+    if seed:
+        yield Cause("seed", f"other seed: {seed.before}, now {seed.after}")
+    yield from _data(unlike, defined, before, explained=bool(seed or files))
+    if checkpoint:
+        text = f"other checkpoint: {checkpoint.before}, now {checkpoint.after}"
+        yield Cause("checkpoint", text)
+    yield from _model(unlike, explained=bool(seed or files or checkpoint or engine))
+    state = unlike.get(("random", "state of the stream"))
+    if state and not (seed or engine):
+        yield Cause("random state", "the random stream was in another state")
+    for (section, name), item in unlike.items():
+        if section == "settings":
+            yield Cause("settings", f"other settings: {name} was {item.before}, now {item.after}")
+    yield from _runtime(unlike)
+
+
+def _is_file(name: str) -> bool:
+    return "/" in name or name.endswith(".py")
+
+
+def _is_input(name: str, before: Evidence) -> bool:
+    return any(row["name"] == name for row in before["data"]["inputs"]) or name.startswith("input ")
+
+
+Unlike = dict[tuple[str, str], Item]
+
+
+def _code(unlike: Unlike, files: Sequence[Item]) -> Iterator[Cause]:
+    own = ("code", "the function's text") in unlike
+    for item in files:
+        if item.before == "(none)":
+            text = f"other code: {item.name} is imported now"
+        elif item.after == "(none)":
+            text = f"other code: {item.name} is no longer imported"
+        else:
+            text = f"other code: {item.name} has changed"
+        if own and len(files) == 1:
+            text += ", in the function itself"
+        yield Cause("code", text)
+    if own and not files:
+        yield Cause("code", "other code: the function's own text has changed")
+    if ("code", "kind") in unlike:
+        item = unlike["code", "kind"]
+        yield Cause("code", f"other code: it was a {item.before}, now it is a {item.after}")
+
+
+def _data(
+    unlike: Unlike, defined: Sequence[Item], before: Evidence, *, explained: bool
+) -> Iterator[Cause]:
+    for item in defined:
+        if item.name == "definition":
+            text = f"other data: {item.before}, now {item.after}"
+        elif ("code", item.name) in unlike:
+            continue  # told of as code
+        else:
+            text = f"other data: {item.name.removeprefix('file ')} has changed"
+        yield Cause("data", text)
+    if defined:
+        return
+    kind = before["data"]["definition"]["kind"]
+    if explained and kind in ("shapes", "function", "attribute"):
+        return
+    for (section, name), item in unlike.items():
+        if section == "data":
+            text = f"other data: {name} was {item.before}, now {item.after}"
+            yield Cause("data", text)
+
+
+def _model(unlike: Unlike, *, explained: bool) -> Iterator[Cause]:
+    mode = unlike.get(("model", "mode"))
+    if mode:
+        yield Cause("mode", f"other mode: {mode.before}, now {mode.after}")
+    if explained or ("model", "all values") not in unlike:
+        return
+    names = [n for (s, n), i in unlike.items() if s == "model" and "x" in str(i.before)]
+    names = [n for n in names if n not in ("class", "checkpoint", "all values")]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    shown = ", ".join(names[:3]) or "the model"
+    yield Cause("parameters", f"other values of {shown}{more}")
+
+
+_NAMES = {"blas": "BLAS", "numpy": "NumPy", "python": "Python", "default_dtype": "default dtype"}
+
+
+def _runtime(unlike: Unlike) -> Iterator[Cause]:
+    for (section, name), item in unlike.items():
+        if section != "runtime" or item.status != OTHER or name == "installed packages":
+            continue
+        called = _NAMES.get(name, name.removeprefix("package "))
+        if name in ("threads", "threads asked for"):
+            what, text = "threads", f"other number of {name}: {item.before}, now {item.after}"
+        elif name in ("platform", "machine", "processor"):
+            what, text = "platform", f"other {name}: {item.before}, now {item.after}"
+        elif name.startswith("build of "):
+            what, text = "version", f"other {name}: {item.before}, now {item.after}"
+        elif name == "as_torch":
+            continue
+        else:
+            what, text = "version", f"other version of {called}: {item.before}, now {item.after}"
+        yield Cause(what, text)

@@ -1,0 +1,164 @@
+"""Evidence on disk: written whole or not at all, never over another; read only if it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from typing import Any
+
+from tautograd._evidence import schema
+from tautograd._evidence.canonical import DIGEST, digest_of
+from tautograd._evidence.refusals import EvidenceError
+from tautograd._files.atomic import beside
+
+FORMAT = "tautograd evidence"
+_LARGEST = 256 * 2**20
+
+Path = str | os.PathLike[str]
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def may_write(path: Path, *, overwrite: bool = False) -> None:
+    """Complain, before any work is done, of a path that could not be written afterwards."""
+    name = os.fspath(path)
+    folder = os.path.dirname(os.path.realpath(name))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"path: there is no folder '{folder}' to write evidence to")
+    if os.path.isdir(name):
+        raise IsADirectoryError(f"path: '{name}' is a folder; name a file in it")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"path: no permission to write in '{folder}'")
+    if os.path.lexists(name) and not overwrite:
+        raise FileExistsError(
+            f"path: '{name}' is there already, and evidence is not overwritten; choose another "
+            "name, or say so: overwrite=True (--force on the command line)"
+        )
+
+
+def write(evidence: Mapping[str, Any], path: Path, *, overwrite: bool = False) -> None:
+    """Write evidence (with its digest) to a new file, or over an old one if told to."""
+    may_write(path, overwrite=overwrite)
+    content = {key: evidence[key] for key in evidence if key != DIGEST}
+    content[DIGEST] = digest_of(content)
+    found = schema.problems(content)
+    if found:
+        raise EvidenceError(f"this is no evidence as the schema has it: {found[0]}")
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if overwrite:
+        with beside(path) as temporary:
+            _fill(temporary, text)
+        return
+    _place_new(os.fspath(path), text)
+
+
+def _fill(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _place_new(path: str, text: str) -> None:
+    """Make a file that was not there; one that appears in the meantime is left alone."""
+    # Only an exclusive link cannot overwrite: a look beforehand may be out of date.
+    whole = f"{path}.{os.getpid()}.part"
+    try:
+        with beside(whole) as temporary:
+            _fill(temporary, text)
+        try:
+            os.link(whole, path)
+        except FileExistsError:
+            may_write(path)
+            raise
+        except OSError:  # a file system without hard links
+            may_write(path)
+            os.rename(whole, path)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(whole)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The evidence in a file, or an `EvidenceError` that says why it is refused."""
+    name = os.fspath(path)
+    try:
+        return _checked(_parsed(_bytes_of(name), name), name)
+    except RecursionError:
+        raise EvidenceError(f"'{name}' is not evidence: it is nested too deep") from None
+
+
+def _checked(content: Any, name: str) -> dict[str, Any]:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise EvidenceError(f"'{name}' is not evidence: its field 'format' is not '{FORMAT}'")
+    if content.get("version") != schema.VERSION or isinstance(content.get("version"), bool):
+        raise EvidenceError(
+            f"'{name}' is of version {content.get('version')!r} of the format; this is tautograd "
+            f"for version {schema.VERSION}"
+        )
+    found = schema.problems(content)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise EvidenceError(f"'{name}' is not as the schema of evidence says: {found[0]}{more}")
+    if content[DIGEST] != digest_of(content):
+        raise EvidenceError(
+            f"'{name}' was changed after it was written: its content does not have the digest "
+            "that it names"
+        )
+    return content
+
+
+def _bytes_of(name: str) -> bytes:
+    try:
+        with open(name, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise EvidenceError(f"'{name}' is not a regular file")
+            if status.st_size > _LARGEST:
+                raise EvidenceError(f"'{name}' has {status.st_size} bytes: too large for evidence")
+            return file.read()
+    except FileNotFoundError:
+        raise EvidenceError(f"there is no file '{name}'") from None
+    except IsADirectoryError:
+        raise EvidenceError(f"'{name}' is a folder, not an evidence file") from None
+    except OSError as error:
+        raise EvidenceError(f"cannot read '{name}': {error.strerror}") from None
+
+
+def _parsed(data: bytes, name: str) -> Any:
+    if not data.strip():
+        raise EvidenceError(f"'{name}' is empty")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise EvidenceError(f"'{name}' is not JSON: byte {error.start} is not UTF-8") from None
+    try:
+        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        at = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        if error.pos >= len(text.rstrip()):
+            raise EvidenceError(f"'{name}' is truncated: the JSON stops at {at}") from None
+        cut = "" if text.rstrip().endswith("}") else " (the end of the file is missing)"
+        raise EvidenceError(f"'{name}' is not JSON: {at}{cut}") from None
+    except ValueError as error:
+        raise EvidenceError(f"'{name}' is not evidence: {error}") from None
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the field '{twice}' is there twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

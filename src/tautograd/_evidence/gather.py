@@ -1,0 +1,170 @@
+"""The content of an evidence file, from what was observed before a run and what it reported."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import os
+from typing import Any
+
+import numpy as np
+
+from tautograd._evidence import sources
+from tautograd._evidence.canonical import sha256, sha256_of
+from tautograd._evidence.files import FORMAT
+from tautograd._evidence.observe import Observation, observe, stored_inputs, stored_state
+from tautograd._evidence.runtime import peak_memory, runtime_of
+from tautograd._evidence.schema import VERSION
+from tautograd._verify.engines import name_of
+from tautograd._verify.findings import plain
+from tautograd._version import __version__
+
+
+def gather(report: Any) -> dict[str, Any]:
+    """The evidence for a report, all but its digest."""
+    observation = report.observed or _observed_late(report)
+    engine = observation.engine
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "made": {"at": _now(), "by": f"tautograd {__version__}"},
+        "verdict": report.verdict,
+        "computation": _computation(observation),
+        "data": {"definition": observation.definition, "inputs": observation.inputs},
+        "random": _random(observation, report),
+        "model": _model(observation),
+        "runtime": {
+            **runtime_of(engine),
+            "as_torch": _stands_for_torch(engine),
+            "seconds": observation.seconds,
+            "peak_memory": peak_memory(),
+        },
+        "settings": plain(report.settings),
+        "figures": {
+            "checks": [_figure(check) for check in report.checks],
+            "gradients": gradients(report, observation.seed),
+            "others": plain(report.figures),
+        },
+        "report": plain(report),
+    }
+
+
+def _now() -> str:
+    now = dt.datetime.now(dt.UTC)
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _observed_late(report: Any) -> Observation:
+    """For a report of `verify` called by a program: what it was given, which it left untouched."""
+    subject = report.subject
+    if subject is None:
+        raise ValueError("report: it does not know what was verified, so it cannot be evidence")
+    seed = report.settings.get("seed", 0)
+    observation = observe(
+        subject.target, subject.args, subject.kwargs, engine=subject.engine, seed=seed
+    )
+    observation.definition = stored_inputs(subject.args, subject.kwargs)
+    return observation
+
+
+def _computation(observation: Observation) -> dict[str, Any]:
+    file = sources.file_of(observation.source)
+    root = sources.project_root(file) if file else None
+    files = sources.code_of(file, root)
+    installed = file is not None and sources.is_installed(file)
+    own = None
+    if file is not None and root is not None:
+        own = files[0]["path"] if installed else sources.relative(file, root)
+    return {
+        "target": observation.target,
+        "kind": observation.kind,
+        "engine": name_of(observation.engine),
+        "file": own,
+        "name": _name_in_file(observation),
+        "text_sha256": sources.text_hash(observation.source),
+        "files": files,
+        "files_sha256": sha256_of(files),
+        "git": None if installed else sources.git_of(root, [row["path"] for row in files]),
+    }
+
+
+def _name_in_file(observation: Observation) -> str | None:
+    """What to take of the file: the name after the colon."""
+    if observation.target is None:
+        return None
+    return observation.target.rpartition(":")[2]
+
+
+def _random(observation: Observation, report: Any) -> dict[str, Any]:
+    draws = bool(getattr(report.subject, "is_random", False))
+    found: dict[str, Any] = {
+        "seed": observation.seed,
+        "draws": draws,
+        "state_sha256": observation.random_state,
+        "state": None,
+    }
+    if draws:  # kept whole: the same numbers can then be drawn again, whatever came before
+        state = report.subject._state.rng.numpy().tobytes()
+        found["state"] = base64.b64encode(state).decode("ascii")
+        found["state_sha256"] = {**observation.random_state, "engine": sha256(state)}
+    return found
+
+
+def _model(observation: Observation) -> dict[str, Any] | None:
+    if observation.model is None:
+        return None
+    # A class is built again from the seed; what a program built itself, only from its values.
+    given = observation.kind == "module" and observation.checkpoint is None
+    state = stored_state(observation.subject) if given else None
+    return {**observation.model, "checkpoint": observation.checkpoint, "state": state}
+
+
+def _stands_for_torch(engine: Any) -> bool:
+    import sys
+
+    return name_of(engine) == "tautograd" and sys.modules.get("torch") is engine
+
+
+def _figure(check: Any) -> dict[str, Any]:
+    return {
+        "reference": check.reference,
+        "compares": check.compares,
+        "entries": check.entries,
+        "error": plain(float(check.error)),
+        "tolerance": plain(float(check.tolerance)),
+        "verdict": check.verdict,
+    }
+
+
+def gradients(report: Any, seed: int) -> list[dict[str, Any]]:
+    """Hash and size of each leaf's gradient, for one seeded cotangent of all outputs."""
+    subject = report.subject
+    if subject is None:
+        return []
+    count = sum(int(t.numel()) * (2 if t.is_complex() else 1) for _, t in subject.outputs)
+    cotangent = np.random.default_rng(seed).standard_normal((1, count))
+    row = subject.gradients(subject.row, cotangent)[0]
+    probe = np.random.default_rng([seed, 1]).choice([-1.0, 1.0], size=row.shape)
+    found = []
+    for leaf in subject.leaves:
+        part = row[leaf.start : leaf.start + leaf.reals]
+        signs = probe[leaf.start : leaf.start + leaf.reals]
+        with np.errstate(all="ignore"):
+            found.append(
+                {
+                    "name": leaf.name,
+                    "shape": list(leaf.tensor.shape),
+                    "dtype": str(leaf.tensor.dtype).rpartition(".")[2],
+                    "sha256": sha256(np.ascontiguousarray(part, "<f8").tobytes()),
+                    "norm": plain(float(np.linalg.norm(part))),
+                    "largest": plain(float(np.max(np.abs(part), initial=0.0))),
+                    "projection": plain(float(np.sum(part * signs))),
+                }
+            )
+    return found
+
+
+def default_path(target: str) -> str:
+    """A file name for the evidence of a target, where several are written to one folder."""
+    kept = "".join(c if c.isalnum() or c in "._-" else "-" for c in target.replace(os.sep, "-"))
+    return kept.strip(".-") + ".json"

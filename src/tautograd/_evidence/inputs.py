@@ -1,0 +1,210 @@
+"""Where the inputs of a verification come from, and how they are written down.
+
+In this order: what the command line says (shapes, a function, a file), `<name>_inputs` beside the
+function, its attribute `inputs`, or `Annotated[Tensor, "3x4"]` in its signature.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import typing
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tautograd._evidence.canonical import sha256_of_file
+from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.sources import code_of, file_of, project_root, relative
+from tautograd._evidence.targets import Target, find, load_module
+from tautograd._verify.engines import is_module, is_tensor
+
+_ITEM = re.compile(
+    r"(?:(?P<shape>scalar|\d+(?:x\d+)*))(?::(?P<dtype>[a-z]\w*))?(?:<(?P<below>\d+))?"
+)
+_NUMBER = re.compile(r"=(?P<value>[^,]+)")
+GRAMMAR = (
+    "shapes are written '3x4:float64,5': sizes joined by x (or 'scalar'), then ':dtype', then for "
+    "integers '<limit'; '=2.5' is a plain number"
+)
+
+
+@dataclass
+class Inputs:
+    """The arguments of a call, and how they came about."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    definition: dict[str, Any] = field(default_factory=lambda: {"kind": "given"})
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+def from_shapes(text: str, engine: Any, seed: int, dtype: Any = None) -> Inputs:
+    """Inputs drawn from the normal distribution (integers: uniformly), in the shapes given."""
+    engine.manual_seed(seed)
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    if not items:
+        raise CannotRun(f"--inputs is empty; {GRAMMAR}")
+    values = tuple(_one(item, engine, dtype) for item in items)
+    name = str(dtype).rpartition(".")[2] if dtype is not None else "float64"
+    definition = {"kind": "shapes", "text": ",".join(items), "default_dtype": name, "seed": seed}
+    return Inputs(values, definition=definition)
+
+
+def _one(item: str, engine: Any, default: Any) -> Any:
+    number = _NUMBER.fullmatch(item)
+    if number:
+        return _number(number["value"])
+    match = _ITEM.fullmatch(item)
+    if match is None:
+        raise CannotRun(f"--inputs: '{item}' is not a shape; {GRAMMAR}")
+    shape = [] if match["shape"] == "scalar" else [int(n) for n in match["shape"].split("x")]
+    dtype = default or engine.float64
+    if match["dtype"]:
+        dtype = getattr(engine, match["dtype"], None)
+        if not isinstance(dtype, engine.dtype):
+            raise CannotRun(f"--inputs: '{match['dtype']}' in '{item}' is not a dtype")
+    if dtype.is_floating_point or dtype.is_complex:
+        if match["below"]:
+            raise CannotRun(f"--inputs: '<{match['below']}' in '{item}' is for integer dtypes")
+        # Drawn in double and rounded, so that every dtype starts from the same numbers.
+        wide = engine.complex128 if dtype.is_complex else engine.float64
+        return engine.randn(shape, dtype=wide).to(dtype).requires_grad_()
+    below = int(match["below"]) if match["below"] else 2
+    return engine.randint(0, below, shape).to(dtype)
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float, complex):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    if text in ("True", "False"):
+        return text == "True"
+    raise CannotRun(f"--inputs: '={text}' is not a number")
+
+
+# ---- a function, a file --------------------------------------------------------------------------
+
+
+def from_function(text: str, engine: Any, seed: int) -> Inputs:
+    """Inputs that a function of the user's makes."""
+    target = Target.parse(text)
+    if not target.name:
+        raise CannotRun(f"--inputs-from '{text}' names no function; write 'pkg.mod:make_inputs'")
+    maker = find(load_module(target), target.name)
+    return from_maker(maker, text, engine, seed)
+
+
+def from_maker(maker: Any, name: str, engine: Any, seed: int) -> Inputs:
+    """Inputs from a function without arguments, or from a value that stands for them."""
+    if callable(maker) and not is_tensor(maker):
+        if engine is not None:
+            engine.manual_seed(seed)
+        try:
+            made = maker()
+        except TypeError as error:
+            if "argument" in str(error):
+                raise CannotRun(
+                    f"'{name}' must make the inputs without arguments: {error}"
+                ) from None
+            raise
+        file = file_of(maker)
+        files = code_of(file, project_root(file)) if file else []
+        path = relative(file, project_root(file)) if file else None
+        definition = {
+            "kind": "function",
+            "target": name,
+            "file": path,
+            "files": files,
+            "seed": seed,
+        }
+    else:
+        made, definition = maker, {"kind": "attribute", "target": name}
+    args, kwargs = arguments_in(made)
+    return Inputs(args, kwargs, definition)
+
+
+def arguments_in(made: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A call's arguments from what was returned for them.
+
+    A tuple or list holds them in order, a dictionary by name, `(tuple, dict)` both; anything else
+    is the only one.
+    """
+    if isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], (tuple, list)):
+        args, kwargs = made
+        if isinstance(kwargs, dict) and all(isinstance(key, str) for key in kwargs):
+            return tuple(args), dict(kwargs)
+    if isinstance(made, dict) and all(isinstance(key, str) for key in made):
+        return (), dict(made)
+    if isinstance(made, (tuple, list)):
+        return tuple(made), {}
+    return (made,), {}
+
+
+def from_file(path: str, engine: Any) -> Inputs:
+    """Inputs from a `.npy` or `.npz` file, in the order it has them; nothing in it is executed."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        arrays = [loaded[key] for key in loaded] if hasattr(loaded, "files") else [loaded]
+    except FileNotFoundError:
+        raise CannotRun(f"--inputs-file: there is no file '{path}'") from None
+    except (OSError, ValueError) as error:
+        raise CannotRun(f"--inputs-file: '{path}' is no .npy or .npz file: {error}") from None
+    values = []
+    for array in arrays:
+        tensor = engine.tensor(array)
+        values.append(tensor.requires_grad_() if array.dtype.kind in "fc" else tensor)
+    definition = {"kind": "file", "path": recorded_path(path), "sha256": sha256_of_file(path)}
+    return Inputs(tuple(values), definition=definition)
+
+
+def recorded_path(path: str) -> str:
+    """A file's path as evidence has it: from the top of its project where it is in one."""
+    return relative(path, project_root(os.getcwd()))
+
+
+# ---- known beside the function -------------------------------------------------------------------
+
+
+def companion(module: ModuleType, name: str, subject: Any) -> tuple[str, Any] | None:
+    """What a module says the inputs of one of its functions are: the name of it, and it."""
+    for candidate in (f"{name}_inputs", f"{name.lower()}_inputs"):
+        if hasattr(module, candidate):
+            return candidate, getattr(module, candidate)
+    marked = inspect.getattr_static(subject, "inputs", None)
+    if marked is not None:
+        # Of a class, a static method or a tuple: not a bound method, which wants an instance.
+        value = getattr(marked, "__func__", marked) if isinstance(marked, staticmethod) else marked
+        return f"{name}.inputs", value
+    return None
+
+
+def annotated(subject: Any) -> str | None:
+    """The shapes that a signature is annotated with, as `--inputs` would have them."""
+    function = type(subject).forward if is_module(subject) else subject
+    if inspect.isclass(subject):
+        function = getattr(subject, "forward", subject)
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError, NameError, AttributeError):
+        return None
+    found = []
+    for name, parameter in parameters.items():
+        if name == "self":
+            continue
+        texts = [m for m in getattr(hints.get(name), "__metadata__", ()) if isinstance(m, str)]
+        if texts:
+            found.append(texts[0])
+        elif parameter.default is inspect.Parameter.empty:
+            return None
+        else:
+            break
+    return ",".join(found) or None

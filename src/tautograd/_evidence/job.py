@@ -1,0 +1,245 @@
+"""One verification, as the command line or an evidence file asks for it: prepared, then run."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tautograd._evidence import inputs as given
+from tautograd._evidence.canonical import sha256_of_file
+from tautograd._evidence.observe import Observation, observe
+from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.targets import Target, find, kind_of, load_module
+from tautograd._verify.engines import engine_of, engines, is_module, is_tensor, name_of
+
+
+@dataclass
+class Job:
+    """What to verify, with what, and how."""
+
+    target: str
+    engine: str | None = None
+    inputs: str | None = None
+    inputs_from: str | None = None
+    inputs_file: str | None = None
+    seed: int = 0
+    training: bool | None = None
+    checkpoint: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Passed on to `verify`: mode, order, probes, try_inputs."""
+    stored: Callable[[Any], given.Inputs] | None = None
+    """Makes the inputs that an evidence file carries, on the engine it is given."""
+    stored_state: Callable[[Any], dict[str, Any]] | None = None
+
+
+@dataclass
+class Prepared:
+    """A job with its function imported and its inputs made."""
+
+    subject: Any
+    inputs: given.Inputs
+    observation: Observation
+    engine: Any
+
+
+class NoInputs(CannotRun):
+    """Nothing says what the inputs of a function are."""
+
+
+def prepare(job: Job, *, subject: Any = None) -> Prepared:
+    """Import what a job names (unless it is given), build it, make its inputs, take note of all."""
+    seed_all(job.seed)
+    module: ModuleType | None = None
+    target = Target.parse(job.target) if job.target else None
+    if subject is None:
+        if target is None or not target.name:
+            raise CannotRun(f"'{job.target}' names no function; write 'pkg.mod:fn'")
+        module = load_module(target)
+        subject = find(module, target.name)
+    named = subject
+    kind = kind_of(subject)
+    engine = _engine(job, module, subject)
+    seed_all(job.seed)
+    if kind == "module class":
+        subject = _build(subject, job.target)
+    elif kind == "autograd function":
+        subject = subject.apply
+    checkpoint = None
+    if is_module(subject):
+        if job.stored_state is not None:
+            _load_state(subject, job.stored_state(engine), "the evidence")
+        if job.checkpoint is not None:
+            checkpoint = load_checkpoint(subject, job.checkpoint, engine)
+        if job.training is not None:
+            subject.train(job.training)
+    made = _inputs(job, engine, module, target, named, subject)
+    seed_all(job.seed)
+    observation = observe(subject, made.args, made.kwargs, engine=engine, seed=job.seed)
+    observation.target = job.target or observation.target
+    observation.kind = kind
+    observation.source = named
+    observation.definition = made.definition
+    observation.checkpoint = checkpoint
+    return Prepared(subject, made, observation, engine)
+
+
+def run(job: Job, prepared: Prepared, *, progress: Any = None) -> Any:
+    """Verify what was prepared; the report knows what was observed before it."""
+    from tautograd._verify.verify import verify
+
+    settings = dict(job.settings)
+    if progress is not None:
+        settings["progress"] = progress
+    started = time.perf_counter()
+    report = verify(
+        prepared.subject,
+        prepared.inputs.args,
+        kwargs=prepared.inputs.kwargs or None,
+        seed=job.seed,
+        name=settings.pop("name", None) or job.target or None,
+        **settings,
+    )
+    prepared.observation.seconds = time.perf_counter() - started
+    report.observed = prepared.observation
+    return report
+
+
+def seed_all(seed: int) -> None:
+    """Seed every generator that code may draw from."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  (the generator that the user's code may use)
+    for engine in engines():
+        engine.manual_seed(seed)
+
+
+# ---- the engine ----------------------------------------------------------------------------------
+
+
+def _engine(job: Job, module: ModuleType | None, subject: Any) -> Any:
+    """The engine to make inputs with: as asked, else the one that the code uses."""
+    if job.engine is not None:
+        try:
+            return importlib.import_module(job.engine)
+        except ImportError:
+            raise CannotRun(f"--engine {job.engine}: it is not installed") from None
+    for found in _engines_used_by(subject, module):
+        return found
+    return engines()[-1] if engines() else importlib.import_module("tautograd")
+
+
+def _engines_used_by(subject: Any, module: ModuleType | None) -> Iterator[Any]:
+    if is_module(subject) or is_tensor(subject):
+        yield engine_of([subject])
+    for base in getattr(subject, "__mro__", ()):
+        yield from (e for e in engines() if base.__module__.partition(".")[0] == e.__name__)
+    names = vars(module) if module is not None else getattr(subject, "__globals__", {})
+    for value in list(names.values()):
+        top = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+        yield from (e for e in engines() if str(top).partition(".")[0] == e.__name__)
+        if is_tensor(value) or is_module(value):
+            yield engine_of([value])
+
+
+# ---- modules -------------------------------------------------------------------------------------
+
+
+def _build(cls: Any, target: str) -> Any:
+    try:
+        return cls()
+    except TypeError as error:
+        if "argument" not in str(error):
+            raise
+        raise CannotRun(
+            f"'{target}' cannot be built without arguments ({error}); name an instance, or a "
+            "function that uses one"
+        ) from None
+
+
+def load_checkpoint(module: Any, path: str, engine: Any) -> dict[str, Any]:
+    """Load parameters into a module from a file, and say which file it was."""
+    try:
+        digest = sha256_of_file(path)
+        if path.endswith(".safetensors"):
+            package = (
+                "tautograd.safetensors" if name_of(engine) == "tautograd" else "safetensors.torch"
+            )
+            state = importlib.import_module(package).load_file(path)
+        else:
+            state = engine.load(path, weights_only=True)
+    except FileNotFoundError:
+        raise CannotRun(f"--checkpoint: there is no file '{path}'") from None
+    except Exception as error:
+        raise CannotRun(f"--checkpoint: '{path}' cannot be loaded: {error}") from error
+    for key in ("state_dict", "model_state_dict", "model"):
+        if isinstance(state, dict) and isinstance(state.get(key), dict):
+            state = state[key]
+    _load_state(module, state, f"--checkpoint: '{path}'")
+    return {"path": given.recorded_path(path), "sha256": digest}
+
+
+def _load_state(module: Any, state: Any, origin: str) -> None:
+    try:
+        module.load_state_dict(state)
+    except (RuntimeError, TypeError, AttributeError) as error:
+        raise CannotRun(f"{origin} does not fit the module: {error}") from None
+
+
+def _dtype_of(subject: Any) -> Any:
+    """The dtype a module computes in, by its first parameter of floating point."""
+    if is_module(subject):
+        with contextlib.suppress(StopIteration):
+            return next(p.dtype for p in subject.parameters() if p.is_floating_point())
+    return None
+
+
+# ---- inputs --------------------------------------------------------------------------------------
+
+
+def _inputs(
+    job: Job,
+    engine: Any,
+    module: ModuleType | None,
+    target: Target | None,
+    named: Any,
+    subject: Any,
+) -> given.Inputs:
+    if job.inputs is not None:
+        return given.from_shapes(job.inputs, engine, job.seed, _dtype_of(subject))
+    if job.inputs_from is not None:
+        return given.from_function(job.inputs_from, engine, job.seed)
+    if job.inputs_file is not None:
+        return given.from_file(job.inputs_file, engine)
+    if job.stored is not None:
+        return job.stored(engine)
+    name = target.name if target else ""
+    home = module or sys.modules.get(getattr(named, "__module__", None) or "")
+    if home is not None and name:
+        found = given.companion(home, name, named)
+        if found is not None:
+            where = f"{target.where}:{found[0]}" if target else found[0]
+            return given.from_maker(found[1], where, engine, job.seed)
+    shapes = given.annotated(named)
+    if shapes is not None:
+        return given.from_shapes(shapes, engine, job.seed, _dtype_of(subject))
+    raise NoInputs(
+        f"nothing says what the inputs of '{job.target}' are. Say their shapes: --inputs "
+        f"3x4:float64,5; or name a function that makes them: --inputs-from pkg.mod:make_inputs; or "
+        f"write one beside it: def {name or 'fn'}_inputs(): return (torch.randn(3, 4),)"
+    )
+
+
+def has_inputs(module: ModuleType, name: str) -> bool:
+    """Whether the inputs of a function are known without being asked for."""
+    subject = getattr(module, name)
+    return (
+        given.companion(module, name, subject) is not None or given.annotated(subject) is not None
+    )

@@ -1,0 +1,201 @@
+"""Runs the verification that an evidence file is about once more, and compares.
+
+Nothing in the file is executed. It names a function; that is imported when the user names it too,
+or when it is in a file of the project that the user stands in (under the top folder of the current
+folder's project, not an installed package): code that is the user's own. The same holds for a
+function that made the inputs, and for files of data and checkpoints.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tautograd._evidence import inputs as given
+from tautograd._evidence.causes import Comparison, compare
+from tautograd._evidence.files import Path, read
+from tautograd._evidence.gather import gather
+from tautograd._evidence.job import Job, prepare, run
+from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.sources import inside, is_installed, project_root
+from tautograd._evidence.tensors import decode
+
+_PASSED_ON = ("mode", "order", "probes", "try_inputs", "locate", "confirm", "wrt")
+"""Settings of a report that are arguments of `verify`."""
+
+
+@dataclass
+class Changes:
+    """What is to be other than the evidence says."""
+
+    engine: str | None = None
+    seed: int | None = None
+    inputs: str | None = None
+    inputs_from: str | None = None
+    inputs_file: str | None = None
+    checkpoint: str | None = None
+
+
+def replay(
+    path: Path,
+    target: Any = None,
+    *,
+    changes: Changes | None = None,
+    progress: Any = None,
+) -> Comparison:
+    """Run an evidence file again; `target` names the function (or is it) if the file may not."""
+    before = read(path)
+    job, subject = job_of(before, target, changes or Changes())
+    return again(before, job, subject, progress)
+
+
+def again(before: dict[str, Any], job: Job, subject: Any, progress: Any = None) -> Comparison:
+    """Run a job that was made of an evidence, and compare what comes of it."""
+    prepared = prepare(job, subject=subject)
+    _set_stream(before["random"], prepared.engine, job)
+    report = run(job, prepared, progress=progress)
+    return compare(before, gather(report))
+
+
+def job_of(before: dict[str, Any], target: Any, changes: Changes) -> tuple[Job, Any]:
+    """What to run for an evidence; with the function itself, if that is what was given."""
+    subject = None if target is None or isinstance(target, str) else target
+    name = target if isinstance(target, str) else None
+    recorded = before["computation"]["target"]
+    if subject is None and name is None:
+        name = own_target(before)
+    settings = {key: value for key, value in before["settings"].items() if key in _PASSED_ON}
+    seed = before["random"]["seed"] if changes.seed is None else changes.seed
+    job = Job(
+        target=name or recorded or "",
+        engine=changes.engine or (None if subject is not None else before["computation"]["engine"]),
+        seed=seed,
+        settings=settings,
+        inputs=changes.inputs,
+        inputs_from=changes.inputs_from,
+        inputs_file=changes.inputs_file,
+        checkpoint=changes.checkpoint,
+    )
+    _recorded_inputs(job, before, name)
+    _recorded_model(job, before, subject)
+    return job, subject
+
+
+# ---- what the file may name by itself ------------------------------------------------------------
+
+
+def own_target(before: dict[str, Any]) -> str:
+    """The function that an evidence names, if it is in the project the user stands in."""
+    computation = before["computation"]
+    recorded, file, name = (computation[key] for key in ("target", "file", "name"))
+    if not recorded or not file or not name:
+        raise CannotRun(
+            "the evidence does not say what to import (a function inside another one, or typed at "
+            "a prompt); name it: taut replay FILE pkg.mod:fn"
+        )
+    path = own_path(file)
+    if path is None or is_installed(path):
+        raise CannotRun(
+            f"the evidence is about '{recorded}', in {file}, which is not in the project of the "
+            f"current folder; if that is what you want to import, name it: taut replay FILE {recorded}"
+        )
+    return f"{path}:{name}"
+
+
+def own_path(relative: str) -> str | None:
+    """A path that a file names, if it leads to something in the project the user stands in."""
+    root = project_root(os.getcwd())
+    path = os.path.join(root, *relative.split("/"))
+    return path if os.path.isfile(path) and inside(path, root) else None
+
+
+# ---- inputs, parameters, random numbers ----------------------------------------------------------
+
+
+def _recorded_inputs(job: Job, before: dict[str, Any], named: str | None) -> None:
+    if job.inputs is not None or job.inputs_from is not None or job.inputs_file is not None:
+        return
+    definition = before["data"]["definition"]
+    kind = definition["kind"]
+    if kind == "shapes":
+        job.stored = _shapes(definition, job.seed)
+    elif kind == "values":
+        job.stored = _values(definition)
+    elif kind == "file":
+        job.inputs_file = own_path(definition["path"])
+        if job.inputs_file is None:
+            raise CannotRun(
+                f"the inputs came from the file {definition['path']}, which is not in the project "
+                "of the current folder; name it: --inputs-file FILE"
+            )
+    elif kind == "function" and not _beside(definition, before):
+        file = definition["file"]
+        path = own_path(file) if file else None
+        if path is None or is_installed(path):
+            raise CannotRun(
+                f"the inputs were made by '{definition['target']}', which is not in the project of "
+                f"the current folder; name it: --inputs-from {definition['target']}"
+            )
+        job.inputs_from = f"{path}:{definition['target'].rpartition(':')[2]}"
+    elif kind == "given":
+        raise CannotRun(
+            "the evidence holds no inputs (they were too large, or no plain values); name a "
+            "function that makes them: --inputs-from pkg.mod:make_inputs"
+        )
+
+
+def _beside(definition: dict[str, Any], before: dict[str, Any]) -> bool:
+    """Whether the inputs are made beside the function, where they are looked for by themselves."""
+    name = before["computation"]["name"] or ""
+    made_by = definition["target"].rpartition(":")[2]
+    return made_by in (f"{name}_inputs", f"{name.lower()}_inputs", f"{name}.inputs")
+
+
+def _shapes(definition: dict[str, Any], seed: int) -> Callable[[Any], given.Inputs]:
+    def make(engine: Any) -> given.Inputs:
+        dtype = getattr(engine, definition["default_dtype"], None)
+        if not isinstance(dtype, engine.dtype):
+            raise CannotRun(f"'{definition['default_dtype']}' is not a dtype")
+        return given.from_shapes(definition["text"], engine, seed, dtype)
+
+    return make
+
+
+def _values(definition: dict[str, Any]) -> Callable[[Any], given.Inputs]:
+    def make(engine: Any) -> given.Inputs:
+        args, kwargs = decode(definition["values"], engine)
+        return given.Inputs(args, kwargs, definition)
+
+    return make
+
+
+def _recorded_model(job: Job, before: dict[str, Any], subject: Any) -> None:
+    model = before["model"]
+    if model is None:
+        return
+    if model["mode"] != "mixed":
+        job.training = model["mode"] == "train"
+    if job.checkpoint is None and model["checkpoint"] is not None:
+        job.checkpoint = own_path(model["checkpoint"]["path"])
+        if job.checkpoint is None:
+            raise CannotRun(
+                f"the parameters came from the file {model['checkpoint']['path']}, which is not in "
+                "the project of the current folder; name it: --checkpoint FILE"
+            )
+    if subject is None and model["state"] is not None and job.checkpoint is None:
+        state = model["state"]
+        job.stored_state = lambda engine: dict(decode(state, engine))
+
+
+def _set_stream(random: dict[str, Any], engine: Any, job: Job) -> None:
+    """Put the random stream where it was, for a computation that draws from it."""
+    if random["state"] is None or job.seed != random["seed"]:
+        return
+    state = bytearray(base64.b64decode(random["state"]))
+    try:
+        engine.set_rng_state(engine.frombuffer(state, dtype=engine.uint8))
+    except (RuntimeError, ValueError, TypeError):
+        raise CannotRun("the evidence holds no random state that this engine can take") from None

@@ -1,0 +1,139 @@
+"""Checks evidence against its JSON Schema, `schema.json` beside this file.
+
+The schema is published for other programs, in JSON Schema's own language. Read here it needs a
+dozen of that language's words, and a word that this checker does not know is an error and not
+passed over: a rule in the schema can never go unchecked.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from typing import Any
+
+VERSION = 1
+"""The version of the format that is written; others are refused on reading."""
+
+_ANNOTATIONS = {"$schema", "$id", "$defs", "title", "description"}
+_KNOWN = {
+    *("$ref", "type", "const", "enum", "anyOf", "pattern", "minimum"),
+    *("properties", "required", "additionalProperties", "items"),
+    *_ANNOTATIONS,
+}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+
+
+@functools.cache
+def text() -> str:
+    """The schema as published."""
+    return files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
+
+
+@functools.cache
+def schema() -> dict[str, Any]:
+    """The schema as Python has it."""
+    loaded: dict[str, Any] = json.loads(text())
+    return loaded
+
+
+def problems(content: Any, rules: Mapping[str, Any] | None = None) -> list[str]:
+    """What in a content is not as the schema says, each as 'where: what'; empty if all is."""
+    root = schema() if rules is None else rules
+    return list(_check(content, root, root, ""))
+
+
+def _check(
+    value: Any, rules: Mapping[str, Any], root: Mapping[str, Any], where: str
+) -> Iterator[str]:
+    unknown = rules.keys() - _KNOWN
+    if unknown:
+        raise NotImplementedError(f"the schema uses {sorted(unknown)}, which is not checked here")
+    here = where or "the file"
+    if "$ref" in rules:
+        yield from _check(value, _resolve(rules["$ref"], root), root, where)
+    if "anyOf" in rules:
+        found = [list(_check(value, choice, root, where)) for choice in rules["anyOf"]]
+        if all(found):
+            yield min(found, key=_how_wrong)[0]
+            return
+    if "type" in rules and not _is_a(value, rules["type"]):
+        yield f"{here}: {_shown(value)} is not of type {_names(rules['type'])}"
+        return
+    if "const" in rules and not _equal(value, rules["const"]):
+        yield f"{here}: {_shown(value)} is not {json.dumps(rules['const'])}"
+    if "enum" in rules and not any(_equal(value, choice) for choice in rules["enum"]):
+        yield f"{here}: {_shown(value)} is none of {', '.join(map(json.dumps, rules['enum']))}"
+    if "pattern" in rules and isinstance(value, str) and not re.search(rules["pattern"], value):
+        yield f"{here}: {_shown(value)} does not look as it must ({rules['pattern']})"
+    if "minimum" in rules and isinstance(value, (int, float)) and value < rules["minimum"]:
+        yield f"{here}: {value} is below {rules['minimum']}"
+    if isinstance(value, dict):
+        yield from _check_object(value, rules, root, where)
+    elif isinstance(value, list) and "items" in rules:
+        for index, item in enumerate(value):
+            yield from _check(item, rules["items"], root, f"{where}[{index}]")
+
+
+def _check_object(
+    value: dict[str, Any], rules: Mapping[str, Any], root: Mapping[str, Any], where: str
+) -> Iterator[str]:
+    known = rules.get("properties", {})
+    others = rules.get("additionalProperties", True)
+    for name in rules.get("required", ()):
+        if name not in value:
+            yield f"{where or 'the file'}: '{name}' is missing"
+    for name, item in value.items():
+        inside = f"{where}.{name}" if where else name
+        if name in known:
+            yield from _check(item, known[name], root, inside)
+        elif others is False:
+            yield f"{where or 'the file'}: '{name}' is not part of the format"
+        elif others is not True:
+            yield from _check(item, others, root, inside)
+
+
+def _resolve(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Any = root
+    for step in reference.removeprefix("#/").split("/"):
+        found = found[step]
+    resolved: Mapping[str, Any] = found
+    return resolved
+
+
+def _is_a(value: Any, kinds: str | list[str]) -> bool:
+    for kind in [kinds] if isinstance(kinds, str) else kinds:
+        # To Python a bool is an int; to JSON it is not.
+        if isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)):
+            return True
+    return False
+
+
+def _equal(value: Any, other: Any) -> bool:
+    return type(value) is type(other) and bool(value == other)
+
+
+def _how_wrong(found: list[str]) -> tuple[bool, int]:
+    # Of several alternatives, the one that is of the right kind and has the fewest faults.
+    return " is not " in found[0] and ".kind:" in found[0], len(found)
+
+
+def _names(kinds: str | list[str]) -> str:
+    return kinds if isinstance(kinds, str) else " or ".join(kinds)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "an array"
+    shown = json.dumps(value)
+    return shown if len(shown) <= 40 else f"{shown[:37]}..."

@@ -1,0 +1,215 @@
+"""The code of a computation: its own text, the files of the project it imports, the commit.
+
+The files are found from their import statements, without running them: the set is then the same in
+a process that has loaded half the project as in a fresh one. Installed packages are not followed;
+their versions are in the runtime's list.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tautograd._evidence.canonical import sha256, sha256_of_file
+
+_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+_OWN_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+
+def project_root(path: str) -> str:
+    """The top folder of the project that a file or folder is in.
+
+    It is the nearest folder above with a `.git`, else with a project file; else the current
+    folder if that holds it; else its own folder.
+    """
+    start = os.path.realpath(path)
+    if not os.path.isdir(start):
+        start = os.path.dirname(start)
+    above = list(_upward(start))
+    for mark in _MARKS:
+        for folder in above:
+            if os.path.exists(os.path.join(folder, mark)):
+                return folder
+    here = os.path.realpath(os.getcwd())
+    return here if inside(start, here) else start
+
+
+def _upward(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+def inside(path: str, folder: str) -> bool:
+    """Whether a path lies in a folder, links followed."""
+    path, folder = os.path.realpath(path), os.path.realpath(folder)
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file belongs to Python, to an installed package or to tautograd itself."""
+    paths = sysconfig.get_paths()
+    folders = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return any(inside(path, folder) for folder in [*folders, _OWN_PACKAGE])
+
+
+def relative(path: str, root: str) -> str:
+    """A path as evidence has it: from the project's top, with slashes."""
+    return os.path.relpath(os.path.realpath(path), root).replace(os.sep, "/")
+
+
+# ---- what is imported ----------------------------------------------------------------------------
+
+
+def imported_files(path: str, root: str) -> list[str]:
+    """A source file and the files of its project that it imports, directly or not, sorted."""
+    found: set[str] = set()
+    waiting = [os.path.realpath(path)]
+    bases = _bases(root)
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        for module in _imports_of(file, bases):
+            waiting += _files_of(module, [os.path.dirname(file), *bases], root)
+    return sorted(found)
+
+
+def _bases(root: str) -> list[str]:
+    entries = [os.path.realpath(entry or os.getcwd()) for entry in sys.path]
+    return [root, *(e for e in entries if inside(e, root) and os.path.isdir(e))]
+
+
+def _imports_of(file: str, bases: list[str]) -> Iterator[str]:
+    try:
+        with open(file, "rb") as source:
+            tree = ast.parse(source.read())
+    except (OSError, SyntaxError, ValueError):
+        return
+    package = _package_of(file)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = node.module or ""
+            if node.level:
+                parents = package[: len(package) - node.level + 1]
+                start = ".".join([*parents, start] if start else parents)
+            yield start
+            yield from (f"{start}.{alias.name}" for alias in node.names if alias.name != "*")
+
+
+def _package_of(file: str) -> list[str]:
+    """The dotted path of the package a file is in, from the folders that have an `__init__.py`."""
+    names: list[str] = []
+    folder = os.path.dirname(file)
+    while os.path.exists(os.path.join(folder, "__init__.py")):
+        names.insert(0, os.path.basename(folder))
+        folder = os.path.dirname(folder)
+    return names
+
+
+def _files_of(module: str, bases: list[str], root: str) -> Iterator[str]:
+    steps = module.split(".")
+    for base in bases:
+        top = os.path.join(base, steps[0])
+        if not (os.path.isdir(top) or os.path.isfile(f"{top}.py")):
+            continue
+        for count in range(1, len(steps) + 1):
+            stem = os.path.join(base, *steps[:count])
+            for candidate in (os.path.join(stem, "__init__.py"), f"{stem}.py"):
+                real = os.path.realpath(candidate)
+                if os.path.isfile(real) and inside(real, root) and not is_installed(real):
+                    yield real
+        return
+
+
+# ---- evidence of it ------------------------------------------------------------------------------
+
+
+def file_of(subject: Any) -> str | None:
+    """The source file that a function, class or module object was defined in."""
+    subject = inspect.unwrap(subject) if callable(subject) else subject
+    for candidate in (subject, type(subject)):
+        try:
+            file = inspect.getsourcefile(candidate)
+        except TypeError:
+            continue
+        if file and os.path.isfile(file):
+            return os.path.realpath(file)
+    return None
+
+
+def text_hash(subject: Any) -> str | None:
+    """SHA-256 of the source text of a function, or of a class and what it inherits from."""
+    subject = inspect.unwrap(subject) if callable(subject) else subject
+    kind = subject if inspect.isroutine(subject) or inspect.isclass(subject) else type(subject)
+    parts = [kind]
+    if inspect.isclass(kind):
+        parts = [c for c in kind.__mro__ if (f := file_of(c)) and not is_installed(f)] or [kind]
+    try:
+        return sha256("\n".join(inspect.getsource(part) for part in parts).encode())
+    except (OSError, TypeError):
+        return None
+
+
+def code_of(file: str | None, root: str | None) -> list[dict[str, Any]]:
+    """Path and hash of a file and of what it imports from its project."""
+    if file is None or root is None:
+        return []
+    if is_installed(file):
+        return [{"path": _installed_name(file), "sha256": sha256_of_file(file)}]
+    return [
+        {"path": relative(f, root), "sha256": sha256_of_file(f)} for f in imported_files(file, root)
+    ]
+
+
+def _installed_name(file: str) -> str:
+    package = _package_of(file)
+    return "/".join(["<installed>", *package, os.path.basename(file)])
+
+
+# ---- git -----------------------------------------------------------------------------------------
+
+
+def git_of(root: str | None, files: list[str]) -> dict[str, Any] | None:
+    """The commit a project is at and which tracked or used files differ from it; None without git."""
+    if root is None:
+        return None
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", root, *arguments],
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        ).stdout
+
+    try:
+        return _git_state(git, files)
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git_state(git: Callable[..., str], files: list[str]) -> dict[str, Any]:
+    commit = git("rev-parse", "HEAD").strip()
+    status = git("status", "--porcelain", "--untracked-files=no", "-z").split("\0")
+    changed = {entry[3:] for entry in status if len(entry) > 3}
+    own = [file for file in files if not file.startswith("<installed>")]
+    if own:
+        tracked = set(git("ls-files", "-z", "--", *own).split("\0"))
+        changed |= set(own) - tracked
+    return {"commit": commit, "clean": not changed, "changed": sorted(changed)[:50]}

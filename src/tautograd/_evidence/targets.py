@@ -1,0 +1,237 @@
+"""What a name on the command line means: `pkg.mod:fn`, `path/to/file.py:fn`, or a whole module."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from tautograd._evidence.canonical import sha256
+from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.sources import project_root, relative
+from tautograd._nearest import nearest
+from tautograd._verify.engines import engines, is_module
+
+EXAMPLES = "'pkg.mod:fn' or 'path/to/file.py:fn'"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A place in the code, as the user wrote it."""
+
+    where: str
+    """A dotted module path, or a path to a file."""
+    name: str
+    """What to take of it; empty for all of it."""
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """The parts of `where:name`."""
+        where, _, name = text.rpartition(":")
+        if not where or (os.sep in name or name.endswith(".py")):  # no colon, or a drive's
+            where, name = text, ""
+        if not where:
+            raise CannotRun(f"'{text}' names nothing to verify; write {EXAMPLES}")
+        return cls(where, name)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it names a file rather than a module."""
+        return self.where.endswith(".py") or "/" in self.where or os.sep in self.where
+
+    def __str__(self) -> str:
+        return f"{self.where}:{self.name}" if self.name else self.where
+
+
+# ---- importing -----------------------------------------------------------------------------------
+
+
+def load_module(target: Target) -> ModuleType:
+    """Import the module or file of a target."""
+    return load_file(target.where) if target.is_file else _load_dotted(target.where)
+
+
+def _load_dotted(name: str) -> ModuleType:
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as `python -m` has it
+    try:
+        with _failures_of(name):
+            return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # Only the module asked for: what it fails to import itself is told as it is.
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise CannotRun(f"importing '{name}' failed: {error}") from error
+        raise CannotRun(
+            f"no module named '{error.name}' (looked in the current folder too); "
+            f"a file is named by its path: {error.name.replace('.', '/')}.py"
+        ) from None
+
+
+def load_file(path: str) -> ModuleType:
+    """Import a file by its path; one in a package as a part of it."""
+    real = os.path.realpath(path)
+    if not os.path.isfile(real):
+        what = "is a folder" if os.path.isdir(real) else "does not exist"
+        raise CannotRun(f"the file '{path}' {what}")
+    name, base = _module_name(real)
+    if base not in sys.path:
+        sys.path.insert(0, base)
+    loaded = sys.modules.get(name)
+    if loaded is not None and os.path.realpath(getattr(loaded, "__file__", "") or "") == real:
+        return loaded
+    with _failures_of(path):
+        if "." in name:
+            module = importlib.import_module(name)
+            if os.path.realpath(module.__file__ or "") != real:
+                raise CannotRun(f"'{path}' is hidden by another '{name}', {module.__file__}")
+            return module
+        spec = importlib.util.find_spec(name) if loaded is None else None
+        if spec is None or spec.origin is None or os.path.realpath(spec.origin) != real:
+            name = f"{name}_{sha256(real.encode())[:8]}"  # the plain name is another module's
+        return _load_as(name, real)
+
+
+def _load_as(name: str, path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise CannotRun(f"'{path}' is not a file of Python code")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def _module_name(path: str) -> tuple[str, str]:
+    """The dotted name that a file is imported by, and the folder that is searched for it."""
+    folder, file = os.path.split(path)
+    names = [file.removesuffix(".py")]
+    if names == ["__init__"]:
+        names = []
+    while os.path.exists(os.path.join(folder, "__init__.py")):
+        folder, package = os.path.split(folder)
+        names.insert(0, package)
+    return ".".join(names), folder
+
+
+@contextlib.contextmanager
+def _failures_of(name: str) -> Iterator[None]:
+    """What goes wrong while the user's code is imported, said in one sentence."""
+    try:
+        yield
+    except (CannotRun, ModuleNotFoundError):
+        raise
+    except SystemExit as stopped:
+        raise CannotRun(
+            f"importing '{name}' ended with sys.exit({stopped.code!r}); put what a script does "
+            "under: if __name__ == '__main__'"
+        ) from None
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise CannotRun(
+            f"importing '{name}' failed: {type(error).__name__}: {error} "
+            f"({last.filename}:{last.lineno})"
+        ) from error
+
+
+# ---- what is in it -------------------------------------------------------------------------------
+
+
+def find(module: ModuleType, name: str) -> Any:
+    """The object of a dotted name in a module."""
+    found: Any = module
+    for step in name.split("."):
+        try:
+            found = getattr(found, step)
+        except AttributeError:
+            near = nearest(step, [n for n in dir(found) if not n.startswith("__")])
+            hint = f"; did you mean '{near}'?" if near else ""
+            raise CannotRun(f"'{module.__name__}' has no '{name}'{hint}") from None
+    return found
+
+
+def is_module_class(value: Any) -> bool:
+    """Whether a value is a class of `nn.Module`s, of any engine that is loaded."""
+    return inspect.isclass(value) and any(
+        issubclass(value, base) for base in _bases("nn", "Module")
+    )
+
+
+def is_function_class(value: Any) -> bool:
+    """Whether a value is a class of `autograd.Function`s."""
+    return inspect.isclass(value) and any(
+        issubclass(value, base) for base in _bases("autograd", "Function")
+    )
+
+
+def _bases(part: str, name: str) -> Iterator[type]:
+    for engine in engines():
+        loaded = sys.modules.get(f"{engine.__name__}.{part}")
+        if loaded is not None:
+            yield getattr(loaded, name)
+
+
+def _is_known_class(value: Any) -> bool:
+    return is_module_class(value) or is_function_class(value)
+
+
+def kind_of(value: Any) -> str:
+    """What a target turned out to be."""
+    if is_module_class(value):
+        return "module class"
+    if is_function_class(value):
+        return "autograd function"
+    if is_module(value):
+        return "module"
+    if callable(value) and not inspect.isclass(value):
+        return "function"
+    raise CannotRun(
+        f"{value!r} is neither a function nor a module; name one, for example {EXAMPLES}"
+    )
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """The functions and modules that a Python module defines and does not keep to itself."""
+    listed = getattr(module, "__all__", None)
+    names = listed if listed is not None else [n for n in vars(module) if not n.startswith("_")]
+    found = []
+    for name in names:
+        value = getattr(module, name, None)
+        own = getattr(value, "__module__", None) == module.__name__ or is_module(value)
+        if name.endswith("_inputs") or not own:
+            continue
+        if inspect.isfunction(value) or is_module(value) or _is_known_class(value):
+            found.append(name)
+    return found
+
+
+# ---- written down --------------------------------------------------------------------------------
+
+
+def target_of(subject: Any) -> str | None:
+    """How a function or class that a program already holds could be named; None if it cannot be."""
+    thing = subject if hasattr(subject, "__qualname__") else type(subject)
+    name = getattr(thing, "__qualname__", "")
+    owner = getattr(thing, "__self__", None)
+    if inspect.isclass(owner) and name.endswith(".apply"):  # the apply of an autograd.Function
+        thing, name = owner, owner.__qualname__
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    if module is None or not name or "<" in name:
+        return None
+    if module.__name__ == "__main__":
+        file = getattr(module, "__file__", None)
+        if not file or not os.path.isfile(file):
+            return None
+        return f"{relative(file, project_root(file))}:{name}"
+    return f"{module.__name__}:{name}"

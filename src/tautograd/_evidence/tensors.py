@@ -1,0 +1,179 @@
+"""Tensors as evidence has them: hash, shape, dtype, range; and small ones whole.
+
+A tensor is hashed by dtype, shape and bytes, so that one flipped bit shows and the engine does not.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tautograd._evidence.canonical import canonical, sha256, sha256_of
+from tautograd._evidence.refusals import EvidenceError
+from tautograd._verify.engines import as_numpy, engine_of, is_tensor
+
+LARGEST_EMBEDDED = 2**20
+"""Bytes of data that an evidence file may carry; above it, only their hash."""
+
+
+def dtype_name(tensor: Any) -> str:
+    """'float64', on any engine."""
+    return str(tensor.dtype).rpartition(".")[2]
+
+
+def bytes_of(tensor: Any) -> bytes:
+    """A tensor's values in row-major order, little-endian."""
+    engine = engine_of([tensor])
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
+    data: bytes = plain.view(engine.uint8).numpy().tobytes()
+    return data
+
+
+def hash_of(tensor: Any) -> str:
+    """SHA-256 of a tensor's dtype, shape and bytes."""
+    head = canonical([dtype_name(tensor), list(tensor.shape)])
+    return sha256(head + bytes_of(tensor))
+
+
+def describe(tensor: Any, name: str) -> dict[str, Any]:
+    """What can be seen of a tensor, as a row of evidence."""
+    return {
+        "name": name,
+        "shape": list(tensor.shape),
+        "dtype": dtype_name(tensor),
+        "device": str(tensor.device),
+        "requires_grad": bool(tensor.requires_grad),
+        "sha256": hash_of(tensor),
+        **_range_of(as_numpy(tensor)),
+    }
+
+
+def _range_of(values: Any) -> dict[str, Any]:
+    """Smallest and largest finite value (by magnitude for complex numbers), and what is not."""
+    if values.dtype.kind == "b":
+        values = values.astype(np.uint8)
+    if values.dtype.kind == "c":
+        nan = np.isnan(values)
+        values = np.abs(values)
+    else:
+        nan = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+    finite = np.isfinite(values) if values.dtype.kind == "f" else np.ones(values.shape, bool)
+    inside = values[finite]
+    return {
+        "minimum": inside.min().item() if inside.size else None,
+        "maximum": inside.max().item() if inside.size else None,
+        "nan": int(nan.sum()),
+        "infinite": int((~finite & ~nan).sum()),
+    }
+
+
+# ---- nests of tensors and other values -----------------------------------------------------------
+
+
+def leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The tensors and other values in a nest of lists, tuples and dictionaries, by name."""
+    if isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from leaves(item, f"{name}[{index}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from leaves(item, f"{name}[{key!r}]")
+    else:
+        yield name, value
+
+
+def describe_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each leaf of the arguments of a call: 'input 0', 'input 1[0]', 'mask'."""
+    named = [(f"input {index}", value) for index, value in enumerate(args)]
+    rows = []
+    for top, value in [*named, *kwargs.items()]:
+        for name, leaf in leaves(value, top):
+            if is_tensor(leaf):
+                rows.append(describe(leaf, name))
+            else:
+                shown = _shown(leaf)
+                rows.append({"name": name, "value": shown, "sha256": sha256_of(shown)})
+    return rows
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    # The default repr of an object holds its address, which no other run has.
+    return f"<{type(value).__qualname__}>" if " at 0x" in text else text
+
+
+# ---- small ones, whole ---------------------------------------------------------------------------
+
+
+def encode(value: Any) -> dict[str, Any] | None:
+    """A nest of tensors and plain values as JSON, or None where it holds anything else."""
+    if is_tensor(value):
+        if value.layout is not engine_of([value]).strided:
+            return None
+        return {
+            "kind": "tensor",
+            "dtype": dtype_name(value),
+            "shape": list(value.shape),
+            "requires_grad": bool(value.requires_grad),
+            "data": base64.b64encode(bytes_of(value)).decode("ascii"),
+        }
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        items = [encode(item) for item in value]
+        return None if None in items else {"kind": type(value).__name__, "items": items}
+    if type(value) is dict:
+        names = [encode(item) for item in value.values()]
+        if None in names or not all(isinstance(key, str) for key in value):
+            return None
+        return {"kind": "dict", "keys": list(value), "items": names}
+    if value is None or isinstance(value, (bool, int, str)):
+        return {"kind": "value", "value": value}
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return {"kind": "value", "value": value}
+        return {"kind": "float", "text": repr(value)}
+    return None
+
+
+def decode(row: dict[str, Any], engine: Any) -> Any:
+    """The value that `encode` wrote down, its tensors on the engine given."""
+    kind = row["kind"]
+    if kind == "tensor":
+        return _tensor_from(row, engine)
+    if kind == "value":
+        return row["value"]
+    if kind == "float":
+        return float(row["text"])
+    items = [decode(item, engine) for item in row["items"]]
+    if kind == "dict":
+        return dict(zip(row["keys"], items, strict=True))
+    return tuple(items) if kind == "tuple" else items
+
+
+def _tensor_from(row: dict[str, Any], engine: Any) -> Any:
+    dtype = getattr(engine, row["dtype"], None)
+    if not isinstance(dtype, engine.dtype):
+        raise EvidenceError(f"'{row['dtype']}' is no dtype of {engine.__name__}")
+    try:
+        data = base64.b64decode(row["data"], validate=True)
+    except ValueError:
+        raise EvidenceError("the values of an input are not base64") from None
+    shape = row["shape"]
+    if len(data) != math.prod(shape) * dtype.itemsize:
+        raise EvidenceError(f"the values of an input do not fill its shape {shape}")
+    if data:
+        tensor = engine.frombuffer(bytearray(data), dtype=dtype).reshape(shape).clone()
+    else:
+        tensor = engine.empty(shape, dtype=dtype)
+    return tensor.requires_grad_() if row["requires_grad"] else tensor
+
+
+def embeddable(value: Any) -> dict[str, Any] | None:
+    """`encode`, for values small enough to be carried along."""
+    size = sum(
+        leaf.numel() * leaf.element_size() for _, leaf in leaves(value, "") if is_tensor(leaf)
+    )
+    return encode(value) if size <= LARGEST_EMBEDDED else None

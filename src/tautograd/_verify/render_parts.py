@@ -1,0 +1,162 @@
+"""The words and rows of a report, from its plain form: what terminal and notebook both show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Plain = Mapping[str, Any]
+"""A report, or a part of it, as `to_dict()` gives it: evidence files hold no more than that."""
+
+VERDICTS = {
+    "correct": "the gradient is correct",
+    "wrong": "the gradient is wrong",
+    "cut": "the graph is cut: no gradient gets through",
+    "unclear": "it cannot be told whether the gradient is correct",
+}
+CHECK_HEADERS = ["reference", "compares", "entries", "error", "allowed", "verdict"]
+CHECK_NUMBERS = (2, 3, 4)
+_BEHAVIOUR = {
+    "deterministic": ("gives the same each time", "does not give the same each time"),
+    "random": ("draws random numbers", "draws no random numbers"),
+    "hidden_state": ("keeps state from call to call", "keeps no state"),
+    "modifies_inputs": ("changes its inputs", "leaves its inputs alone"),
+    "moves_buffers": ("moves its buffers", "moves no buffer"),
+}
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """A number in a few digits; what is none (`nan`, complex numbers as text) as it stands."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:.{digits}g}"
+
+
+def headline(report: Plain) -> str:
+    """The verdict in a sentence."""
+    verdict = str(report["verdict"])
+    text = f"{report['name']} ({report['engine']}): {VERDICTS.get(verdict, verdict)}"
+    if verdict == "wrong" and report.get("wrong_entries"):
+        count = report["wrong_entries"]
+        text += f", in {count:,} {'entry' if count == 1 else 'entries'}"
+    return text
+
+
+def check_rows(report: Plain) -> list[list[str]]:
+    """A row for each reference that the gradient was held against."""
+    return [
+        [
+            str(check["reference"]),
+            str(check["compares"]),
+            f"{check['entries']:,}" if check["entries"] else "",
+            number(check["error"], 2) if check["entries"] else "",
+            number(check["tolerance"], 2) if check["entries"] else "",
+            str(check["verdict"]),
+        ]
+        for check in report["checks"]
+    ]
+
+
+def check_notes(report: Plain) -> list[str]:
+    """What the references say about themselves."""
+    return [f"{c['reference']}: {c['note']}" for c in report["checks"] if c.get("note")]
+
+
+def place(tensor: str, index: Any) -> str:
+    """`x[0, 1]`, or `x` for a number alone."""
+    return f"{tensor}[{', '.join(map(str, index))}]" if index else str(tensor)
+
+
+def entry_text(entry: Plain) -> str:
+    """A wrong number beside the right one."""
+    of = f" of {entry['output']}" if entry.get("output") else ""
+    expected, got = number(entry["expected"], 7), number(entry["got"], 7)
+    error = f" ± {number(entry['error'], 1)}" if entry.get("error") else ""
+    return f"{place(entry['tensor'], entry['index'])}{of}: expected {expected}{error}, got {got}"
+
+
+def site_text(site: Plain | None) -> str:
+    """The line of the user's code, as an editor can open it."""
+    if not site:
+        return ""
+    inside = site.get("function")
+    where = f"{site['file']}:{site['line']}"
+    if inside and inside != "<module>":
+        where += f" in {inside}"
+    return f"{where}: {site['text']}" if site.get("text") else where
+
+
+def suspect_title(suspect: Plain) -> str:
+    """The operation whose own rule is wrong."""
+    node = f" ({suspect['node']})" if suspect.get("node") else ""
+    module = f" in {suspect['module']}" if suspect.get("module") else ""
+    return f"{suspect['operation']}{node}{module}"
+
+
+def cut_text(cut: Plain) -> str:
+    """What cut the graph, and what got no gradient for it."""
+    module = f" in {cut['module']}" if cut.get("module") else ""
+    starved = f"; no gradient for {listed(cut['starved'])}" if cut.get("starved") else ""
+    return f"{cut['how']}{module}{starved}"
+
+
+def kink_text(kink: Plain) -> str:
+    """A kink, and the side that the gradient took."""
+    sides = f"{number(kink['left'])} from the left, {number(kink['right'])} from the right"
+    return (
+        f"{place(kink['where'], kink['index'])}: {sides}; the gradient says {number(kink['taken'])}"
+    )
+
+
+def behaviour_text(report: Plain) -> str:
+    """How the computation behaves, in a line."""
+    said = []
+    for key, value in report["behaviour"].items():
+        yes, no = _BEHAVIOUR.get(key, (key.replace("_", " "), f"not {key.replace('_', ' ')}"))
+        names = f" ({listed(value)})" if isinstance(value, list) and value else ""
+        if value or key == "deterministic":
+            said.append((yes if value else no) + names)
+    return ", ".join(said)
+
+
+def listed(names: list[str], most: int = 8) -> str:
+    """Names in a row, not too many."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
+
+
+def confirmed_rows(confirmed: Plain) -> list[list[str]]:
+    """A row for each tensor that went in or came out."""
+    return [
+        [
+            str(fact["name"]),
+            str(tuple(fact["shape"])),
+            str(fact["dtype"]),
+            str(fact["device"]),
+            "yes" if fact["requires_grad"] else "no",
+        ]
+        for fact in (*confirmed.get("inputs", ()), *confirmed.get("outputs", ()))
+    ]
+
+
+CONFIRMED_HEADERS = ["tensor", "shape", "dtype", "device", "requires grad"]
+
+
+def tried_rows(tried: Any) -> tuple[list[str], list[list[str]]]:
+    """Headers and rows of the inputs that were tried."""
+    rows = list(_rows_in(tried))
+    headers = list(dict.fromkeys(key for row in rows for key in row))
+    return headers, [[_cell(row.get(key, "")) for key in headers] for row in rows]
+
+
+def _rows_in(tried: Any) -> Iterator[Plain]:
+    if isinstance(tried, Mapping):
+        tables = [value for value in tried.values() if isinstance(value, list)]
+        tried = next((t for t in tables if t and isinstance(t[0], Mapping)), [])
+    yield from (row for row in tried if isinstance(row, Mapping))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return listed(value) if isinstance(value, list) else str(value)
