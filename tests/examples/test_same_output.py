@@ -41,11 +41,11 @@ PROGRAMS = {
     "gan": Program(("--steps", 20)),
     "dqn": Program(("--steps", 20)),
     "accumulation": Program(("--steps", 10), slack=5e-3),
-    # bfloat16 has 8 bits, that is 2.4 digits, so the scores that a loss is made of are known to half
-    # a unit of that. The first step's losses are equal; then gradients differ in their last bit
-    # where sums are taken in another order, and PyTorch sums the gradients of LayerNorm's weights
-    # in bfloat16 (tautograd in float32). PyTorch on one thread and on two differs by as much.
-    "mixed_precision": Program(("--steps", 10), digits=2, floor=2.0**-9, slack=3e-2),
+    # bfloat16 has 8 bits, so the last bit of a sum that is taken in another order soon shows. PyTorch
+    # with other kernels (seven choices of ATEN_CPU_CAPABILITY and DNNL_MAX_CPU_ISA) gives the same
+    # two first losses; then two of its runs differ by up to 0.0004 within 10 steps and 0.0015 within
+    # 100, and at the end by two test images of 360. Tautograd may differ from one by as much.
+    "mixed_precision": Program(("--steps", 10), floor=1.5e-3, slack=7e-3),
     "checkpoint": Program(("--steps", 20), slack=5e-3),
 }
 
@@ -137,10 +137,14 @@ def test_the_convolutional_network_reads_as_well(run):
         for i in (-2, -1)
     )
     assert min(accuracy) > 0.97
-    # The runs part after 150 steps and are then two draws of one training. So are PyTorch's on one
-    # thread and on two: their accuracies were up to 0.006 apart (2 images of 360), their losses 2%.
-    assert abs(accuracy[0] - accuracy[1]) < 0.02
-    assert loss[0] == pytest.approx(loss[1], rel=0.1)
+    # The first hundred steps agree to four digits (above); after 150 the runs part and are two draws
+    # of one training. So are PyTorch's with other kernels: eight choices of ATEN_CPU_CAPABILITY and
+    # DNNL_MAX_CPU_ISA gave accuracies with a standard deviation of 0.0031 (about one image of 360)
+    # and losses with one of 2.7%. By Student's t for eight draws (3.5), two more differ by less than
+    # this in 99 of 100 cases.
+    apart = 3.5 * math.sqrt(2)
+    assert abs(accuracy[0] - accuracy[1]) < apart * 0.0031
+    assert loss[0] == pytest.approx(loss[1], rel=apart * 0.027)
 
 
 @pytest.mark.slow
