@@ -110,8 +110,10 @@ def _extreme_weights(x: Any, index: Any, src: Any, out: Any, dim: int, own: bool
 def _prod_weights(x: Any, index: Any, src: Any, out: Any, dim: int, own: bool) -> Any:
     """d(prod)/d(factor) is the product of the others: the result over the factor if not 0."""
     factors = {"dim": dim, "reduce": "prod", "include_self": own}
-    x_ones = np.where(x == 0, np.ones_like(x), x)
-    for_x = scatter_reduce_op(x_ones, index, src, **factors) / x_ones
+    for_x = np.ones_like(x)
+    if own:
+        x_ones = np.where(x == 0, for_x, x)
+        for_x = scatter_reduce_op(x_ones, index, src, **factors) / x_ones
     zero = src == 0
     zeros_there = scatter_add_op(np.zeros_like(x), index, np.astype(zero, x.dtype), dim=dim)
     only = zero & (gather_op(zeros_there, index, dim=dim) == 1)
@@ -165,12 +167,10 @@ def _samples() -> list[Sample]:
     index: dict[str, Any] = {"low": 0, "dtype": "int64"}
     found = []
     for reduce in _STEPS:
-        # PyTorch's in-place product has a wrong gradient for complex numbers (its other form
-        # refuses
-        # them): products are compared in double precision. Where the tensor does not take part it
-        # is
-        # divided out again, which leaves residues of rounding in second gradients; ones and twos
-        # leave none.
+        # PyTorch's in-place product has a wrong gradient for complex numbers (its other form refuses
+        # them): products are compared in real dtypes. Where the tensor does not take part PyTorch
+        # divides it out again, which leaves residues of rounding in second gradients that are 0;
+        # ones and twos leave none.
         prod = reduce == "prod"
         fixed: dict[str, Any] = {"dtype": "float64"} if prod else {}
         exact: dict[str, Any] = {"high": 3.0, "kind": "ties", **fixed} if prod else {}
@@ -180,6 +180,8 @@ def _samples() -> list[Sample]:
             Sample(x, 0, T(5, 4, high=3, **index), some, reduce),
             Sample(y, -1, T(3, 2, high=4, **index), few, reduce, include_self=False),
         ]
+    real: list[dict[str, Any]] = [{"dtype": d} for d in ("float64", "float32", "bfloat16")]
+    any_dtype: list[dict[str, Any]] = [{}]
     return [
         *found,
         Sample(T(), 0, T(high=1, **index), T(), "sum"),
@@ -192,7 +194,20 @@ def _samples() -> list[Sample]:
             T(3, 6, low=0.5, grad=False),
             "prod",
         ),
-        Sample(T(3, 4, kind="ties"), 0, T(5, 4, high=3, **index), T(5, 4, kind="ties"), "amax"),
+        *(
+            Sample(
+                T(3, 4, kind="ties", low=low, **some),
+                0,
+                T(rows, 4, high=3, seed=seed, **index),
+                T(rows, 4, kind="ties", low=low, seed=seed, **some),
+                reduce,
+                include_self=own,
+            )
+            for reduce in _STEPS
+            for own in (True, False)
+            for rows, low, seed in ((5, -2.0, 0), (9, 0.0, 1), (2, -1.0, 2))
+            for some in (real if reduce == "prod" else any_dtype)
+        ),
     ]
 
 
