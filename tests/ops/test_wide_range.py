@@ -2,7 +2,8 @@
 
 Samples are small, so that differences are accurate. Here the tensors of an elementwise operation go
 over both signs and five orders of magnitude, and gradients are compared with PyTorch's in double
-precision, wherever both are finite.
+precision. What is not finite must not be on either (but for poles that PyTorch rounds away, of
+functions whose exact value `exact` knows).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pytest
 from tautograd._ops.record import REGISTRY
 
 from .cases import RECORDS, TAUTOGRAD, TORCH, Call, is_elementwise, samples_of, tensors_in
+from .exact import EXACT
 from .measure import measure
 
 _MAGNITUDES = np.geomspace(1.1e-3, 53.0, 23)
@@ -73,7 +75,8 @@ def test_gradients_far_from_the_samples(name: str, tally: Any) -> None:
         return
     for theirs, ours in zip(expected, _gradients(TAUTOGRAD, name, across), strict=True):
         both = np.isfinite(theirs) & np.isfinite(ours)
-        assert both.any() or not np.isfinite(theirs).any()
+        alike = both | (theirs == ours) | (np.isnan(theirs) & np.isnan(ours))
+        assert alike.all() or name in EXACT, (theirs[~alike][:4], ours[~alike][:4])
         scale = np.abs(theirs[both]) + np.max(np.abs(theirs[both]), initial=0) * 1e-9
         wrong = np.abs(theirs[both] - ours[both]) > TOLERANCE * scale
         assert not wrong.any(), (theirs[both][wrong][:4], ours[both][wrong][:4])
