@@ -155,6 +155,34 @@ def test_leaf_does_not_keep_its_graphs(torch):
         return [marker() is None for marker in markers]
 
 
+@pytest.mark.parametrize("layers", ["linear", "joint rules"])
+def test_a_leaf_takes_its_gradient_without_a_copy(layers, monkeypatch):
+    from tautograd._autograd import arrivals
+
+    nn = tautograd.nn
+    model = (
+        nn.Linear(4, 2) if layers == "linear" else nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 2))
+    )
+    taken = []
+    add = arrivals._add_to_grad
+
+    def spy(leaf, grad, lifted, anew=False, owned=False):
+        taken.append(owned)
+        add(leaf, grad, lifted, anew, owned)
+
+    monkeypatch.setattr(arrivals, "_add_to_grad", spy)
+    model(tautograd.ones(3, 4)).sum().backward()
+    assert taken == [True] * len(list(model.parameters()))
+
+
+def test_a_gradient_that_others_hold_is_copied():
+    x, y = (tautograd.ones(2, requires_grad=True) for _ in range(2))
+    start = tautograd.ones(2)
+    (x + y).backward(start)
+    x.grad.mul_(3)
+    assert (start.tolist(), y.grad.tolist()) == ([1, 1], [1, 1])
+
+
 @same
 def test_retained_gradient_does_not_keep_its_tensor(torch):
     with _no_collector():

@@ -45,7 +45,8 @@ def apply(
         if isinstance(x, Tensor):
             array = x._data
             arrays.append(array)
-            if array.dtype.char in HALF_CODES:
+            dtype = array.dtype
+            if dtype is not _FLOAT32 and dtype.char in HALF_CODES:
                 half = True
             if recording:
                 if x._base is not None:
@@ -86,7 +87,8 @@ def apply_one(op: Op, x: Tensor, parameters: dict[str, Any] = NO_PARAMETERS) -> 
     if recording is None:
         return apply(op, (x,), parameters)
     array = x._data
-    if array.dtype.char in HALF_CODES:
+    dtype = array.dtype
+    if dtype is not _FLOAT32 and dtype.char in HALF_CODES:
         data = run_forward(op, [array], parameters)
     else:
         data = quietly(op.forward, array, **parameters)
@@ -162,7 +164,7 @@ def wrap(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any)
         edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
         mask = sum(1 << i for i, edge in enumerate(edges) if edge is not None)
         if mask:
-            node = record(op, inputs, edges, mask, True, parameters, data)
+            node = watched(record(op, inputs, edges, mask, True, parameters, data))
     return dress(op, inputs, parameters, data, node)
 
 
@@ -261,9 +263,11 @@ def record(
     node.sequence = next_sequence()
     node.mark = 0
     frame = _getframe(2)
-    while internal[frame.f_code.co_filename] and frame.f_back is not None:
+    code = frame.f_code
+    while internal[code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
-    node.code = frame.f_code
+        code = frame.f_code
+    node.code = code
     node.instruction = frame.f_lasti
     if numbered:
         numbers = tuple([x._output_nr if isinstance(x, Tensor) else 0 for x in inputs])
@@ -307,6 +311,11 @@ def record(
     else:
         node.shape = node.dtype = None
         node.outputs = [(d.shape, d.dtype) for d in data]
+    return node
+
+
+def watched(node: Node) -> Node:
+    """A node recorded in a special mode: anomaly detection wants to know its stack."""
     if modes.anomaly:
         from .anomaly import remember_stack
 

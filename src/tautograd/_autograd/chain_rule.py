@@ -67,14 +67,7 @@ def run_rules(node: Node, g: Any) -> Any:
         if op.opmath and _is_half(node):
             saved = _widen(saved)
             g = _widen(g)
-    shapes = node.shapes if op.shape_inputs else None
-    dtypes = node.dtypes if op.dtype_inputs else None
-    if op.joint:
-        rule = op.vjp
-        needs = tuple([edge is not None for edge in node.edges])
-        return rule.call(rule.rule, g, saved, shapes, dtypes, node.parameters, needs)
-    rules = op.rules or op.joined_rules()
-    return rules(node.edges, g, saved, shapes, dtypes, node.parameters)
+    return (op.rules or op.joined_rules())(node, node.edges, g, saved)
 
 
 def _several(node: Node, g: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from .._arrays.batch_levels import bottom, with_levels
 from .._ops.record import LINEAR, Op
 from .._tensor.tensor import Tensor
-from .apply import apply, record
+from .apply import apply, record, watched
 from .node import Node, next_sequence
 
 Way = tuple[tuple[Op, dict[str, Any], int | None], ...]
@@ -141,8 +141,9 @@ def part_replaced(base: Tensor, edge: Any, view: Tensor, result: Tensor, way: Wa
     if written is None or not _writes_first(written, view):
         mask = (edge is not None) | (written is not None) << 1
         parameters = {"chain": way}
-        return record(
-            view_scatter, (base, result), (edge, written), mask, True, parameters, base._data
+        both = (edge, written)
+        return watched(
+            record(view_scatter, (base, result), both, mask, True, parameters, base._data)
         )
     node: CopySlices = object.__new__(CopySlices)
     node.way = way
@@ -225,6 +226,7 @@ def replayed(base: Tensor, edge: Any, view: Tensor, way: Way) -> tuple[Node | No
     """The node of a view that follows from its base's present history, and which output it is."""
     if view._data.dtype == base._data.dtype:
         parameters = {"chain": way}
-        return record(view_replay, (base,), (edge,), 1, True, parameters, view._data), 0
+        node = record(view_replay, (base,), (edge,), 1, True, parameters, view._data)
+        return watched(node), 0
     tensor = walk_tensor(base, way)  # parts of complex numbers keep their operations' names
     return tensor._node, tensor._output_nr

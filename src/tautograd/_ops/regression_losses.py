@@ -28,6 +28,7 @@ from .record import Op
 from .refusals import no_kernel
 
 _ndarray = np.ndarray
+_FLOAT32 = np.dtype(np.float32)
 _ROW = 4096  # how many squares are added up at a time
 
 # --- squared -------------------------------------------------------------------------------------
@@ -35,7 +36,7 @@ _ROW = 4096  # how many squares are added up at a time
 
 def _sum_of_squares(d: Any) -> Any:
     """Σ d² in one pass; many of them row by row, so that rounding does not grow."""
-    flat = np.ravel(d, order="K")
+    flat = d.ravel("K")  # `d` is a plain array
     if flat.size <= _ROW:
         return np.dot(flat, flat)
     whole = flat.size - flat.size % _ROW
@@ -117,9 +118,12 @@ huber_op = loss_record(
 
 def _compared(op: Op, input: Tensor, target: Any, parameters: dict[str, Any]) -> Tensor:
     """Apply a record to two tensors, promoted to one dtype."""
-    x, y = input._data, target._data
-    compute = None if x.dtype is y.dtype else compute_dtype((input, target), "common")
-    refuse(op, x.dtype if compute is None else compute)
+    dtype, other = input._data.dtype, target._data.dtype
+    compute = None
+    if dtype is not other:
+        dtype = compute = compute_dtype((input, target), "common")
+    if dtype is not _FLOAT32:  # which every loss is defined for
+        refuse(op, dtype)
     result: Tensor = apply(op, (input, target), parameters, compute)
     return result
 
