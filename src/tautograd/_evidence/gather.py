@@ -15,6 +15,7 @@ from tautograd._evidence.files import FORMAT
 from tautograd._evidence.observe import Observation, observe, stored_inputs, stored_state
 from tautograd._evidence.runtime import peak_memory, runtime_of
 from tautograd._evidence.schema import VERSION
+from tautograd._evidence.tensors import describe
 from tautograd._verify.engines import name_of
 from tautograd._verify.findings import plain
 from tautograd._version import __version__
@@ -22,6 +23,8 @@ from tautograd._version import __version__
 
 def gather(report: Any) -> dict[str, Any]:
     """The evidence for a report, all but its digest."""
+    if report.subject is None:
+        raise ValueError("report: it does not know what was verified, so it cannot be evidence")
     observation = report.observed or _observed_late(report)
     engine = observation.engine
     return {
@@ -32,7 +35,7 @@ def gather(report: Any) -> dict[str, Any]:
         "computation": _computation(observation),
         "data": {"definition": observation.definition, "inputs": observation.inputs},
         "random": _random(observation, report),
-        "model": _model(observation),
+        "model": _model(observation, named=report.observed is not None),
         "runtime": {
             **runtime_of(engine),
             "as_torch": _stands_for_torch(engine),
@@ -42,6 +45,7 @@ def gather(report: Any) -> dict[str, Any]:
         "settings": plain(report.settings),
         "figures": {
             "checks": [_figure(check) for check in report.checks],
+            "outputs": [describe(tensor, name) for name, tensor in report.subject.outputs],
             "gradients": gradients(report, observation.seed),
             "others": plain(report.figures),
         },
@@ -57,8 +61,6 @@ def _now() -> str:
 def _observed_late(report: Any) -> Observation:
     """For a report of `verify` called by a program: what it was given, which it left untouched."""
     subject = report.subject
-    if subject is None:
-        raise ValueError("report: it does not know what was verified, so it cannot be evidence")
     seed = report.settings.get("seed", 0)
     observation = observe(
         subject.target, subject.args, subject.kwargs, engine=subject.engine, seed=seed
@@ -110,12 +112,11 @@ def _random(observation: Observation, report: Any) -> dict[str, Any]:
     return found
 
 
-def _model(observation: Observation) -> dict[str, Any] | None:
+def _model(observation: Observation, *, named: bool) -> dict[str, Any] | None:
     if observation.model is None:
         return None
-    # A class is built again from the seed; what a program built itself, only from its values.
-    given = observation.kind == "module" and observation.checkpoint is None
-    state = stored_state(observation.subject) if given else None
+    # What a target names is imported and built again; what a program built is not.
+    state = None if named else stored_state(observation.subject)
     return {**observation.model, "checkpoint": observation.checkpoint, "state": state}
 
 
@@ -139,8 +140,6 @@ def _figure(check: Any) -> dict[str, Any]:
 def gradients(report: Any, seed: int) -> list[dict[str, Any]]:
     """Hash and size of each leaf's gradient, for one seeded cotangent of all outputs."""
     subject = report.subject
-    if subject is None:
-        return []
     count = sum(int(t.numel()) * (2 if t.is_complex() else 1) for _, t in subject.outputs)
     cotangent = np.random.default_rng(seed).standard_normal((1, count))
     row = subject.gradients(subject.row, cotangent)[0]

@@ -10,7 +10,7 @@ from typing import Any
 
 from tautograd._evidence.canonical import sha256_of
 from tautograd._evidence.runtime import random_state
-from tautograd._evidence.targets import target_of
+from tautograd._evidence.targets import origin_of, target_of
 from tautograd._evidence.tensors import describe, describe_inputs, embeddable
 from tautograd._verify.engines import engine_of, is_module, is_tensor
 
@@ -56,10 +56,16 @@ def observe(
         model=model_of(subject) if is_module(subject) else None,
         random_state=random_state(engine),
         target=target_of(subject),
-        kind="module" if is_module(subject) else "function",
-        source=subject,
+        kind=_kind_of(subject),
+        source=origin_of(subject),
         seed=seed,
     )
+
+
+def _kind_of(subject: Any) -> str:
+    if is_module(subject):
+        return "module"
+    return "function" if origin_of(subject) is subject else "autograd function"
 
 
 def model_of(module: Any) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from tautograd._evidence.job import Job, prepare, run
 from tautograd._evidence.refusals import CannotRun
 from tautograd._evidence.sources import inside, is_installed, project_root
 from tautograd._evidence.tensors import decode
+from tautograd._verify.engines import is_module
 
-_PASSED_ON = ("mode", "order", "probes", "try_inputs", "locate", "confirm", "wrt")
+_PASSED_ON = ("mode", "order", "probes", "wrt")
 """Settings of a report that are arguments of `verify`."""
 
 
@@ -68,10 +69,13 @@ def job_of(before: dict[str, Any], target: Any, changes: Changes) -> tuple[Job, 
     if subject is None and name is None:
         name = own_target(before)
     settings = {key: value for key, value in before["settings"].items() if key in _PASSED_ON}
+    settings["confirm"] = before["report"].get("confirmed") is not None
+    settings["try_inputs"] = before["report"].get("tried") is not None
     seed = before["random"]["seed"] if changes.seed is None else changes.seed
     job = Job(
         target=name or recorded or "",
-        engine=changes.engine or (None if subject is not None else before["computation"]["engine"]),
+        # A module has an engine of its own, whichever the evidence was made with.
+        engine=changes.engine or (None if is_module(subject) else before["computation"]["engine"]),
         seed=seed,
         settings=settings,
         inputs=changes.inputs,

@@ -219,13 +219,18 @@ def public_names(module: ModuleType) -> list[str]:
 # ---- written down --------------------------------------------------------------------------------
 
 
+def origin_of(subject: Any) -> Any:
+    """What a callable was written as: of the `apply` of an `autograd.Function`, the class."""
+    owner = getattr(subject, "__self__", None)
+    return owner if is_function_class(owner) else subject
+
+
 def target_of(subject: Any) -> str | None:
     """How a function or class that a program already holds could be named; None if it cannot be."""
-    thing = subject if hasattr(subject, "__qualname__") else type(subject)
+    thing = origin_of(subject)
+    if is_module(thing):
+        thing = type(thing)
     name = getattr(thing, "__qualname__", "")
-    owner = getattr(thing, "__self__", None)
-    if inspect.isclass(owner) and name.endswith(".apply"):  # the apply of an autograd.Function
-        thing, name = owner, owner.__qualname__
     module = sys.modules.get(getattr(thing, "__module__", None) or "")
     if module is None or not name or "<" in name:
         return None

@@ -1,0 +1,69 @@
+"""`taut evidence`: shows an evidence file, compares two, prints the schema."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+SUMMARY = "show an evidence file, compare two, or print their JSON Schema"
+EXAMPLE = """\
+examples:
+  taut evidence show fn.json
+  taut evidence diff before.json after.json
+  taut evidence schema
+
+Exit status: 0 (diff: the same), 1 (diff: they differ), 2 a file is refused, and why."""
+
+_FINE, _DIFFERENT = 0, 1
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `taut evidence`."""
+    actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
+    show = actions.add_parser("show", help="what a file is about, and the report it holds")
+    show.add_argument("file", metavar="FILE")
+    diff = actions.add_parser("diff", help="two files, item by item, and why they could differ")
+    diff.add_argument("before", metavar="A")
+    diff.add_argument("after", metavar="B")
+    diff.add_argument("--all", action="store_true", help="list what is the same, too")
+    schema = actions.add_parser("schema", help="the JSON Schema of evidence files")
+    for action in (show, diff, schema):
+        action.add_argument("--json", action="store_true", help="print JSON")
+
+
+def execute(namespace: argparse.Namespace) -> int:
+    """Do what the command line asks for."""
+    parser: argparse.ArgumentParser = namespace.parser
+    from tautograd import evidence
+
+    try:
+        if namespace.action == "schema":
+            from tautograd._evidence.schema import text
+
+            print(text(), end="")
+            return _FINE
+        if namespace.action == "show":
+            return _show(evidence.load(namespace.file), namespace)
+        found = evidence.diff(namespace.before, namespace.after)
+    except evidence.EvidenceError as reason:
+        parser.error(str(reason))
+    if namespace.json:
+        print(json.dumps(found.to_dict(), indent=2))
+    else:
+        from tautograd._evidence.text import comparison_text
+        from tautograd._verify.render_text import wants_colour
+
+        print(comparison_text(found, colour=wants_colour(), everything=namespace.all))
+    return _FINE if found.same else _DIFFERENT
+
+
+def _show(content: dict[str, Any], namespace: argparse.Namespace) -> int:
+    if namespace.json:
+        print(json.dumps(content, indent=2))
+        return _FINE
+    from tautograd._evidence.text import evidence_text
+    from tautograd._verify.render_text import wants_colour
+
+    print(evidence_text(content, colour=wants_colour()))
+    return _FINE

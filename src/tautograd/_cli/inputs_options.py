@@ -1,0 +1,30 @@
+"""The options that say what a function is verified with, the same for `verify` and `replay`."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add `--inputs`, `--inputs-from`, `--inputs-file` and `--checkpoint`."""
+    one_of = parser.add_mutually_exclusive_group()
+    one_of.add_argument(
+        "--inputs",
+        metavar="SHAPES",
+        help="draw them: '3x4:float64,5' is two tensors; ':int64<10' draws integers below 10; "
+        "'scalar' has no dimension; '=2.5' is a plain number",
+    )
+    one_of.add_argument(
+        "--inputs-from", metavar="PKG.MOD:FN", help="a function without arguments that makes them"
+    )
+    one_of.add_argument("--inputs-file", metavar="FILE", help="a .npy or .npz file that holds them")
+    parser.add_argument("--checkpoint", metavar="FILE", help="load the module's parameters from it")
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Add `--engine`."""
+    parser.add_argument(
+        "--engine",
+        choices=("tautograd", "torch"),
+        help="with tautograd, 'import torch' in the code means tautograd (default: what it imports)",
+    )

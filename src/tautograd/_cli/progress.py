@@ -1,0 +1,40 @@
+"""A progress bar on a terminal; anywhere else, silence (or a line for each thing begun)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import IO
+
+_WIDTH = 24
+
+
+class Progress:
+    """Called with what is being done and the part that is done, from 0 to 1, it draws a bar."""
+
+    def __init__(self, stream: IO[str] | None = None, *, quiet: bool = False) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._live = self._stream.isatty() and os.environ.get("TERM") != "dumb" and not quiet
+        self._quiet = quiet
+        self._title = ""
+
+    def begin(self, title: str, number: int, total: int) -> None:
+        """The next of several things."""
+        self._title = f"{number}/{total} {title}: " if total > 1 else f"{title}: "
+        if not self._live and total > 1 and not self._quiet:
+            print(f"{number}/{total} {title}", file=self._stream)
+
+    def __call__(self, what: str, part: float) -> None:
+        if not self._live:
+            return
+        done = round(_WIDTH * min(max(part, 0.0), 1.0))
+        bar = "█" * done + "░" * (_WIDTH - done)
+        line = f"{bar} {part:4.0%}  {self._title}{what}"
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r\x1b[2K{line[:width]}", end="", file=self._stream, flush=True)
+
+    def clear(self) -> None:
+        """Leave the line as it was, for what is printed next."""
+        if self._live:
+            print("\r\x1b[2K", end="", file=self._stream, flush=True)

@@ -1,0 +1,101 @@
+"""`taut replay`: runs the verification of an evidence file again, and says what is the same."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from typing import Any
+
+from tautograd._cli import as_torch
+from tautograd._cli.inputs_options import add_engine, add_inputs
+from tautograd._cli.progress import Progress
+
+SUMMARY = "run the verification of an evidence file again, and say what is the same and what is not"
+EXAMPLE = """\
+examples:
+  taut replay fn.json                        what the file is about, if it is in this project
+  taut replay fn.json pkg.mod:fn             this function, wherever it is
+  taut replay fn.json --engine torch         with one thing changed on purpose
+
+Nothing in the file is executed. The function it names is imported by itself only if it is in the
+project of the current folder; else name it. Exit status: 0 the same, 1 differs, 2 could not run."""
+
+_SAME, _DIFFERS, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `taut replay`."""
+    parser.add_argument("file", metavar="FILE", help="an evidence file")
+    parser.add_argument(
+        "target", nargs="?", metavar="TARGET", help="pkg.mod:fn or path/to/file.py:fn"
+    )
+    add_inputs(parser)
+    add_engine(parser)
+    parser.add_argument("--seed", type=int, metavar="N", help="another seed")
+    parser.add_argument(
+        "--exact", action="store_true", help="what drifted by rounding counts as different, too"
+    )
+    parser.add_argument("--all", action="store_true", help="list what is the same, too")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--quiet", action="store_true", help="print nothing; the status says it")
+
+
+def execute(namespace: argparse.Namespace) -> int:
+    """Replay the file that the command line names."""
+    parser: argparse.ArgumentParser = namespace.parser
+    from tautograd._evidence.refusals import CannotRun, EvidenceError
+
+    progress = Progress(quiet=namespace.quiet)
+    try:
+        quietly = contextlib.redirect_stdout(sys.stderr) if namespace.json else None
+        with quietly or contextlib.nullcontext():
+            found = _replayed(namespace, progress)
+    except (EvidenceError, CannotRun) as reason:
+        progress.clear()
+        parser.error(str(reason))
+    except KeyboardInterrupt:
+        progress.clear()
+        print("interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    progress.clear()
+    if namespace.json:
+        print(json.dumps(found.to_dict(), indent=2))
+    elif not namespace.quiet:
+        from tautograd._evidence.text import comparison_text
+        from tautograd._verify.render_text import wants_colour
+
+        print(comparison_text(found, colour=wants_colour(), everything=namespace.all))
+    return _SAME if (found.exact if namespace.exact else found.same) else _DIFFERS
+
+
+def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
+    from tautograd._evidence import replay
+    from tautograd._evidence.files import read
+    from tautograd._evidence.refusals import CannotRun, EvidenceError
+
+    before = read(namespace.file)
+    aliased = before["runtime"]["as_torch"] and namespace.engine is None
+    if aliased or namespace.engine == "tautograd":
+        as_torch.install(for_child_processes=True)
+    changes = replay.Changes(
+        engine=namespace.engine,
+        seed=namespace.seed,
+        inputs=namespace.inputs,
+        inputs_from=namespace.inputs_from,
+        inputs_file=namespace.inputs_file,
+        checkpoint=namespace.checkpoint,
+    )
+    job, subject = replay.job_of(before, namespace.target, changes)
+    if not (namespace.json or namespace.quiet):
+        print(f"importing {job.target}", file=sys.stderr)
+    progress.begin(job.target, 1, 1)
+    try:
+        return replay.again(before, job, subject, progress)
+    except (EvidenceError, CannotRun):
+        raise
+    except (Exception, SystemExit) as error:
+        from tautograd._cli.verify import what_happened
+
+        raise CannotRun(f"'{job.target}' cannot be run: {what_happened(error)}") from error

@@ -1,0 +1,248 @@
+"""`taut verify`: checks the gradients of functions and modules, and writes evidence of it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tautograd._cli import as_torch
+from tautograd._cli.inputs_options import add_engine, add_inputs
+from tautograd._cli.progress import Progress
+from tautograd._cli.verify_results import Result, show
+
+if TYPE_CHECKING:
+    from tautograd._evidence.job import Job
+
+SUMMARY = "check the gradient of a function or module; say where it is wrong; write evidence"
+EXAMPLE = """\
+examples:
+  taut verify pkg.mod:fn --inputs 3x4:float64,5
+  taut verify layers.py:Block --inputs 8x16 --order 2      a class of nn.Module, built without arguments
+  taut verify pkg.mod:fn --inputs-from pkg.data:make_inputs --evidence fn.json
+  taut verify --engine tautograd model.py:Net --inputs 2x3 'import torch' in it means tautograd
+  taut verify pkg.mod                                      all of a module whose inputs are known
+
+Inputs are known without an option when 'fn_inputs' stands beside 'fn' (a function that returns them,
+or the tuple itself), when fn has an attribute 'inputs', or when its signature is annotated:
+def fn(x: Annotated[Tensor, "3x4"]). Exit status: 0 all correct, 1 not all, 2 could not run."""
+
+_FINE, _FOUND, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `taut verify`."""
+    parser.add_argument(
+        "targets",
+        nargs="+",
+        metavar="TARGET",
+        help="pkg.mod:fn or path/to/file.py:fn; a module or file alone is everything in it",
+    )
+    add_inputs(parser)
+    add_engine(parser)
+    parser.add_argument(
+        "--mode",
+        choices=("auto", "full", "fast"),
+        default="auto",
+        help="the whole Jacobian, or random probes of it",
+    )
+    parser.add_argument(
+        "--order", type=int, choices=(1, 2), default=1, help="2: the gradient's own gradient too"
+    )
+    parser.add_argument("--probes", type=int, metavar="N", help="how many, in fast mode")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of inputs, parameters and probes (default: 0)",
+    )
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument(
+        "--train",
+        dest="training",
+        action="store_true",
+        default=None,
+        help="put the module in training mode",
+    )
+    modes.add_argument(
+        "--eval", dest="training", action="store_false", help="put the module in evaluation mode"
+    )
+    parser.add_argument(
+        "--try-inputs", action="store_true", help="also try boundary, empty and invalid inputs"
+    )
+    parser.add_argument(
+        "--evidence",
+        metavar="FILE",
+        help="write evidence (several targets: a folder, one file each)",
+    )
+    parser.add_argument("--html", metavar="FILE", help="write the report as a page")
+    parser.add_argument(
+        "--force", action="store_true", help="overwrite these files if they are there"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--quiet", action="store_true", help="print nothing; the exit status says it"
+    )
+
+
+def execute(namespace: argparse.Namespace) -> int:
+    """Verify what the command line names."""
+    parser: argparse.ArgumentParser = namespace.parser
+    if namespace.engine == "tautograd":
+        as_torch.install(for_child_processes=True)
+    from tautograd._evidence.refusals import CannotRun
+
+    progress = Progress(quiet=namespace.quiet)
+    try:
+        with _own_output(namespace):
+            targets = list(_targets(namespace))
+            _check_paths(namespace, targets)
+            results = [
+                _verify(namespace, target, progress, number, len(targets))
+                for number, target in enumerate(targets, 1)
+            ]
+    except (CannotRun, OSError) as reason:
+        progress.clear()
+        parser.error(str(reason))
+    except KeyboardInterrupt:
+        progress.clear()
+        print("interrupted; no evidence of what was under way", file=sys.stderr)
+        return _INTERRUPTED
+    show(namespace, results, alone=_is_alone(namespace))
+    statuses = {result.status for result in results}
+    if statuses - {"correct", "could not run", "no inputs"}:
+        return _FOUND
+    return _FINE if "correct" in statuses and "could not run" not in statuses else _COULD_NOT_RUN
+
+
+@contextlib.contextmanager
+def _own_output(namespace: argparse.Namespace) -> Iterator[None]:
+    """What the user's code prints goes to stderr where stdout is to be JSON."""
+    if namespace.json:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    else:
+        yield
+
+
+# ---- which ones ----------------------------------------------------------------------------------
+
+
+def _targets(namespace: argparse.Namespace) -> Iterator[str]:
+    """The functions to verify: those named, and those in the modules named."""
+    from tautograd._evidence.refusals import CannotRun
+    from tautograd._evidence.targets import Target, load_module, public_names
+
+    for text in namespace.targets:
+        target = Target.parse(text)
+        if target.name:
+            yield text
+            continue
+        names = public_names(load_module(target))
+        if not names:
+            raise CannotRun(
+                f"'{text}' defines no function and no module; name one: {text}:fn "
+                "(what begins with an underscore, or is imported from elsewhere, is left out)"
+            )
+        yield from (f"{text}:{name}" for name in names)
+
+
+def _is_alone(namespace: argparse.Namespace) -> bool:
+    from tautograd._evidence.targets import Target
+
+    return len(namespace.targets) == 1 and bool(Target.parse(namespace.targets[0]).name)
+
+
+def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
+    """Before any work: files that could not be written afterwards."""
+    from tautograd._evidence.files import may_write
+
+    if namespace.evidence is not None:
+        if not _is_alone(namespace):
+            os.makedirs(namespace.evidence, exist_ok=True)
+        for target in targets:
+            may_write(_evidence_path(namespace, target), overwrite=namespace.force)
+    if namespace.html is not None:
+        may_write(namespace.html, overwrite=namespace.force)
+
+
+def _evidence_path(namespace: argparse.Namespace, target: str) -> str:
+    from tautograd._evidence.gather import default_path
+
+    path: str = namespace.evidence
+    return path if _is_alone(namespace) else os.path.join(path, default_path(target))
+
+
+# ---- one of them ---------------------------------------------------------------------------------
+
+
+def _job(namespace: argparse.Namespace, target: str) -> Job:
+    from tautograd._evidence.job import Job
+
+    settings: dict[str, Any] = {"mode": namespace.mode, "order": namespace.order}
+    if namespace.probes is not None:
+        settings["probes"] = namespace.probes
+    if namespace.try_inputs:
+        settings["try_inputs"] = True
+    return Job(
+        target=target,
+        engine=namespace.engine,
+        inputs=namespace.inputs,
+        inputs_from=namespace.inputs_from,
+        inputs_file=namespace.inputs_file,
+        seed=namespace.seed,
+        training=namespace.training,
+        checkpoint=namespace.checkpoint,
+        settings=settings,
+    )
+
+
+def _verify(
+    namespace: argparse.Namespace, target: str, progress: Progress, number: int, total: int
+) -> Result:
+    from tautograd import evidence
+    from tautograd._evidence.job import NoInputs, prepare, run
+    from tautograd._evidence.refusals import CannotRun, EvidenceError
+
+    alone = _is_alone(namespace)
+    progress.begin(target, number, total)
+    job = _job(namespace, target)
+    try:
+        prepared = prepare(job)
+        report = run(job, prepared, progress=progress)
+    except NoInputs:
+        if alone:
+            raise
+        return Result(target, "no inputs", error="nothing says what its inputs are")
+    except (EvidenceError, CannotRun) as reason:
+        if alone:
+            raise
+        return Result(target, "could not run", error=str(reason))
+    except (Exception, SystemExit) as error:
+        said = what_happened(error)
+        if alone:
+            raise CannotRun(f"'{target}' cannot be run with these inputs: {said}") from error
+        return Result(target, "could not run", error=said)
+    finally:
+        progress.clear()
+    result = Result(target, report.verdict, report)
+    if namespace.evidence is not None:
+        path = _evidence_path(namespace, target)
+        result.evidence = str(evidence.save(report, path, overwrite=namespace.force))
+    return result
+
+
+def what_happened(error: BaseException) -> str:
+    """An error of the user's code in one line, with the line that raised it."""
+    import traceback
+
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(own)
+    ]
+    at = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{at}"
