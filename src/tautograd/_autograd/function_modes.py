@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from .._ops.public import METHODS
 from .._ops.record import Op
 from .._tensor.tensor import Tensor
@@ -51,7 +53,13 @@ class Recorded:
         self.__name__ = self.__qualname__ = op.public_name.rpartition(".")[2]
 
     def __call__(self, *inputs: Any, **parameters: Any) -> Any:
-        return apply(self.op, inputs, parameters, self.compute)
+        compute = self.compute
+        if compute is not None:  # other tensors may be given, of a wider dtype
+            wider = [x._data.dtype for x in inputs if isinstance(x, Tensor)]
+            wider = [dtype for dtype in wider if dtype.char in "dD"]
+            if compute.kind in "fcV" and wider:
+                compute = np.result_type(*wider, *([compute] if compute.kind == "c" else []))
+        return apply(self.op, inputs, parameters, compute)
 
     def __repr__(self) -> str:
         return f"<operation {self.__name__}>"

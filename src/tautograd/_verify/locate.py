@@ -1,0 +1,331 @@
+"""Where a wrong gradient comes from: each call of a run is checked by itself.
+
+A call is run again on the values it was given, away from the rest: its gradient against differences
+of its own values, in float64 where it can run there; then its gradient in its own precision against
+that; then what it gave within the whole program against what it gives alone, which differ if
+something it had saved was changed in between.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .arrivals import Arrivals
+from .cuts import find_cuts
+from .engines import as_reals
+from .findings import Cut, Entry, Kink, Suspect
+from .isolated import Backward, Isolated
+from .rules import Verdict, WrongEntry, check_rule
+from .trace import ABOUT_GRAPH, Call, Tape, trace
+from .trees import tensors_of
+
+_TRUST = {"float16": 16.0, "bfloat16": 16.0}  # units of rounding that a rule's gradient may be off
+CHANGED = "a value it saved was changed afterwards"
+TWICE = "its gradient is right, but the derivative of its gradient is not"
+LOWER = "it is right in float64, but not in {dtype}"
+HOOK = "a hook gave back another gradient than it was given"
+
+
+@dataclass
+class Located:
+    """What a search for the cause found."""
+
+    suspects: list[Suspect] = field(default_factory=list)
+    kinks: list[Kink] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list, repr=False)
+    checked: int = 0  # calls whose rule was checked
+    unchecked: int = 0  # calls for which there was no time, or that could not be run again
+    notes: list[str] = field(default_factory=list)
+
+
+def locate(
+    engine: Any,
+    run: Callable[[], Any],
+    leaves: Mapping[str, Any],
+    cotangents: Sequence[Any] | None = None,
+    *,
+    order: int = 1,
+    seconds: float = 30.0,
+    seed: int = 0,
+) -> Located:
+    """Check every call that `run()` makes to compute its result from `leaves`.
+
+    `cotangents` are the gradients to start from, one per floating-point tensor of the result
+    (random signs if not given). With `order=2` the derivative of each gradient is checked as well.
+    Calls that do not come to their turn within `seconds` are counted as `unchecked`.
+    """
+    state = engine.get_rng_state()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _Search(engine, run, leaves, cotangents, order, seconds, seed, state).found()
+    finally:
+        engine.set_rng_state(state)
+
+
+class _Search:
+    def __init__(
+        self,
+        engine: Any,
+        run: Callable[[], Any],
+        leaves: Mapping[str, Any],
+        cotangents: Sequence[Any] | None,
+        order: int,
+        seconds: float,
+        seed: int,
+        state: Any,
+    ) -> None:
+        self.engine, self.run, self.leaves = engine, run, leaves
+        self.order, self.seed, self.state = order, seed, state
+        self.end = time.monotonic() + seconds
+        self.located = Located()
+        with engine.enable_grad():
+            self.tape = trace(engine, run)
+        self.located.calls = self.tape.calls
+        self.outputs = [
+            t
+            for t in tensors_of(self.tape.result).values()
+            if t.is_floating_point() or t.is_complex()
+        ]
+        if cotangents is None:
+            random = np.random.default_rng(seed)
+            cotangents = [_signs(engine, random, out) for out in self.outputs]
+        self.cotangents = list(cotangents)
+        if order == 1 and any(c.name == "grad" and _records(c) for c in self.tape.calls):
+            self.order = 2  # the program differentiates twice by itself
+        self.arrivals: Arrivals | None = None
+        self.gradients = self._backward(self.tape)
+
+    def _backward(self, tape: Tape) -> dict[str, Any]:
+        """The gradients of the leaves, with all that flows watched."""
+        pairs = [
+            (out, g)
+            for out, g in zip(self.outputs, self.cotangents, strict=True)
+            if out.requires_grad
+        ]
+        gradients: dict[str, Any] = dict.fromkeys(self.leaves)
+        if not pairs:
+            return gradients
+        self.arrivals = Arrivals(tape.calls)
+        names = [name for name, leaf in self.leaves.items() if leaf.requires_grad]
+        try:
+            found = self.engine.autograd.grad(
+                [out for out, _ in pairs],
+                [self.leaves[name] for name in names],
+                [g for _, g in pairs],
+                allow_unused=True,
+            )
+            gradients.update(zip(names, found, strict=True))
+        except RuntimeError as error:
+            self.located.notes.append(f"backward raised: {error}")
+            self.arrivals = None
+        return gradients
+
+    def found(self) -> Located:
+        located = self.located
+        for call in self.tape.altered:
+            located.suspects.append(Suspect("register_hook", "", call.module, call.site, [], HOOK))
+        for call in _in_turn(self.tape.calls):
+            if time.monotonic() > self.end:
+                located.unchecked += 1
+                continue
+            try:
+                suspect, kinks = self._check(call)
+            except Exception as error:
+                located.unchecked += 1
+                if call.custom:
+                    located.notes.append(f"{call.name} could not be run by itself: {error}")
+                continue
+            located.checked += 1
+            located.kinks += kinks
+            if suspect is not None:
+                self._add(suspect)
+        located.cuts = find_cuts(
+            self.engine, self.run, self.leaves, self.tape, self.cotangents, self.gradients,
+            state=self.state, end=max(self.end, time.monotonic() + 5.0), seed=self.seed,
+        )  # fmt: skip
+        return located
+
+    def _add(self, suspect: Suspect) -> None:
+        """Calls of one line are one suspect."""
+        for i, known in enumerate(self.located.suspects):
+            same = (known.operation, known.site, known.note) == (
+                suspect.operation,
+                suspect.site,
+                suspect.note,
+            )
+            if same:
+                entries = [*known.entries, *suspect.entries][: max(6, len(known.entries))]
+                self.located.suspects[i] = replace(known, entries=entries)
+                return
+        self.located.suspects.append(suspect)
+
+    # --- one call ------------------------------------------------------------------------------
+
+    def _check(self, call: Call) -> tuple[Suspect | None, list[Kink]]:
+        own = Isolated(self.engine, call, double=False)
+        if not own.x.size or not own.y.size:
+            return None, []
+        try:
+            double = own if own.epsilon < 1e-12 else Isolated(self.engine, call, double=True)
+        except Exception:  # it does not run in float64: its own precision has to do
+            double = own
+        arriving = None
+        if self.arrivals is not None:
+            arriving = self.arrivals.arriving(call, own.live)
+        if double.live != own.live or double.y.size != own.y.size:
+            double = own
+        verdict = check_rule(double, self.seed, arriving)
+        kinks = [self._kink(double, call, verdict)] if verdict.kinks else []
+        flat = [kink for group in kinks for kink in group]
+        if verdict.wrong:
+            return self._suspect(call, double, verdict.wrong, ""), flat
+        if double is not own:
+            wrong = _lower_precision(own, double, self.seed)
+            if wrong:
+                dtype = str(call.copies[own.variables[0]].dtype).rpartition(".")[2]
+                return self._suspect(call, own, wrong, LOWER.format(dtype=dtype)), flat
+        if arriving is not None and self.arrivals is not None:
+            wrong = _changed_since(own, call, self.arrivals, arriving)
+            if wrong:
+                return self._suspect(call, own, wrong, CHANGED), flat
+        if self.order > 1:
+            return self._second_order(call, double.double), flat
+        return None, flat
+
+    def _second_order(self, call: Call, double: bool) -> Suspect | None:
+        try:
+            problem = Backward(self.engine, call, double)
+            verdict = check_rule(problem, self.seed)
+        except Exception:  # not every gradient can be differentiated
+            return None
+        if not verdict.wrong:
+            return None
+        return self._suspect(call, problem, verdict.wrong, TWICE)
+
+    def _suspect(
+        self, call: Call, problem: Isolated, wrong: list[WrongEntry], note: str
+    ) -> Suspect:
+        entries = []
+        for one in wrong:
+            tensor, index = problem.place(one.number)
+            output = "" if one.weighting == 0 else "the output with random weights"
+            entries.append(Entry(tensor, index, one.expected, one.got, one.error, output))
+        if call.custom and call.defined_at:
+            note = f"{note}; " if note else ""
+            note += f"its backward is written at {call.defined_at}"
+        return Suspect(call.name, _node_name(call), call.module, call.site, entries, note)
+
+    def _kink(self, problem: Isolated, call: Call, verdict: Verdict) -> list[Kink]:
+        found = []
+        for kink in verdict.kinks:
+            tensor, index = problem.place(kink.number)
+            where = f"{call.name}: {tensor}"
+            found.append(Kink(where, index, kink.left, kink.right, kink.taken, call.site))
+        return found
+
+
+def _lower_precision(own: Isolated, double: Isolated, seed: int) -> list[WrongEntry]:
+    """Entries of a gradient that its own precision cannot explain, at each of several points."""
+    random = np.random.default_rng(seed)
+    weights = np.array([np.ones(own.y.size), random.choice([-1.0, 1.0], own.y.size)])
+    persistent: Any = None
+    first: Any = None
+    for attempt in range(3):
+        x = own.x
+        if attempt:
+            x = x * (1 + 8 * own.epsilon * random.uniform(-1, 1, x.size))
+            x = np.concatenate([as_reals(t) for t in own._tensors(x)])
+        got, expected = own.gradients(x, weights), double.gradients(x, weights)
+        nudged = double.gradients(x * (1 + own.epsilon * random.uniform(-1, 1, x.size)), weights)
+        allowed = _allowance(own, expected) + 8 * np.abs(nudged - expected)
+        with np.errstate(all="ignore"):
+            wrong = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) > allowed)
+        persistent = wrong if persistent is None else persistent & wrong
+        first = first or (expected, got, allowed)
+        if not persistent.any():
+            return []
+    return _worst(persistent, *first)
+
+
+def _changed_since(
+    own: Isolated, call: Call, arrivals: Arrivals, arriving: Any
+) -> list[WrongEntry]:
+    """Entries where the call gave something else in the program than it gives alone."""
+    got = arrivals.contributions(call, own.variables)
+    if got is None or np.isnan(got).all():
+        return []
+    expected = own.gradients(own.x, arriving[None])
+    again = own.gradients(own.x, arriving[None])
+    allowed = _allowance(own, expected) + 2 * np.abs(again - expected)
+    allowed = allowed + 8 * own.epsilon * np.abs(arriving).max(initial=0.0)
+    with np.errstate(all="ignore"):
+        wrong = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) > allowed)
+    return _worst(wrong, expected, got[None], allowed)
+
+
+def _allowance(own: Isolated, expected: Any) -> Any:
+    """What rounding may do to a gradient that is computed in its own precision."""
+    dtype = str(own.call.copies[own.variables[0]].dtype).rpartition(".")[2]
+    units = _TRUST.get(dtype, 64.0 + 4.0 * max(own.x.size, own.y.size) ** 0.5)
+    least = 1.0 if own.epsilon > 1e-12 else 0.0  # of what cancels, only this is left
+    allowed = np.zeros_like(expected)
+    for span in own.spans():
+        size = np.abs(expected[:, span])
+        size = np.where(np.isfinite(size), size, 0.0).max(axis=1, initial=least, keepdims=True)
+        allowed[:, span] = units * own.epsilon * size
+    return allowed + 1e-300
+
+
+def _worst(wrong: Any, expected: Any, got: Any, allowed: Any) -> list[WrongEntry]:
+    gaps = np.where(wrong, np.abs(got - expected), -1.0)
+    found = []
+    for number in np.argsort(-gaps.max(axis=0), kind="stable")[:6]:
+        which = int(np.argmax(gaps[:, number]))
+        if gaps[which, number] < 0:
+            break
+        at = which, number
+        values = float(expected[at]), float(got[at]), float(allowed[at])
+        found.append(WrongEntry(int(number), *values, which))
+    return found
+
+
+def _in_turn(calls: Sequence[Call]) -> list[Call]:
+    """The calls to check: the user's own Functions first, then each line once before any twice."""
+    wanted = [c for c in calls if c.name not in ABOUT_GRAPH and _is_recorded(c)]
+    times: dict[Any, int] = {}
+    ranked = []
+    for i, call in enumerate(wanted):
+        key = call.name, call.site, tuple(str(t.shape) for t in call.copies)
+        times[key] = times.get(key, 0) + 1
+        ranked.append((not call.custom, times[key], i, call))
+    return [call for *_, call in sorted(ranked, key=lambda r: r[:3])]
+
+
+def _is_recorded(call: Call) -> bool:
+    if call.checkpointed:
+        return bool(call.outputs)
+    return call.grad and any(edge is not None for edge in call.nodes) and any(call.wanted)
+
+
+def _records(call: Call) -> bool:
+    return bool(call.kwargs.get("create_graph", False)) if isinstance(call.kwargs, dict) else False
+
+
+def _node_name(call: Call) -> str:
+    for edge in call.nodes:
+        if edge is not None and hasattr(edge[0], "name") and callable(edge[0].name):
+            return str(edge[0].name())
+    return ""
+
+
+def _signs(engine: Any, random: Any, like: Any) -> Any:
+    made = engine.from_numpy(random.choice([-1.0, 1.0], tuple(like.shape)))
+    return made.to(dtype=like.dtype, device=like.device)

@@ -1,0 +1,290 @@
+"""Is the gradient of one call right? Probes first; where they disagree, entry by entry.
+
+A probe compares u·(Jᵀv), which the call's backward gives, with v·(J u), which differences of the call's
+values give, for random signs u and v: one wrong entry shows in it, whichever it is. What is found wrong
+is then searched for by halves. Nothing is called wrong unless a single entry, by itself, contradicts
+its reference by more than the reference's own error and the rounding of the gradient allow; at a kink,
+unless it lies outside of the two one-sided derivatives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .differences import Derivatives, directional
+from .isolated import Isolated
+from .noise import EPSILON, noise_level, scale_of
+
+_PROBES = 3
+_ALL_ENTRIES = 48  # up to so many are looked at one by one
+_SEARCHES = 160  # blocks that a search by halves looks at
+_ENOUGH = 6  # wrong entries that are enough to show
+_SURE = 4.0  # how many times its error estimate a reference may be off
+_LEAST = 1e-6  # of a gradient's size: less is no mistake in a rule
+_WIDEST = 20_000  # outputs that are looked at one by one at a kink
+
+
+@dataclass
+class WrongEntry:
+    """A number of the row of inputs, with the derivative of the weighted outputs by it."""
+
+    number: int
+    expected: float
+    got: float
+    error: float
+    weighting: int  # 0: the plain sum of the outputs; else with random signs
+
+
+@dataclass
+class KinkEntry:
+    number: int
+    left: float
+    right: float
+    taken: float
+
+
+@dataclass
+class Verdict:
+    """What was found about one rule."""
+
+    wrong: list[WrongEntry] = field(default_factory=list)
+    kinks: list[KinkEntry] = field(default_factory=list)
+    conclusive: bool = True
+
+
+class RuleCheck:
+    """The check of one call at one point."""
+
+    def __init__(self, problem: Isolated, x: Any, seed: int = 0, extra: Any = None) -> None:
+        self.problem, self.x = problem, x
+        self.random = np.random.default_rng(seed)
+        m = problem.y.size
+        usable = np.isfinite(problem.values(x[None])[0])
+        weights = [np.ones(m), *(self.random.choice([-1.0, 1.0], (2, m)))]
+        if extra is not None and extra.size == m and np.all(np.isfinite(extra)):
+            size = float(np.abs(extra).max(initial=0.0))
+            if size > 0.0:
+                weights.append(extra)
+        self.weights = np.array(weights) * usable
+        self._used = usable  # an output that is not finite says nothing
+        self.claims = problem.gradients(x, self.weights)  # (weightings, n)
+        self.free = np.isfinite(x)  # numbers that can be varied
+        self.scale = np.where(self.free, scale_of(np.where(self.free, x, 0.0)), 0.0)
+        self.slack = self._rounding()
+        self.epsilon = EPSILON if problem.epsilon < 1e-12 else problem.epsilon
+        self.noise = noise_level(self._weighted, x, epsilon=self.epsilon)
+
+    def _rounding(self) -> Any:
+        """How far off the gradient's own rounding may put it, entry by entry."""
+        eps = self.problem.epsilon
+        slack = 64 * eps * np.abs(self.claims)
+        for _ in range(2):
+            nudged = self.x * (1 + 2 * eps * self.random.choice([-1.0, 1.0], self.x.size))
+            with np.errstate(all="ignore"):
+                moved = np.abs(self.problem.gradients(nudged, self.weights) - self.claims)
+            slack = np.maximum(slack, 8 * np.where(np.isfinite(moved), moved, 0.0))
+        with np.errstate(all="ignore"):
+            size = np.nanmax(np.abs(self.claims), axis=1, initial=0.0, keepdims=True)
+        return slack + 64 * eps * np.where(np.isfinite(size), size, 0.0)
+
+    def _weighted(self, points: Any) -> Any:
+        values = self.problem.values(points)
+        with np.errstate(all="ignore"):
+            return np.where(self._used, values, 0.0) @ self.weights.T
+
+    # --- probes --------------------------------------------------------------------------------
+
+    def probe(self, block: Any = None, count: int = 1) -> tuple[bool, bool, Derivatives]:
+        """Whether probes of these numbers (all of them) agree; whether they met a kink."""
+        signs = self.random.choice([-1.0, 1.0], (count, self.x.size)) * self.scale
+        if block is not None:
+            kept = np.zeros_like(signs)
+            kept[:, block] = signs[:, block]
+            signs = kept
+        with np.errstate(all="ignore"):
+            claimed = (
+                np.where(signs != 0, signs, 0.0)
+                @ np.where(np.isfinite(self.claims), self.claims, 0.0).T
+            )
+        slack = np.abs(signs) @ self.slack.T
+        found = directional(
+            lambda t: self._weighted(self.x + t @ signs),
+            np.zeros(count),
+            np.eye(count),
+            noise=self.noise,
+            claimed=claimed,
+            epsilon=self.epsilon,
+        )
+        fine = agrees(found, claimed, slack)
+        touched = signs.any(axis=0)
+        nan = bool(np.any(~np.isfinite(self.claims[:, touched])))
+        return bool(fine.all()) and not nan, bool(found.kink.any()), found
+
+    def excused(self, count: int = _PROBES) -> bool:
+        """Whether disagreements of probes are all within what kinks at the point allow."""
+        if self.problem.y.size > _WIDEST:
+            return False
+        signs = self.random.choice([-1.0, 1.0], (count, self.x.size)) * self.scale
+        found = directional(
+            lambda t: self.problem.values(self.x + t @ signs),
+            np.zeros(count),
+            np.eye(count),
+            epsilon=self.epsilon,
+        )
+        low, high, error = _interval(found, self.weights)
+        claimed = signs @ self.claims.T
+        slack = _SURE * error + np.abs(signs) @ self.slack.T
+        with np.errstate(all="ignore"):
+            inside = (claimed >= low - slack) & (claimed <= high + slack)
+        return bool(inside.all())
+
+    # --- single entries ------------------------------------------------------------------------
+
+    def search(self) -> list[int]:
+        """Numbers whose entries disagree, found by halves."""
+        numbers = np.nonzero(self.free)[0]
+        if numbers.size <= _ALL_ENTRIES:
+            return [int(i) for i in numbers]
+        pending = [numbers]
+        found: list[int] = []
+        for _ in range(_SEARCHES):
+            if not pending or len(found) >= _ENOUGH:
+                break
+            block = pending.pop()
+            if self.probe(block)[0]:
+                continue
+            if block.size == 1:
+                found.append(int(block[0]))
+                continue
+            middle = block.size // 2
+            pending += [block[middle:], block[:middle]]
+        return found
+
+    def entries(self, numbers: list[int]) -> Verdict:
+        """Each of these entries by itself."""
+        verdict = Verdict()
+        m = self.problem.y.size
+        single = m * max(1, len(numbers)) <= 200_000 and m <= _WIDEST
+        for number in numbers:
+            self._entry(number, single, verdict)
+            if len(verdict.wrong) >= _ENOUGH:
+                break
+        return verdict
+
+    def _entry(self, number: int, single: bool, verdict: Verdict) -> None:
+        step = self.scale[number]
+        direction = np.zeros(self.x.size)
+        direction[number] = step
+        claimed = self.claims[None, :, number] * step
+        slack = self.slack[None, :, number] * step
+        whole = self._along(direction, claimed)
+        low, high = np.minimum(whole.left, whole.right), np.maximum(whole.left, whole.right)
+        low = np.where(whole.kink, low, whole.value)
+        high = np.where(whole.kink, high, whole.value)
+        error = whole.error
+        if single and whole.kink.any():
+            parts = directional(
+                lambda t: self.problem.values(self.x + t * direction),
+                np.zeros(1),
+                np.eye(1),
+                epsilon=self.epsilon,
+            )
+            # At a kink each output has its own two sides: any mixture of them may be taken.
+            if parts.kink.any():
+                low_parts, high_parts, error_parts = _interval(parts, self.weights)
+                low, high = np.fmin(low, low_parts), np.fmax(high, high_parts)
+                error = np.fmax(error, error_parts)
+        with np.errstate(all="ignore"):
+            gap = np.maximum(low - claimed, claimed - high)
+            size = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.abs(claimed))
+            usual = np.abs(self.claims * self.scale)
+            usual = np.nanmax(np.where(np.isfinite(usual), usual, 0.0), axis=1, initial=0.0)
+            allowed = _SURE * error + slack + _LEAST * size + 1e-3 * _LEAST * usual
+            wrong = np.isfinite(error) & np.isfinite(low + high) & (gap > allowed)
+            wrong |= np.isnan(claimed) & np.isfinite(error) & ~whole.kink
+        wrong, gap = wrong[0], gap[0]
+        if wrong.any():
+            order = np.where(wrong, np.where(np.isnan(gap), np.inf, gap), -np.inf)
+            which = 0 if wrong[0] else int(np.argmax(order))
+            middle = float(0.5 * (low + high)[0, which])
+            error = float((error + 0.5 * (high - low))[0, which])
+            # To be sure it was looked at closely, where there is more noise: now at leisure.
+            calm = self._along(direction)
+            if calm.error[0, which] < error and abs(calm.value[0, which] - middle) <= error:
+                middle, error = float(calm.value[0, which]), float(calm.error[0, which])
+            got = float(self.claims[which, number])
+            verdict.wrong.append(WrongEntry(number, middle / step, got, error / step, which))
+        elif whole.kink[0, 0] and np.isfinite(whole.error[0, 0]):
+            verdict.kinks.append(
+                KinkEntry(
+                    number,
+                    float(whole.left[0, 0] / step),
+                    float(whole.right[0, 0] / step),
+                    float(self.claims[0, number]),
+                )
+            )
+
+    def _along(self, direction: Any, claimed: Any = None) -> Derivatives:
+        """The derivatives of the weighted outputs along one direction."""
+        return directional(
+            lambda t: self._weighted(self.x + t * direction),
+            np.zeros(1),
+            np.eye(1),
+            noise=self.noise,
+            claimed=claimed,
+            epsilon=self.epsilon,
+        )
+
+
+def agrees(found: Derivatives, claimed: Any, slack: Any) -> Any:
+    """Whether what is claimed lies within the error of a derivative, or between its two sides."""
+    with np.errstate(all="ignore"):
+        allowed = _SURE * found.error + slack + 0.1 * _LEAST * np.abs(claimed)
+        fine = np.abs(found.value - claimed) <= allowed
+        low, high = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
+        between = (claimed >= low - allowed) & (claimed <= high + allowed)
+    return np.where(found.kink, fine | between, fine) & np.isfinite(found.error)
+
+
+def _interval(found: Derivatives, weights: Any) -> tuple[Any, Any, Any]:
+    """From derivatives of each output, the least and the most that a weighted sum of them can be."""
+    kink = found.kink
+    low = np.where(kink, np.minimum(found.left, found.right), found.value)
+    high = np.where(kink, np.maximum(found.left, found.right), found.value)
+    used = weights.any(axis=0)
+    low, high = np.where(used, low, 0.0), np.where(used, high, 0.0)
+    error = np.where(used, found.error, 0.0)
+    up, down = np.maximum(weights, 0.0), np.minimum(weights, 0.0)
+    with np.errstate(all="ignore"):
+        return low @ up.T + high @ down.T, high @ up.T + low @ down.T, error @ np.abs(weights).T
+
+
+def check_rule(problem: Isolated, seed: int = 0, extra: Any = None) -> Verdict:
+    """The verdict on one call's gradient."""
+    if not problem.x.size or not problem.y.size:
+        return Verdict()
+    check = RuleCheck(problem, problem.x, seed, extra)
+    fine, kink, found = check.probe(count=_PROBES)
+    if fine and not kink:
+        return Verdict()
+    verdict = Verdict()
+    if (not fine and not (kink and check.excused())) or check.x.size <= _ALL_ENTRIES:
+        verdict = check.entries(check.search())
+    if verdict.wrong:
+        return verdict
+    # A kink excuses nothing beside it: the rule must hold a little way off as well.
+    if kink:
+        aside = check.x + 1e-3 * check.scale * check.random.uniform(-1, 1, check.x.size)
+        try:
+            beside = RuleCheck(problem, np.where(check.free, aside, check.x), seed, extra)
+            fine, _, found = beside.probe(count=_PROBES)
+            if not fine:
+                verdict.wrong = beside.entries(beside.search()).wrong
+        except Exception:  # it may not be defined there
+            fine = True
+    if not fine and not verdict.wrong:
+        verdict.conclusive = bool(found.finite.all()) and kink
+    return verdict
