@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,11 +44,12 @@ def run_once(
     *,
     reset_state: bool = True,
     reset_streams: bool = True,
+    layout: Callable[[str, Any], Any] | None = None,
 ) -> Run:
     """Run it from the remembered state, or from what the last run left of it.
 
     Leaves are cloned on the way in: what is modified then is no leaf, so that a function which works
-    in place can be recorded.
+    in place can be recorded. `layout` may arrange them otherwise in memory.
     """
     if state is not None:
         now = streams(engine)
@@ -67,6 +69,8 @@ def run_once(
         if name in wanted:
             run.leaves[name] = leaf.requires_grad_()
             passed = leaf.clone()
+        if layout is not None:
+            return layout(name, passed)  # another tensor, so what is done to it does not show
         given[name] = passed, leaf, passed._version
         return passed
 
@@ -75,7 +79,7 @@ def run_once(
         warnings.simplefilter("always")
         try:
             run.outputs = outputs_of(call.with_tensors(copied).run())
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             run.exception = error
     run.warnings = [f"{w.category.__name__}: {w.message}".splitlines()[0] for w in caught]
     run.streams = streams_moved(engine, before)
