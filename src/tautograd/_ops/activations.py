@@ -162,7 +162,7 @@ sigmoid_op = unary(
 softplus_op = slope_record(
     "softplus",
     lambda x, beta, threshold: blend(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta),
-    lambda g, x, beta, threshold: blend(x * beta > threshold, g, g * sigmoid_of(x * beta)),
+    lambda g, x, beta, threshold: blend(x * beta > threshold, g, g * sigmoid_op(x * beta)),
     "softplus_cpu",
     both_sides({"beta": 2, "threshold": 3}, {"beta": 0.5}),
 )
@@ -258,7 +258,7 @@ gelu_op = slope_record(
 
 
 def _silu_slope(x: Any) -> Any:
-    s = sigmoid_of(x)
+    s = sigmoid_op(x)
     return s * (1 + x * (1 - s))
 
 
@@ -277,7 +277,7 @@ silu_op = slope_record(
 def _mish_through(g: Any, x: Any) -> Any:
     # x tanh(s), s = log(1 + e^x), ds/dx = sigmoid(x)
     tanh = np.tanh(np.log1p(np.exp(x)))
-    return g * (tanh + x * sigmoid_of(x) * (1 - tanh * tanh))
+    return g * (tanh + x * sigmoid_op(x) * (1 - tanh * tanh))
 
 
 mish_op = slope_record(
@@ -286,7 +286,7 @@ mish_op = slope_record(
 logsigmoid_op = slope_record(
     "logsigmoid",
     lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x))),
-    lambda g, x: g * sigmoid_of(-x),
+    lambda g, x: g * sigmoid_op(-x),
     "log_sigmoid_cpu",
     both_sides(),
     node="LogSigmoidBackward0",
@@ -301,13 +301,13 @@ def _halves(x: Any, dim: int) -> tuple[Any, Any]:
 
 def _glu_vjp(g: Any, x: Any, dim: int) -> Any:
     a, b = _halves(x, dim)
-    s = sigmoid_of(b)
+    s = sigmoid_op(b)
     return np.concatenate((g * s, g * a * s * (1 - s)), axis=dim)
 
 
 def _glu_jvp(t: Any, x: Any, dim: int) -> Any:
     (a, b), (da, db) = _halves(x, dim), _halves(t, dim)
-    s = sigmoid_of(b)
+    s = sigmoid_op(b)
     return da * s + db * a * s * (1 - s)
 
 

@@ -10,7 +10,7 @@ from .._arrays.result_layout import as_first, as_iterated
 from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
-from .activations import logsigmoid, sigmoid_of
+from .activations import logsigmoid, sigmoid_op
 from .elementwise import check_broadcast, conj, refuse
 from .index_arguments import spoken
 from .loss_reductions import (
@@ -169,9 +169,9 @@ def _bce_logits(x: Any, y: Any, weight: Any, pos_weight: Any) -> Any:
 
 def _bce_logits_slope(x: Any, y: Any, weight: Any, pos_weight: Any) -> Any:
     if pos_weight is None:
-        return _scaled(sigmoid_of(x) - y, weight)
+        return _scaled(sigmoid_op(x) - y, weight)
     yes = pos_weight * y
-    return _scaled((yes + 1 - y) * sigmoid_of(x) - yes, weight)
+    return _scaled((yes + 1 - y) * sigmoid_op(x) - yes, weight)
 
 
 def _bce_logits_target_slope(x: Any, y: Any, weight: Any, pos_weight: Any) -> Any:

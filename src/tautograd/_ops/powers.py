@@ -121,11 +121,11 @@ pow_op = Op(
     # d(x^y)/dx = y x^(y-1),  d(x^y)/dy = x^y log x
     vjp={
         "x": lambda g, x, y: _zero_where(y == 0, g * conj(y * np.power(x, y - 1))),
-        "y": lambda g, x, y, out: _zero_where(_at_zero(x, y), g * conj(out * _log(x, out))),
+        "y": lambda g, x, y, out: g * _zero_where(_at_zero(x, y), conj(out * _log(x, out))),
     },
     jvp={
         "x": lambda t, x, y: _zero_where(y == 0, t * (y * np.power(x, y - 1))),
-        "y": lambda t, x, y, out: _zero_where(_at_zero(x, y), t * (out * _log(x, out))),
+        "y": lambda t, x, y, out: t * _zero_where(_at_zero(x, y), out * _log(x, out)),
     },
     promotion="common",
     node="PowBackward1",
@@ -143,9 +143,9 @@ pow_base_op = Op(
     lambda y, base: _power(base, y),
     ("y",),
     vjp={
-        "y": lambda g, y, base, out: _zero_where(_at_zero(base, y), g * conj(out * _log(base, out)))
+        "y": lambda g, y, base, out: g * _zero_where(_at_zero(base, y), conj(out * _log(base, out)))
     },
-    jvp={"y": lambda t, y, base, out: _zero_where(_at_zero(base, y), t * (out * _log(base, out)))},
+    jvp={"y": lambda t, y, base, out: t * _zero_where(_at_zero(base, y), out * _log(base, out))},
     promotion="common",
     node="PowBackward2",
     public="pow",
