@@ -214,3 +214,19 @@ def test_functions_that_write_in_place(torch, program):
 
     second = torch.func.hessian(lambda x: f(x).sum())(x)
     return torch.func.jvp(f, (x,), (v,)), torch.func.jacfwd(f)(x), second, v
+
+
+@same
+def test_an_integer_operand_has_no_tangent(torch):
+    x = torch.tensor([0.5, 2.5], dtype=torch.float64)
+    whole, keep = torch.tensor([1, 3]), torch.tensor([True, False])
+    functions = [
+        lambda a: a - whole,
+        lambda a: whole - a,
+        lambda a: torch.add(a, whole, alpha=3),
+        lambda a: torch.where(keep, a, whole),
+        lambda a: torch.cat([a, whole]),
+        lambda a: a - a.floor().to(torch.int64),
+        lambda a: a.gather(0, whole - whole),
+    ]
+    return [torch.func.jvp(f, (x,), (torch.ones_like(x),)) for f in functions]

@@ -177,7 +177,8 @@ def jvp_of(
         )
     if jvp == LINEAR:
         along = tuple(
-            _zero_of(x) if t is None else t for x, t in zip(inputs, tangents, strict=True)
+            t if t is not None else _zero_of(x, linear=_is_operand(op, i))
+            for i, (x, t) in enumerate(zip(inputs, tangents, strict=True))
         )
         return apply_special(op, along, parameters, compute)
     terms = []
@@ -220,9 +221,14 @@ def _as_tensors(result: Any) -> Any:
     return lower(result) if isinstance(result, Lifted) else result
 
 
-def _zero_of(x: Any) -> Any:
+def _is_operand(op: Op, i: int) -> bool:
+    """Whether an input is one the operation is linear in, and not an index or a mask."""
+    return op.variadic or (isinstance(op.vjp, tuple) and op.vjp[i] is not None)
+
+
+def _zero_of(x: Any, linear: bool = False) -> Any:
     if isinstance(x, Tensor):
-        return make(np.zeros_like(x._data)) if x._data.dtype.kind in "fcV" else x
+        return make(np.zeros_like(x._data)) if linear or x._data.dtype.kind in "fcV" else x
     return 0 if isinstance(x, (int, float, complex, np.number)) else x
 
 
