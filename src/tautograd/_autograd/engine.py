@@ -87,9 +87,11 @@ def walk(
     mode["run"] = run
     anomaly = mode.get("anomaly", False)
     frame = _getframe(1)
-    while internal[frame.f_code.co_filename] and frame.f_back is not None:
+    code = frame.f_code
+    while internal[code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
-    used_at = frame.f_code, frame.f_lasti
+        code = frame.f_code
+    used_at = code, frame.f_lasti
     try:
         heap: list[Any] = []
         node: Any = None
@@ -107,31 +109,31 @@ def walk(
             ready: Any = None  # one node that need not go through the heap
             gradient = pending.pop(node)
             runs = True
-            if captures is not None or node.unusual:
+            unusual = node.unusual
+            if captures is not None or unusual:
                 runs = needed is None or node in needed.through
                 gradient = arrive(node, gradient, captures, accumulate, lifted, runs)
             if runs:
-                if lifted or anomaly or gradient is None or node.unusual:
+                edges = node.edges
+                if lifted or anomaly or gradient is None or unusual:
                     grads = run_node(node, gradient, lifted)
+                    if len(grads) != len(edges):
+                        _wrong_count(node, len(grads))
                 else:
                     op = node.op
                     rules = op.rules
                     if rules is None or node.dtype is not _FLOAT32:
                         grads = quietly(run_rules, node, gradient)
                     elif op.saves_nothing:  # the same, one call less
-                        grads = quietly(rules, node, node.edges, gradient, ())
+                        grads = quietly(rules, node, edges, gradient, ())
                     else:
-                        grads = quietly(rules, node, node.edges, gradient, unpack(node))
+                        grads = quietly(rules, node, edges, gradient, unpack(node))
                 gradient = None
                 if not retain_graph and node.saved:
                     node.saved = FREED
                     node.versions = used_at
-                    if node.packed is not None:
+                    if unusual and node.packed is not None:
                         node.packed = None
-                edges = node.edges
-                if len(grads) != len(edges):
-                    _wrong_count(node, len(grads))
-                numbers = node.edge_nrs
                 if type(grads) is tuple:
                     grads = list(grads)  # so that an array can leave it
                 for i, edge in enumerate(edges):
@@ -146,6 +148,7 @@ def walk(
                         else:
                             shape, dtype = edge.shape, edge.dtype
                             if shape is None:
+                                numbers = node.edge_nrs
                                 shape, dtype = edge.outputs[numbers[i] if numbers else 0]
                         if lifted:
                             if grad._data.shape != shape or grad._data.dtype != dtype:
@@ -157,9 +160,11 @@ def walk(
                     if not leaf:
                         if edge in pending:
                             if grad is not None:
+                                numbers = node.edge_nrs
                                 deliver(pending, edge, numbers[i] if numbers else 0, grad)
                             continue
                         if grad is not None and edge.shape is None:
+                            numbers = node.edge_nrs
                             deliver(pending, edge, numbers[i] if numbers else 0, grad)
                         else:
                             pending[edge] = grad
