@@ -1,11 +1,12 @@
-"""Help for tests: are two results close, and tensors of random values to try things on."""
+"""Help for tests: are two results close, are gradients right, and tensors of random values."""
 
 from typing import TYPE_CHECKING
 
 from ._close import assert_allclose, assert_close
+from ._gradients import assert_gradients
 from ._made import make_tensor
 
-__all__ = ["assert_allclose", "assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "assert_gradients", "make_tensor"]
 
 if not TYPE_CHECKING:  # type checkers know what there is
 
