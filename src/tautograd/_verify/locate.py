@@ -115,18 +115,32 @@ class _Search:
             return gradients
         self.arrivals = Arrivals(tape.calls)
         names = [name for name, leaf in self.leaves.items() if leaf.requires_grad]
+        outputs, starts = [out for out, _ in pairs], [g for _, g in pairs]
+        leaves = [self.leaves[name] for name in names]
         try:
-            found = self.engine.autograd.grad(
-                [out for out, _ in pairs],
-                [self.leaves[name] for name in names],
-                [g for _, g in pairs],
-                allow_unused=True,
-            )
+            if any(call.checkpointed for call in tape.calls):
+                found = self._whole_backward(outputs, starts, leaves)
+            else:
+                found = self.engine.autograd.grad(outputs, leaves, starts, allow_unused=True)
             gradients.update(zip(names, found, strict=True))
         except RuntimeError as error:
             self.located.notes.append(f"backward raised: {error}")
             self.arrivals = None
         return gradients
+
+    def _whole_backward(self, outputs: Any, starts: Any, leaves: Any) -> list[Any]:
+        """Gradients by `backward()`, which reentrant checkpoints need; every `.grad` is put back."""
+        tensors = {id(t): t for call in self.tape.calls for t in call.inputs if t.is_leaf}
+        tensors |= {id(t): t for t in leaves}
+        held = {key: t.grad for key, t in tensors.items()}
+        try:
+            for tensor in tensors.values():
+                tensor.grad = None
+            self.engine.autograd.backward(outputs, starts)
+            return [leaf.grad for leaf in leaves]
+        finally:
+            for key, tensor in tensors.items():
+                tensor.grad = held[key]
 
     def found(self) -> Located:
         located = self.located
@@ -323,7 +337,7 @@ def _node_name(call: Call) -> str:
     for edge in call.nodes:
         if edge is not None and hasattr(edge[0], "name") and callable(edge[0].name):
             return str(edge[0].name())
-    return ""
+    return f"{call.name}Backward" if call.custom else ""
 
 
 def _signs(engine: Any, random: Any, like: Any) -> Any:

@@ -175,7 +175,7 @@ class RuleCheck:
         return verdict
 
     def _entry(self, number: int, single: bool, verdict: Verdict) -> None:
-        step = self.scale[number]
+        step = float(self.scale[number])
         direction = np.zeros(self.x.size)
         direction[number] = step
         claimed = self.claims[None, :, number] * step
