@@ -20,7 +20,8 @@ from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
 from .promotion import compute_dtype, number_as
 from .public import public
-from .record import DerivedRule, Op, Rule
+from .record import Op
+from .rule_calls import DerivedRule, Rule
 
 
 def conj(x: Any) -> Any:

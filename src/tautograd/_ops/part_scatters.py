@@ -16,7 +16,8 @@ from .elementwise import require_tensor
 from .parts import diagonal_op, narrow_bounds, select_op, slice_op
 from .public import CONTIGUOUS_OUT, public
 from .rearranging import copy_as
-from .record import LINEAR, REGISTRY, Op, Rule
+from .record import LINEAR, REGISTRY, Op
+from .rule_calls import Rule
 from .samples import Sample, T
 from .strided_views import same_size
 

@@ -18,7 +18,8 @@ from .._tensor.tensor import Tensor
 from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
 from .public import public
-from .record import LINEAR, Op, Rule
+from .record import LINEAR, Op
+from .rule_calls import Rule
 from .samples import Sample, T
 
 

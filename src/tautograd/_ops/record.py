@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays.result_layout import as_iterated
+from .rule_calls import BoundRule, DerivedRule, Rule, joined
 
-Rule = Callable[..., Any]
 _ndarray = np.ndarray
 
 LINEAR = "linear"
@@ -41,42 +41,6 @@ MULTILINEAR = "multilinear"
 REGISTRY: dict[str, Op] = {}
 # Operations of the engine itself, which no public function stands for (tested by themselves).
 INTERNAL: dict[str, Op] = {}
-
-
-class BoundRule:
-    """A rule and the way its named parameters are found in a node.
-
-    `call(rule, g, saved, shapes, dtypes, parameters, needs)` fetches them and calls the rule; it is
-    made when first asked for, and so is a rule that is given as a `DerivedRule`.
-    """
-
-    __slots__ = ("call", "names", "rule", "source", "sources")
-
-    def __init__(
-        self, rule: Rule | DerivedRule, names: tuple[str, ...], sources: tuple[str, ...]
-    ) -> None:
-        self.names = names
-        self.source = rule
-        self.sources = sources
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "call":
-            self.call = _caller(self.sources)
-            return self.call
-        if name == "rule":
-            self.rule = self.source.build() if isinstance(self.source, DerivedRule) else self.source
-            return self.rule
-        raise AttributeError(name)
-
-
-class DerivedRule:
-    """A rule that `build` makes when it is first used; `names` are its parameters."""
-
-    __slots__ = ("build", "names")
-
-    def __init__(self, names: tuple[str, ...], build: Callable[[], Rule]) -> None:
-        self.names = names
-        self.build = build
 
 
 class Op:
@@ -228,10 +192,8 @@ class Op:
         self.dtype_inputs = any(n.endswith("_dtype") and n[:-6] in self.position for n in names)
 
     def joined_rules(self) -> Callable[..., Any]:
-        """`run(node, edges, g, saved)`: the gradients of the inputs that have an edge, in a list (a
-        joint rule's as it gives them). A function that was written for the operation is several
-        times faster than a loop over its rules."""
-        self.rules = _joined(self.vjp if isinstance(self.vjp, tuple) else (self.vjp,), self.joint)
+        """The VJP rules as one function, kept in `rules`."""
+        self.rules = joined(self.vjp if isinstance(self.vjp, tuple) else (self.vjp,), self.joint)
         return self.rules  # type: ignore[no-any-return]
 
     def _vjp_rules(self) -> list[BoundRule]:
@@ -327,40 +289,3 @@ def _parameters(forward: Rule, inputs: tuple[str, ...]) -> tuple[str, ...]:
 def _node_name(name: str) -> str:
     """`index_select` -> `IndexSelectBackward0`, as PyTorch names its nodes."""
     return "".join(part.capitalize() for part in name.split("_")) + "Backward0"
-
-
-_CALLERS: dict[tuple[str, ...], Callable[..., Any]] = {}
-
-
-def _caller(sources: tuple[str, ...]) -> Callable[..., Any]:
-    """A function that fetches a rule's arguments and calls it; one per pattern of arguments."""
-    found = _CALLERS.get(sources)
-    if found is None:
-        text = (
-            f"lambda rule, g, saved, shapes, dtypes, parameters, needs: rule({', '.join(sources)})"
-        )
-        found = _CALLERS[sources] = eval(text)
-    return found
-
-
-def _joined(bound: tuple[BoundRule | None, ...], joint: bool) -> Callable[..., Any]:
-    terms = []
-    for i, rule in enumerate(bound):
-        if rule is None:
-            terms.append("None")
-            continue
-        name = f"bound[{i}].rule" if isinstance(rule.source, DerivedRule) else f"rule{i}"
-        call = f"{name}({', '.join(map(_in_node, rule.sources))})"
-        alone = joint or len(bound) == 1
-        terms.append(call if alone else f"None if edges[{i}] is None else {call}")
-    names = ", ".join(f"rule{i}" for i in range(len(bound)))
-    body = terms[0] if joint else f"[{', '.join(terms)}]"
-    build = eval(f"lambda bound, {names}: lambda node, edges, g, saved: {body}")
-    return build(bound, *[rule and rule.source for rule in bound])  # type: ignore[no-any-return]
-
-
-def _in_node(source: str) -> str:
-    """The expression for a rule's parameter, where a node is at hand."""
-    if source == "needs":
-        return "tuple([edge is not None for edge in edges])"
-    return f"node.{source}" if source.startswith(("shapes", "dtypes", "parameters")) else source

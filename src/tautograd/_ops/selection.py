@@ -29,8 +29,9 @@ from .elementwise import (
 )
 from .promotion import common_dtype, compute_dtype, number_as
 from .public import FUNCTIONS, METHODS, attach, inplace_twin, public, write_out
-from .record import Op, Rule
+from .record import Op
 from .refusals import no_kernel, refusal
+from .rule_calls import Rule
 from .samples import Sample, T, pairs
 
 # --- where ---------------------------------------------------------------------------------------
