@@ -221,19 +221,17 @@ class Layout:
             rows = [[found[i][k] for i in indices] for k in range(len(names))]
             make = kind if isinstance(kind, type) else SmallBatch
             self.batches.append(make([members[i] for i in indices], rows[:scalars], rows[scalars:]))
-        self.arrays = [p._data for p in members]
-        self.views = [t._data for values in found for t in values]
+        self.count = len(members)
+        self.arrays = [t._data for t in chain(members, *found)]
 
     def holds(
         self, members: list[Tensor], states: list[dict[str, Any]], names: Sequence[str]
     ) -> bool:
         """Whether these parameters and their states are where this layout put them."""
-        if len(members) != len(self.arrays) or names != self.names:
+        if len(members) != self.count or names != self.names:
             return False
-        if not all(map(is_, map(_data_of, members), self.arrays)):
-            return False
-        tensors = chain.from_iterable(map(self.getter, states)) if names else ()
-        if not all(map(is_, map(_data_of, tensors), self.views)):
+        tensors = chain(members, *map(self.getter, states))
+        if not all(map(is_, map(_data_of, tensors), self.arrays)):
             return False
         for batch in self.batches:
             if not batch.is_uniform():
