@@ -86,7 +86,7 @@ def causes(found: Sequence[Item], before: Evidence) -> Iterator[Cause]:
     if checkpoint:
         text = f"other checkpoint: {checkpoint.before}, now {checkpoint.after}"
         yield Cause("checkpoint", text)
-    yield from _model(unlike, explained=bool(seed or files or checkpoint or engine))
+    yield from _model(unlike, before, explained=bool(seed or files or checkpoint or engine))
     state = unlike.get(("random", "state of the stream"))
     if state and not (seed or engine):
         yield Cause("random state", "the random stream was in another state")
@@ -148,14 +148,14 @@ def _data(
             yield Cause("data", text)
 
 
-def _model(unlike: Unlike, *, explained: bool) -> Iterator[Cause]:
+def _model(unlike: Unlike, before: Evidence, *, explained: bool) -> Iterator[Cause]:
     mode = unlike.get(("model", "mode"))
     if mode:
         yield Cause("mode", f"other mode: {mode.before}, now {mode.after}")
     if explained or ("model", "all values") not in unlike:
         return
-    names = [n for (s, n), i in unlike.items() if s == "model" and "x" in str(i.before)]
-    names = [n for n in names if n not in ("class", "checkpoint", "all values")]
+    known = {row["name"] for row in (before["model"] or {}).get("tensors", ())}
+    names = [name for section, name in unlike if section == "model" and name in known]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     shown = ", ".join(names[:3]) or "the model"
     yield Cause("parameters", f"other values of {shown}{more}")

@@ -179,9 +179,10 @@ def _runtime(one: Any, other: Any) -> Iterator[Item]:
         yield _item("runtime", name, *versions, unlike=OTHER)
         builds = one["engine"]["build"], other["engine"]["build"]
         yield _hashed("runtime", f"build of {name}", *builds, unlike=OTHER)
-    for name, key in (("threads", "engine"), ("threads asked for", "environment")):
-        asked = one["threads"][key], other["threads"][key]
-        yield _item("runtime", name, asked[0], asked[1], unlike=OTHER)
+        numbers = one["threads"]["engine"], other["threads"]["engine"]
+        yield _item("runtime", "threads", *numbers, unlike=OTHER)
+    asked = one["threads"]["environment"], other["threads"]["environment"]
+    yield _item("runtime", "threads asked for", *asked, unlike=OTHER)
     told = {"numpy", one["engine"]["name"], other["engine"]["name"]}
     first, second = one["installed"], other["installed"]
     hashes = one["installed_sha256"], other["installed_sha256"]

@@ -22,7 +22,8 @@ from tautograd._evidence.job import Job, prepare, run
 from tautograd._evidence.refusals import CannotRun
 from tautograd._evidence.sources import inside, is_installed, project_root
 from tautograd._evidence.tensors import decode
-from tautograd._verify.engines import is_module
+from tautograd._verify.engines import engines, is_module
+from tautograd._verify.untouched import set_streams, streams
 
 _PASSED_ON = ("mode", "order", "probes", "wrt")
 """Settings of a report that are arguments of `verify`."""
@@ -55,10 +56,15 @@ def replay(
 
 def again(before: dict[str, Any], job: Job, subject: Any, progress: Any = None) -> Comparison:
     """Run a job that was made of an evidence, and compare what comes of it."""
-    prepared = prepare(job, subject=subject)
-    _set_stream(before["random"], prepared.engine, job)
-    report = run(job, prepared, progress=progress)
-    return compare(before, gather(report))
+    kept = [(engine, streams(engine)) for engine in engines()]
+    try:
+        prepared = prepare(job, subject=subject)
+        _set_stream(before["random"], prepared.engine, job)
+        report = run(job, prepared, progress=progress)
+        return compare(before, gather(report))
+    finally:
+        for engine, state in kept:  # a program that replays goes on with its own random numbers
+            set_streams(engine, state)
 
 
 def job_of(before: dict[str, Any], target: Any, changes: Changes) -> tuple[Job, Any]:
