@@ -120,7 +120,8 @@ def test_other_random_numbers_are_said(torch):
     assert table.partings[0].random
     assert table.partings[0].where == "1 (Noise)"
     assert {row.verdict for row in table} == {"other random numbers", "within rounding"}
-    assert "compare it in eval() mode" in str(table)
+    assert "to compare, leave them out" in str(table)
+    assert table.summary.endswith("all within rounding, random numbers apart.")
 
 
 def test_what_a_function_holds_goes_with_it(torch):
@@ -134,6 +135,15 @@ def test_what_a_function_holds_goes_with_it(torch):
     assert table.ok, str(table)
     assert 0 < table.rows[0].relative < 1e-6
     assert model[0].weight.dtype == torch.float32
+
+
+def test_a_gradient_that_is_nothing_but_rounding(torch):
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Tanh())
+    table = compare_devices(model, torch.randn(16, 4), devices=["cpu"])
+    bias = next(row for row in table if row.tensor == "gradient of 0.bias")
+    assert bias.relative > 1
+    assert bias.note == "nothing but rounding: it should be 0"
+    assert table.ok
 
 
 def test_a_failure_is_told(torch):

@@ -107,6 +107,24 @@ def test_norms_that_their_own_dtype_cannot_hold(torch):
     ]
 
 
+def test_norms_are_read_at_once(torch, monkeypatch):
+    """Not once per parameter, also where many gradients are zero or not finite."""
+    values = ([1.0], [0.0], [math.nan], [math.inf])
+    named = {f"{i}": with_grad(torch, values[i % 4]) for i in range(40)}
+    reads = []
+    for name in ("tolist", "item", "__float__", "__bool__"):
+        original = getattr(torch.Tensor, name)
+
+        def counted(self, *args, original=original, name=name):
+            reads.append(name)
+            return original(self, *args)
+
+        monkeypatch.setattr(torch.Tensor, name, counted)
+    table = check_gradients(named)
+    assert len(reads) == 2
+    assert {row.verdict for row in table} == {"fine", "zero", "not finite"}
+
+
 def test_before_backward_it_says_so(torch):
     table = check_gradients(torch.nn.Linear(2, 2))
     assert {row.verdict for row in table} == {"none"}

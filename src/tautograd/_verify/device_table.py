@@ -69,10 +69,15 @@ class DeviceTable(Plain):
     @property
     def summary(self) -> str:
         """One line: on how many devices, and whether they agree."""
-        bad = sum(row.verdict not in _HARMLESS for row in self.rows)
-        result = f"{bad} of {len(self.rows)} tensors differ" if bad else "all within rounding"
-        if all(row.verdict == "failed" for row in self.rows):
-            result = "nothing could be compared"
+        verdicts = [row.verdict for row in self.rows]
+        differ, failed = verdicts.count("differs"), verdicts.count("failed")
+        compared = len(verdicts) - failed
+        result = f"{differ} of {compared} tensors differ" if differ else "all within rounding"
+        if "other random numbers" in verdicts:
+            result += ", random numbers apart"
+        if failed:
+            runs = f"{failed} run{'s' * (failed > 1)} failed"
+            result = f"{result}; {runs}" if compared else "nothing could be compared"
         return f"Compared with cpu float64: {', '.join(self.devices)}; {result}."
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:

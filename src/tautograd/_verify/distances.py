@@ -20,6 +20,7 @@ class Distance:
     ulp: float  # the largest error of an element, in units of the last place
     relative: float  # norm of the error over the norm of the reference
     note: str = ""
+    absolute: float = math.inf  # norm of the error
 
 
 def distance(got: Any, expected: Any, epsilon: float) -> Distance:
@@ -33,7 +34,7 @@ def distance(got: Any, expected: Any, epsilon: float) -> Distance:
     if got.shape != expected.shape:
         return Distance(math.inf, math.inf, f"shape {got.shape}, not {expected.shape}")
     if not expected.size:
-        return Distance(0.0, 0.0)
+        return Distance(0.0, 0.0, absolute=0.0)
     if expected.dtype.kind not in "fc":
         count = int(np.count_nonzero(got != expected))
         note = f"{count} of {expected.size} elements differ" if count else ""
@@ -50,7 +51,8 @@ def distance(got: Any, expected: Any, epsilon: float) -> Distance:
         usual = norm / math.sqrt(expected.size)
         places = epsilon * 2.0 ** np.floor(np.log2(np.maximum(size, usual)))
         ulp = float(np.max(np.where(error > 0, error / places, 0.0)))
-    return Distance(ulp, off / norm if norm else (math.inf if off else 0.0))
+    relative = off / norm if norm else (math.inf if off else 0.0)
+    return Distance(ulp, relative, absolute=off)
 
 
 def allowance(moved: Sequence[Any], expected: Any, epsilon: float, length: int) -> float:
@@ -64,6 +66,17 @@ def allowance(moved: Sequence[Any], expected: Any, epsilon: float, length: int) 
     if expected.dtype.kind not in "fc":
         return by_inputs
     return by_inputs + epsilon * (_OWN + math.sqrt(length))
+
+
+def rounding(epsilon: float, values: Any) -> float:
+    """The relative error of sums as long as a tensor by their own roundings."""
+    return epsilon * (_OWN + math.sqrt(values.size))
+
+
+def size_of(values: Any) -> float:
+    """The norm of a tensor's finite numbers."""
+    with np.errstate(all="ignore"):
+        return _norm(np.where(np.isfinite(values), np.abs(values), 0.0))
 
 
 def _norm(values: Any) -> float:

@@ -2,7 +2,7 @@
 
 Asking a tensor on an accelerator for a number waits for it; asking one tensor of all the norms waits
 once. Squares are summed in float64, so that a norm overflows or vanishes only where its tensor does;
-a tensor whose norm comes out as 0 or not finite is looked at again by itself.
+tensors whose norm comes out as 0 or not finite are looked at again, by their largest number.
 """
 
 from __future__ import annotations
@@ -19,8 +19,14 @@ def norms_of(tensors: Sequence[Any]) -> list[float]:
     found = [0.0] * len(tensors)
     for places in _by_device(tensors).values():
         group = [_real(tensors[i]) for i in places]
-        for i, tensor, norm in zip(places, group, _read_at_once(group), strict=True):
-            found[i] = norm if 0.0 < norm < math.inf else _carefully(tensor)
+        norms = _read_at_once(group, 2.0)
+        doubted = [k for k, norm in enumerate(norms) if not 0.0 < norm < math.inf]
+        doubted = [k for k in doubted if group[k].numel()]
+        largest = _read_at_once([group[k] for k in doubted], math.inf)
+        for k, size in zip(doubted, largest, strict=True):
+            norms[k] = _scaled(group[k], size) if 0.0 < size < math.inf else size
+        for i, norm in zip(places, norms, strict=True):
+            found[i] = norm
     return found
 
 
@@ -41,27 +47,24 @@ def _real(tensor: Any) -> Any:
     return tensor
 
 
-def _read_at_once(tensors: list[Any]) -> list[float]:
+def _read_at_once(tensors: list[Any], order: float) -> list[float]:
     """The norms of tensors of one device and dtype."""
+    if not tensors:
+        return []
     torch = engine_of(tensors)
     wide = torch.float32 if tensors[0].device.type == "mps" else torch.float64
     with torch.no_grad():
         together = getattr(torch, "_foreach_norm", None)
         if together is not None:
-            norms = together(tensors, 2, dtype=wide)
+            norms = together(tensors, order, dtype=wide)
         else:
-            norms = [torch.linalg.vector_norm(tensor, 2, dtype=wide) for tensor in tensors]
+            norms = [torch.linalg.vector_norm(tensor, order, dtype=wide) for tensor in tensors]
         return [float(norm) for norm in torch.stack(list(norms)).tolist()]
 
 
-def _carefully(tensor: Any) -> float:
+def _scaled(tensor: Any, largest: float) -> float:
     """A norm whose squares do not fit: of the tensor over its largest number."""
-    if tensor.numel() == 0:
-        return 0.0
     torch = engine_of([tensor])
     with torch.no_grad():
-        wide = tensor.detach().cpu().to(torch.float64)
-        largest = float(wide.abs().max())
-        if largest == 0.0 or not math.isfinite(largest):
-            return largest
+        wide = tensor.cpu().to(torch.float64)
         return largest * float(torch.linalg.vector_norm(wide / largest, 2))

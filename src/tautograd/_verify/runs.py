@@ -163,4 +163,6 @@ def pulled_back(engine: Any, run: Run, leaves: list[Any], ones: bool = False) ->
         if ones:
             values = np.ones_like(values)
         weights.append(engine.as_tensor(values, dtype=output.dtype, device=output.device))
-    return list(engine.autograd.grad(recorded, leaves, weights, allow_unused=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return list(engine.autograd.grad(recorded, leaves, weights, allow_unused=True))
