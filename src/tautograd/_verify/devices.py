@@ -17,8 +17,8 @@ from .copies import moved_call
 from .device_table import DeviceRow, DeviceTable, Parting
 from .distances import Distance, allowance, distance, rounding, size_of
 from .engines import as_numpy, engine_of, is_module
+from .module_steps import Trace, recording
 from .runs import error_line, pulled_back, run_once
-from .traces import Trace, recording
 from .untouched import Untouched
 
 _NUDGES = 3  # float64 runs from values moved by a rounding
@@ -70,7 +70,7 @@ def compare_devices(
             table.notes.append(f"On the CPU in float64 it fails: {reference.error}")
             table.rows.append(_failed("cpu", engine.float64, reference.error))
             return table
-        if not found:
+        if devices is None and not found:
             table.notes.append(
                 "There is no accelerator here: only precisions of the CPU were compared."
             )
