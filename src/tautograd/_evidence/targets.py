@@ -62,17 +62,18 @@ def load_module(target: Target) -> ModuleType:
 def _load_dotted(name: str) -> ModuleType:
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # as `python -m` has it
-    try:
-        with _failures_of(name):
+    with _failures_of(name):
+        try:
             return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        # Only the module asked for: what it fails to import itself is told as it is.
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise CannotRun(f"importing '{name}' failed: {error}") from error
+        except ModuleNotFoundError as error:
+            # Only the module asked for: what it fails to import itself is another matter.
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                raise
+            missing = error.name
         raise CannotRun(
-            f"no module named '{error.name}' (looked in the current folder too); "
-            f"a file is named by its path: {error.name.replace('.', '/')}.py"
-        ) from None
+            f"no module named '{missing}' (looked in the current folder too); "
+            f"a file is named by its path: {name.replace('.', '/')}.py"
+        )
 
 
 def load_file(path: str) -> ModuleType:
@@ -130,7 +131,7 @@ def _failures_of(name: str) -> Iterator[None]:
     """What goes wrong while the user's code is imported, said in one sentence."""
     try:
         yield
-    except (CannotRun, ModuleNotFoundError):
+    except CannotRun:
         raise
     except SystemExit as stopped:
         raise CannotRun(

@@ -14,6 +14,7 @@ from .render_parts import (
     CHECK_HEADERS,
     CHECK_NUMBERS,
     CONFIRMED_HEADERS,
+    TRIED_HEADERS,
     Plain,
     behaviour_text,
     check_notes,
@@ -27,6 +28,7 @@ from .render_parts import (
     suspect_title,
     tried_rows,
 )
+from .tried import ALARMING
 
 _STYLE = """
 .taut-report { color: inherit; font-family: system-ui, sans-serif; line-height: 1.4; }
@@ -94,9 +96,10 @@ def _parts(report: Plain) -> Iterator[str]:
     if confirmed:
         table = _table(CONFIRMED_HEADERS, confirmed_rows(confirmed))
         yield _details("Confirmed", table + _list("", confirmed.get("sentences", [])))
-    headers, tried = tried_rows(report["tried"]) if report.get("tried") else ([], [])
-    if tried:
-        yield _details("Inputs tried", _table(headers, tried))
+    if report.get("tried"):
+        tried = tried_rows(report["tried"])
+        bad = [i for i, row in enumerate(tried) if row[1] in ALARMING]
+        yield _details("Inputs tried", _table(TRIED_HEADERS, tried, bad=bad))
     yield "</div>"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 Plain = Mapping[str, Any]
@@ -142,21 +142,9 @@ def confirmed_rows(confirmed: Plain) -> list[list[str]]:
 CONFIRMED_HEADERS = ["tensor", "shape", "dtype", "device", "requires grad"]
 
 
-def tried_rows(tried: Any) -> tuple[list[str], list[list[str]]]:
-    """Headers and rows of the inputs that were tried."""
-    rows = list(_rows_in(tried))
-    headers = list(dict.fromkeys(key for row in rows for key in row))
-    return headers, [[_cell(row.get(key, "")) for key in headers] for row in rows]
+def tried_rows(tried: Plain) -> list[list[str]]:
+    """A row for each kind of input that was tried."""
+    return [[str(row[key]) for key in TRIED_HEADERS] for row in tried["rows"]]
 
 
-def _rows_in(tried: Any) -> Iterator[Plain]:
-    if isinstance(tried, Mapping):
-        tables = [value for value in tried.values() if isinstance(value, list)]
-        tried = next((t for t in tables if t and isinstance(t[0], Mapping)), [])
-    yield from (row for row in tried if isinstance(row, Mapping))
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return listed(value) if isinstance(value, list) else str(value)
+TRIED_HEADERS = ["inputs", "outcome", "note"]

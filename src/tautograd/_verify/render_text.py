@@ -11,6 +11,7 @@ from .render_parts import (
     CHECK_HEADERS,
     CHECK_NUMBERS,
     CONFIRMED_HEADERS,
+    TRIED_HEADERS,
     Plain,
     behaviour_text,
     check_notes,
@@ -25,6 +26,7 @@ from .render_parts import (
     tried_rows,
 )
 from .tables import text_table
+from .tried import ALARMING
 
 _MOST = 10  # entries of a list that are shown; the JSON has all that were kept
 _COLOURS = {"good": "32", "bad": "31", "doubt": "33", "title": "1", "quiet": "2"}
@@ -151,11 +153,10 @@ def _confirmed(confirmed: Any, paint: Paint) -> Iterator[str]:
 def _tried(tried: Any, paint: Paint) -> Iterator[str]:
     if not tried:
         return
-    headers, rows = tried_rows(tried)
-    if not rows:
-        return
+    rows = tried_rows(tried)
     yield ""
     yield paint("inputs tried", "title")
-    header, *lines = text_table(headers, rows).split("\n")
+    header, *lines = text_table(TRIED_HEADERS, rows).split("\n")
     yield paint(f"  {header}", "quiet")
-    yield from (f"  {line}" for line in lines)
+    for row, line in zip(rows, lines, strict=True):
+        yield "  " + (paint(line, "bad") if row[1] in ALARMING else line)
