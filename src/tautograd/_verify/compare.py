@@ -29,10 +29,10 @@ class Comparison:
         return float(np.nan_to_num(ratio, nan=np.inf).max(initial=0.0))
 
 
-def compare(found: Derivatives, claimed: Any, slack: float, spread: Any = 0.0) -> Comparison:
-    """`slack` is the relative rounding of the claimed derivative, `spread` its absolute one."""
+def compare(found: Derivatives, claimed: Any, spread: Any) -> Comparison:
+    """`spread` is how far rounding may have moved the claimed derivatives."""
     with np.errstate(all="ignore"):
-        tolerance = found.error + slack * np.abs(claimed) + spread
+        tolerance = found.error + spread
         gap = np.abs(found.value - claimed)
         low, high = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
         between = found.kink & (claimed >= low - tolerance) & (claimed <= high + tolerance)

@@ -23,7 +23,8 @@ from .noise import EPSILON, Function, noise_level, scale_of
 _OFFSETS = np.array([1.0, -1.0, 0.5, -0.5, 0.25, -0.25])
 _ZOOM = 64.0  # between two step sizes that are tried
 _LEVELS = 6  # of them in each direction
-_GOOD = 1e-7  # relative error that needs no better step
+_GOOD = 1e-6  # relative error that needs no better step
+_ROUNDING = 24.0  # noise over the step, times this, bounds what rounding does to the extrapolation
 _POINTS_AT_ONCE = 4_000_000  # numbers in one batch of points
 
 
@@ -139,15 +140,18 @@ def _block(
     relative = max(epsilon, float(np.median(_ratio(noise, np.abs(middle)))) if noise.size else 0.0)
     first = min(relative, 1e-3) ** 0.2 * lines.reach(x)
     found = _at_step(function, x, middle, lines, first, noise)
-    for way, exponents in (("shorter", range(1, _LEVELS + 1)), ("longer", range(1, _LEVELS + 1))):
-        for exponent in exponents:
-            rows = np.nonzero(_unsettled(found, noise, claimed, way).any(axis=1))[0]
+    for way, zoom in (("shorter", 1 / _ZOOM), ("longer", _ZOOM)):
+        failures = np.zeros(len(first), int)
+        for exponent in range(1, _LEVELS + 1):
+            unsettled = _unsettled(found, noise, claimed, way)
+            rows = np.nonzero(unsettled.any(axis=1) & (failures < 3))[0]
             if not rows.size:
                 break
-            zoom = _ZOOM ** (-exponent if way == "shorter" else exponent)
-            tried = _at_step(function, x, middle, lines[rows], first[rows] * zoom, noise)
+            tried = _at_step(function, x, middle, lines[rows], first[rows] * zoom**exponent, noise)
             better = _better(found, tried, rows, noise, None if claimed is None else claimed[rows])
             found.take(tried, better, rows)
+            useful = (better & unsettled[rows]) | ~tried.finite
+            failures[rows] = np.where(useful.any(axis=1), 0, failures[rows] + 1)
     return found
 
 
@@ -162,7 +166,9 @@ def _at_step(
         central = (above - below) / (2 * steps)
         once = (4 * central[1:] - central[:-1]) / 3
         value = (16 * once[1] - once[0]) / 15
-        rounding = 16 * noise / h[:, None]
+        # Far from the point the values, and with them their rounding, may be larger.
+        largest = np.abs(values).max(axis=0, initial=0.0)
+        rounding = _ROUNDING * np.fmax(noise, EPSILON * largest) / h[:, None]
         error = np.abs(once[1] - once[0]) + rounding
         forward, backward = (above - middle) / steps, (middle - below) / steps
         jumps = forward - backward  # h times the second derivative, and what a kink adds
@@ -194,7 +200,7 @@ def _unsettled(found: Derivatives, noise: Any, claimed: Any, way: str) -> Any:
     """Which entries a shorter (or longer) step may tell more about."""
     size = np.abs(found.value)
     usual = np.where(found.finite, size, 0.0).max(axis=1, initial=0.0, keepdims=True)
-    rounding = 16 * noise / found.step
+    rounding = _ROUNDING * noise / found.step
     poor = ~found.finite | (found.error > _GOOD * np.maximum(size, 1e-3 * usual))
     by_noise = found.finite & (rounding > 0.5 * found.error)
     if way == "longer":
@@ -213,8 +219,10 @@ def _better(found: Derivatives, tried: Derivatives, rows: Any, noise: Any, claim
     better = tried.finite & (tried.error < old.error)
     shorter = tried.step < old.step
     # A longer step may miss what happens in between: it must not contradict the shorter one.
-    better &= shorter | ~old.finite | (np.abs(tried.value - old.value) <= old.error + tried.error)
-    rounding = 16 * noise / tried.step
+    contradicts = np.abs(tried.value - old.value) > old.error + tried.error
+    better &= shorter | ~old.finite | ~contradicts
+    better |= tried.finite & shorter & contradicts
+    rounding = _ROUNDING * noise / tried.step
     # A kink that is gone at a shorter step lay beside the point; one that stays is seen more closely.
     jump = np.abs(old.right - old.left)
     better |= tried.finite & shorter & old.kink & (rounding < 0.02 * jump)

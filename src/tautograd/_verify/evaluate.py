@@ -34,7 +34,14 @@ class Values:
             found = self._together(points)
             if found is not None:
                 return found
-        return np.array([self._alone(point) for point in points]).reshape(len(points), -1)
+        return np.array([self._or_nan(point) for point in points]).reshape(len(points), -1)
+
+    def _or_nan(self, point: Any) -> Any:
+        """The values there, or NaN: beside the point the function may not be defined."""
+        try:
+            return self._alone(point)
+        except Exception:
+            return np.full(self.subject.size, np.nan)
 
     def _alone(self, point: Any) -> Any:
         subject = self.subject

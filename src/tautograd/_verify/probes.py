@@ -45,7 +45,7 @@ class Probes:
     def __init__(self, subject: Subject, values: Values, count: int, seed: int) -> None:
         self.subject, self.values = subject, values
         row = subject.row
-        self.outputs = values(row[None]).shape[1]
+        self.outputs = subject.size
         self.cotangents = sign_vectors(count, self.outputs, seed)
         self.sizes = usual_sizes(subject)
         self.directions = sign_vectors(count, row.size, seed + 1) * self.sizes
@@ -70,7 +70,7 @@ class Probes:
         found = directional(
             self.summed, row, self.directions, noise=self.noise, claimed=claimed, epsilon=epsilon
         )
-        compared = compare(found, claimed, 0.0, 16 * epsilon * size + spread)
+        compared = compare(found, claimed, 16 * epsilon * size + spread)
         return found, claimed, compared
 
     def sensitivity(

@@ -11,8 +11,7 @@ from .subject import Subject
 def gradient_subject(subject: Subject, seed: int) -> Subject:
     """The leaves' gradient for one random cotangent, as a function of the leaves."""
     engine = subject.engine
-    size = subject.flat(subject.call(subject.tensors_from(subject.row))).size
-    (cotangent,) = sign_vectors(1, size, seed + 2)
+    (cotangent,) = sign_vectors(1, subject.size, seed + 2)
 
     def gradient(*leaves: Any) -> tuple[Any, ...]:
         with engine.enable_grad():

@@ -157,6 +157,12 @@ class Subject:
             own |= self._state.fresh_buffers()
             return self.engine.func.functional_call(self.target, own, tuple(args), kwargs)
 
+    def call_itself(self) -> Any:
+        """The module as it is, with its own parameters, on fresh inputs."""
+        args, kwargs = mapped((self.args, self.kwargs), lambda _, value: _fresh(value))
+        self._state.restore()
+        return self.target(*args, **kwargs)
+
     def flat(self, result: Any) -> Any:
         """A result's numbers as one row of float64."""
         parts = [as_reals(t) for _, t in self.named_outputs(result)]
@@ -197,6 +203,11 @@ class Subject:
         self._state.note_what_moved()
 
     @property
+    def size(self) -> int:
+        """How many real numbers the result has."""
+        return sum(int(t.numel()) * (2 if t.is_complex() else 1) for _, t in self.outputs)
+
+    @property
     def is_random(self) -> bool:
         """Whether it draws random numbers."""
         return self._state.draws
@@ -212,6 +223,11 @@ class Subject:
         tensors = [t.detach().requires_grad_() for t in self.tensors_from(row)]
         with self.engine.enable_grad():
             return tensors, [t for _, t in self.named_outputs(self.call(tensors))]
+
+    def values(self, row: Any) -> Any:
+        """The result at these values of the leaves, as one row."""
+        _, outputs = self.recorded(row)
+        return np.concatenate([as_reals(out) for out in outputs])
 
     def gradients(self, row: Any, cotangents: Any) -> Any:
         """For each cotangent (a row of numbers as long as the outputs'), the leaves' gradient."""

@@ -24,6 +24,7 @@ from .references import amplification, complex_step, forward_mode, taylor
 from .report import Check, Report
 from .second_order import gradient_subject
 from .subject import Subject
+from .training import as_it_trains
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of all is done, from 0 to 1."""
@@ -114,6 +115,8 @@ def verify(
         report.checks.append(check)
         report.entries += entries[:20]
         report.wrong_entries += len(entries)
+    if subject.is_module:
+        report.checks.append(as_it_trains(subject, seed))
     if order == 2:
         told("checking the second order", 0.7)
         again = gradient_subject(checked, seed)
@@ -162,7 +165,7 @@ def _name(target: Any) -> str:
 def _behaviour(subject: Subject, report: Report) -> None:
     """Whether it can be checked by running it at all."""
     row = subject.row
-    runs = [subject.flat(subject.call(subject.tensors_from(row))) for _ in range(3)]
+    runs = [subject.values(row) for _ in range(3)]
     report.behaviour = {
         "deterministic": all(np.array_equal(runs[0], run, equal_nan=True) for run in runs[1:]),
         "random": subject.is_random,
@@ -193,7 +196,7 @@ def _widest(subject: Subject, report: Report) -> Subject:
 
 def _first_order(subject: Subject, values: Values, mode: str, probes: int, seed: int) -> Outcome:
     inputs = subject.row.size
-    outputs = values(subject.row[None]).shape[1]
+    outputs = subject.size
     small = inputs <= _FULL[0] and outputs <= _FULL[1] and inputs * outputs <= _FULL[2]
     whole = mode == "full" or (mode == "auto" and small)
     return (full if whole else fast)(subject, values, probes, seed)

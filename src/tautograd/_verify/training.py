@@ -1,0 +1,83 @@
+"""A module as it trains: its own parameters and their hooks, against the same computation as a function.
+
+Everything else is checked on copies of the parameters. A hook on a parameter changes what the
+optimizer gets, and shows only here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .engines import as_reals
+from .probes import sign_vectors
+from .report import Check
+from .subject import Subject
+
+
+def as_it_trains(subject: Subject, seed: int) -> Check:
+    """One backward through the module itself, for a random cotangent, parameter by parameter."""
+    check = Check("the module's own parameters", "what training gets, hooks included")
+    module = subject.target
+    own = dict(module.named_parameters())  # type: ignore[attr-defined]
+    chosen = [leaf for leaf in subject.leaves if leaf.is_parameter]
+    if not chosen:
+        check.verdict, check.note = "not applicable", "none of them is checked"
+        return check
+    (cotangent,) = cotangents = sign_vectors(1, subject.size, seed)
+    (expected,) = subject.gradients(subject.row, cotangents)
+    try:
+        grads = _trained(subject, [own[leaf.name] for leaf in chosen], cotangent)
+    except Exception as error:
+        line = (str(error).strip().splitlines() or [""])[0][:160]
+        check.verdict, check.note = "not applicable", f"{type(error).__name__}: {line}"
+        return check
+    for leaf, grad in zip(chosen, grads, strict=True):
+        there = expected[leaf.start : leaf.start + leaf.reals]
+        found = np.zeros(leaf.reals) if grad is None else as_reals(grad)
+        with np.errstate(all="ignore"):
+            gap = np.abs(found - there)
+            allowed = 64 * subject.epsilon * np.abs(there).max(initial=0.0)
+            ratio = np.nan_to_num(np.where(gap > 0, gap / allowed, 0.0), nan=np.inf, posinf=1e300)
+        check.entries += leaf.reals
+        if ratio.size and ratio.max() > check.worst:
+            at = int(ratio.argmax())
+            check.worst, check.error, check.tolerance = (
+                float(ratio[at]),
+                float(gap[at]),
+                float(allowed),
+            )
+            if check.worst > 1:
+                check.verdict = "wrong"
+                index = list(leaf.index_of(leaf.start + at))
+                check.note = (
+                    f"{leaf.name}{index}: {found[at]:.6g} instead of {there[at]:.6g}; a hook on the "
+                    "parameter changes its gradient"
+                )
+    return check
+
+
+def _trained(subject: Subject, parameters: list[Any], cotangent: Any) -> list[Any]:
+    """The gradients of the parameters themselves; buffers and random numbers as before."""
+    engine, module = subject.engine, subject.target
+    held = {name: b.detach().clone() for name, b in module.named_buffers()}  # type: ignore[attr-defined]
+    try:
+        with warnings.catch_warnings(), engine.enable_grad():
+            warnings.simplefilter("ignore")
+            outputs = [t for _, t in subject.named_outputs(subject.call_itself())]
+            live = [i for i, out in enumerate(outputs) if out.requires_grad]
+            parts = subject.as_outputs(cotangent, outputs)
+            return list(
+                engine.autograd.grad(
+                    [outputs[i] for i in live],
+                    parameters,
+                    [parts[i] for i in live],
+                    allow_unused=True,
+                )
+            )
+    finally:
+        with engine.no_grad():
+            for name, buffer in module.named_buffers():  # type: ignore[attr-defined]
+                buffer.copy_(held[name])
