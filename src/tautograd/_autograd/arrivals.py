@@ -103,7 +103,14 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
         if owned and (base := grad.base) is not None:
             owned = type(base) is _ndarray and getrefcount(base) <= 3 and base.base is None
             owned = owned and base.size == grad.size
-        _add_to_grad(leaf, grad, lifted, False, owned)
+        if owned and leaf._data.flags.c_contiguous:
+            flags = grad.flags
+            if flags.c_contiguous and flags.writeable:
+                with _accumulate_lock:
+                    if leaf._grad is None:
+                        leaf._grad = make(grad)
+                        return
+        _add_to_grad(leaf, grad, lifted)
         return
     accumulator = leaf._accumulator and leaf._accumulator()
     if leaf._hooks:
@@ -142,9 +149,7 @@ def _recorded_copy(tensor: Tensor, grad: Any, anew: bool) -> Any:
     return grad.clone(memory_format=contiguous_format)
 
 
-def _add_to_grad(
-    tensor: Tensor, grad: Any, lifted: bool, anew: bool = False, owned: bool = False
-) -> None:
+def _add_to_grad(tensor: Tensor, grad: Any, lifted: bool, anew: bool = False) -> None:
     with _accumulate_lock:
         present = tensor._grad
         if present is None:
@@ -153,8 +158,6 @@ def _add_to_grad(
             elif not anew and not tensor._data.flags.c_contiguous and tensor._data.size:
                 tensor._grad = make(_room_for_gradient(tensor._data))
                 np.copyto(tensor._grad._data, grad)
-            elif owned and (flags := grad.flags).c_contiguous and flags.writeable:
-                tensor._grad = make(grad)
             elif type(grad) is _ndarray:
                 tensor._grad = make(grad.copy())
             elif isinstance(grad, np.generic):

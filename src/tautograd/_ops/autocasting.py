@@ -143,7 +143,7 @@ def autocasting(fn: Declared) -> Declared:
     def call(*args: Any, **kwargs: Any) -> Any:
         if EVER_USED and modes.lower is not None:
             return cast_and_call(policy, fn, args, kwargs)
-        return fn(*args, **kwargs)
+        return fn(*args, **kwargs) if kwargs else fn(*args)
 
     return call  # type: ignore[return-value]
 

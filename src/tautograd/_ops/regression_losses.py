@@ -8,7 +8,7 @@ import numpy as np
 
 from .._arrays.blend import blend
 from .._arrays.result_layout import as_iterated
-from .._autograd.apply import apply
+from .._autograd.apply import apply, apply_two
 from .._tensor.tensor import Tensor
 from .elementwise import refuse, require_tensor
 from .loss_reductions import (
@@ -118,13 +118,14 @@ huber_op = loss_record(
 
 def _compared(op: Op, input: Tensor, target: Any, parameters: dict[str, Any]) -> Tensor:
     """Apply a record to two tensors, promoted to one dtype."""
-    dtype, other = input._data.dtype, target._data.dtype
-    compute = None
-    if dtype is not other:
-        dtype = compute = compute_dtype((input, target), "common")
-    if dtype is not _FLOAT32:  # which every loss is defined for
-        refuse(op, dtype)
-    result: Tensor = apply(op, (input, target), parameters, compute)
+    dtype = input._data.dtype
+    if dtype is target._data.dtype:
+        if dtype is not _FLOAT32:  # which every loss is defined for
+            refuse(op, dtype)
+        return apply_two(op, input, target, parameters)  # type: ignore[no-any-return]
+    dtype = compute_dtype((input, target), "common")
+    refuse(op, dtype)
+    result: Tensor = apply(op, (input, target), parameters, dtype)
     return result
 
 
