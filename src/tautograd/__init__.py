@@ -52,6 +52,7 @@ globals().update(_FUNCTIONS)
 _PARTS = {
     *("accelerator", "amp", "autograd", "backends", "cpu", "cuda", "func", "linalg", "nn", "optim"),
     *(
+        "evidence",
         "overrides",
         "random",
         "return_types",

@@ -51,6 +51,7 @@ from . import autograd as autograd
 from . import backends as backends
 from . import cpu as cpu
 from . import cuda as cuda
+from . import evidence as evidence
 from . import func as func
 from . import linalg as linalg
 from . import nn as nn
