@@ -143,10 +143,11 @@ def _parsed(data: bytes, name: str) -> Any:
         return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}: {error.msg}"
-        if error.pos >= len(text.rstrip()):
-            raise EvidenceError(f"'{name}' is truncated: the JSON stops at {at}") from None
-        cut = "" if text.rstrip().endswith("}") else " (the end of the file is missing)"
-        raise EvidenceError(f"'{name}' is not JSON: {at}{cut}") from None
+        shown = text.strip()
+        stops = error.pos >= len(text.rstrip())  # all there is was JSON so far
+        if shown.startswith("{") and (stops or not shown.endswith("}")):
+            raise EvidenceError(f"'{name}' is truncated: its end is missing ({at})") from None
+        raise EvidenceError(f"'{name}' is not JSON: {at}") from None
     except ValueError as error:
         raise EvidenceError(f"'{name}' is not evidence: {error}") from None
 

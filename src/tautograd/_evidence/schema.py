@@ -1,4 +1,4 @@
-"""Checks evidence against its JSON Schema, `schema.json` beside this file.
+"""Checks evidence against its JSON Schema, `evidence.schema.json` beside this file.
 
 The schema is published for other programs, in JSON Schema's own language. Read here it needs a
 dozen of that language's words, and a word that this checker does not know is an error and not
@@ -37,7 +37,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 @functools.cache
 def text() -> str:
     """The schema as published."""
-    return files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
+    return files(__package__).joinpath("evidence.schema.json").read_text(encoding="utf-8")
 
 
 @functools.cache
