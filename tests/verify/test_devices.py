@@ -146,6 +146,17 @@ def test_a_gradient_that_is_nothing_but_rounding(torch):
     assert table.ok
 
 
+def test_operations_and_functions_that_name_themselves(torch):
+    assert compare_devices(torch.atan2, (torch.randn(3), torch.randn(3)), devices=["cpu"]).ok
+
+    def power(x, n):
+        assert weight.dtype == x.dtype  # a copy, at every depth
+        return x * power(x, n - 1) if n else x * weight
+
+    weight = torch.randn(3)
+    assert compare_devices(power, (torch.randn(3), 3), devices=["cpu"]).ok
+
+
 def test_a_failure_is_told(torch):
     def fn(x):
         if x.dtype == torch.float32:

@@ -134,6 +134,7 @@ def test_a_wrong_gradient_is_wrong_nearly_everywhere(torch):
             torch.nn.Linear(4, 8, bias=False), torch.nn.ReLU(), torch.nn.Linear(8, 2, bias=False)
         ),
         lambda torch: torch.nn.LayerNorm(4),
+        lambda torch: torch.nn.BatchNorm1d(4),  # of equal rows, nothing but rounding
         lambda torch: torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5)),
         lambda torch: torch.nn.GELU(),
         lambda torch: lambda x: torch.logsumexp(x, -1),
@@ -142,6 +143,12 @@ def test_a_wrong_gradient_is_wrong_nearly_everywhere(torch):
 )
 def test_kinks_and_hard_functions_are_not_accused(torch, fn):
     found = try_inputs(fn(torch), (torch.randn(5, 4),))
+    assert found.ok, str(found)
+
+
+def test_a_loss_whose_target_has_no_gradient(torch):
+    found = try_inputs(torch.nn.SoftMarginLoss(), (torch.randn(5, 4), torch.ones(5, 4)))
+    assert found["normal"].outcome == "fine"
     assert found.ok, str(found)
 
 

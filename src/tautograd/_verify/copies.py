@@ -15,6 +15,7 @@ from typing import Any
 from .calls import Call
 from .engines import is_module, is_tensor
 from .trees import mapped
+from .untouched import is_library
 
 
 def precision_for(engine: Any, tensor: Any, dtype: Any) -> Any:
@@ -54,7 +55,8 @@ def _moved(
     elif isinstance(value, types.MethodType):
         owner = again(value.__self__)
         made = value if owner is value.__self__ else types.MethodType(value.__func__, owner)
-    elif isinstance(value, types.FunctionType):
+    elif isinstance(value, types.FunctionType) and not is_library(value.__module__):
+        done[id(value)] = value  # a function that names itself
         made = _function(value, again)
     elif isinstance(value, (list, tuple, dict)):
         changed = mapped(value, lambda _, held: again(held))
@@ -87,14 +89,16 @@ def _function(function: types.FunctionType, again: Callable[[Any], Any]) -> Any:
     held_elsewhere = [new is not None and new is not _content(cell) for cell, new in contents]
     if not variables and not any(held_elsewhere):
         return function
+    itself = types.CellType()
     closure = tuple(
-        types.CellType(new) if other else cell
+        itself if new is function else types.CellType(new) if other else cell
         for (cell, new), other in zip(contents, held_elsewhere, strict=True)
     )
     space = {**function.__globals__, **variables} if variables else function.__globals__
     made = types.FunctionType(
         function.__code__, space, function.__name__, function.__defaults__, closure or None
     )
+    itself.cell_contents = made
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__ = function.__qualname__
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,6 +30,9 @@ class Run:
     def error(self) -> str:
         """The exception's class and first line, if there was one."""
         return "" if self.exception is None else error_line(self.exception)
+
+
+_NOT_DIFFERENTIABLE = re.compile("not differentiable|derivative .* not implemented")
 
 
 def error_line(error: BaseException) -> str:
@@ -59,9 +63,18 @@ def run_once(
             set_streams(engine, state.streams)
         if not reset_streams:
             set_streams(engine, now)
+    able, asking = _wanted(call)
+    run = _run(engine, call, asking or able, layout)
+    if not asking and len(able) > 1 and _NOT_DIFFERENTIABLE.search(run.error):
+        run = _run(engine, call, able[:1], layout)  # a loss, say, whose target has no gradient
+    return run
+
+
+def _run(
+    engine: Any, call: Call, wanted: list[str], layout: Callable[[str, Any], Any] | None
+) -> Run:
     run = Run({})
     given: dict[str, tuple[Any, Any, int]] = {}
-    wanted = _wanted(call)
 
     def copied(name: str, tensor: Any) -> Any:
         leaf = copy_of(tensor)
@@ -96,13 +109,13 @@ def copy_of(tensor: Any) -> Any:
     return tensor.detach().clone()
 
 
-def _wanted(call: Call) -> set[str]:
-    """The inputs to differentiate by: those that ask for it, or all that can, if none does."""
-    able = {n: t for n, t in call.tensors().items() if t.is_floating_point() or t.is_complex()}
-    asking = {name for name, tensor in able.items() if tensor.requires_grad}
-    if asking or (is_module(call.subject) and any(True for _ in call.subject.parameters())):
-        return asking
-    return set(able)
+def _wanted(call: Call) -> tuple[list[str], list[str]]:
+    """The inputs to differentiate by: all that can if nothing asks for it, and those that ask."""
+    able = [n for n, t in call.tensors().items() if t.is_floating_point() or t.is_complex()]
+    asking = [name for name, tensor in call.tensors().items() if tensor.requires_grad]
+    if is_module(call.subject) and any(True for _ in call.subject.parameters()):
+        able = []
+    return able, asking
 
 
 def differing(one: Run, other: Run) -> list[str]:

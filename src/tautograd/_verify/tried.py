@@ -35,7 +35,7 @@ _TELLING = re.compile(
     r"\b(shapes?|sizes?|dim|dims|dimensions?|dimensional|[0-9]+-?D|dtypes?|types?|floating|integer"
     r"|integral|Float|Double|Half|BFloat16|Long|Int|Bool|Byte|float|int|int64|float32|float64|complex"
     r"|bool|scalars?|elements?|empty|contiguous|broadcast\w*|features?|channels?|batch\w*|index\w*"
-    r"|indices|range|bounds|expected|Expected|inputs?|arguments?|tensors?|values?|NaN|nan|finite|positive)\b"
+    r"|indices|range|bounds|points?|numbers?|expected|Expected|inputs?|arguments?|tensors?|values?|NaN|nan|finite|positive)\b"
 )
 _UNTELLING = (AttributeError, KeyError, NameError, ZeroDivisionError, MemoryError, AssertionError)
 

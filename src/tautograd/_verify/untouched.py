@@ -59,7 +59,7 @@ class Untouched:
             self._attributes(value, depth)
             self._remember(type(value).forward, depth + 1)
         elif isinstance(value, types.FunctionType):
-            if not _is_library(value.__module__):
+            if not is_library(value.__module__):
                 self._seen[id(value)] = value
                 self._function(value, depth)
         elif isinstance(value, types.MethodType):
@@ -105,7 +105,7 @@ _OPAQUE = type, types.ModuleType, types.BuiltinFunctionType
 _LIBRARIES = {"tautograd", "torch", "numpy", "scipy"} | sys.stdlib_module_names
 
 
-def _is_library(module: str | None) -> bool:
+def is_library(module: str | None) -> bool:
     """Whether code of this module keeps no state of the user's."""
     root = (module or "").partition(".")[0]
     return root in _LIBRARIES and root != "__main__"
@@ -113,7 +113,7 @@ def _is_library(module: str | None) -> bool:
 
 def _keeps_state(value: Any) -> bool:
     """Whether it is an object of the user's that can be called, and may change when it is."""
-    opaque = isinstance(value, _OPAQUE) or _is_library(type(value).__module__)
+    opaque = isinstance(value, _OPAQUE) or is_library(type(value).__module__)
     return callable(value) and hasattr(value, "__dict__") and not opaque
 
 
