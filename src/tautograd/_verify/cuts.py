@@ -201,15 +201,22 @@ class _Search:
             _PART * abs(self.missing([name])), floor
         )
 
+    def _large_change(self, name: str, plain: float) -> dict[str, Any] | None:
+        """A change of a leaf that is large enough to be seen in the end; None if none is."""
+        size = np.abs(self.direction(name))
+        for times in (0.7, 0.7, 2.0, 2.0, 5.0, 5.0):
+            move = {name: times * size * self.random.choice([-1.0, 1.0], size.size)}
+            if self.rerun(move) != plain:
+                return move
+        return None
+
     def _by_steps(self, groups: list[_Group], names: list[str]) -> list[tuple[_Group, list[str]]]:
         """Calls that change in steps: no derivative goes through them, but a large change does."""
         found: list[tuple[_Group, list[str]]] = []
         for name in names:
             plain = self.rerun({})
-            large = {name: 0.7 * self.direction(name)}
-            if not self.in_time() or self.rerun(large) == plain:
-                continue
-            for group in groups:
+            large = self._large_change(name, plain) if groups and self.in_time() else None
+            for group in groups if large else ():
                 before = self.rerun.observed({}, group.ordinals)
                 after = self.rerun.observed(large, group.ordinals)
                 if before is None or after is None:

@@ -48,6 +48,7 @@ class Isolated:
         self._starts = np.cumsum([0, *self._sizes])
         parts = [as_reals(call.copies[i]) for i in self.variables]
         self.x = np.concatenate(parts) if parts else np.zeros(0)
+        self.inputs = self.x.size  # what follows in the row, if anything, is linear
         self.y, self.live = self._first_run()
 
     # --- numbers and tensors -------------------------------------------------------------------
@@ -198,7 +199,6 @@ class Backward(Isolated):
 
     def __init__(self, engine: Any, call: Call, double: bool, seed: int = 0) -> None:
         super().__init__(engine, call, double)
-        self.inputs = self.x.size
         arriving = np.random.default_rng(seed).uniform(0.5, 1.5, self.y.size)
         arriving *= np.random.default_rng(seed + 1).choice([-1.0, 1.0], self.y.size)
         self._first = self.x

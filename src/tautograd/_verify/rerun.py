@@ -62,7 +62,7 @@ class Rerun:
         self.weights = [as_reals(c) for c in cotangents]
         self.start = {name: as_reals(leaf) for name, leaf in leaves.items()}
         self._kept = {name: leaf.detach().clone() for name, leaf in leaves.items()}
-        self.size = 0.0  # of what is summed, for its rounding
+        self.size = self._last_size = 0.0  # of what is summed, for its rounding
 
     def restore(self) -> None:
         """Give the leaves their own values again."""
@@ -73,7 +73,8 @@ class Rerun:
     def is_repeatable(self) -> bool:
         """Whether it gives the same when run twice."""
         first, second = self({}), self({})
-        return first == second and bool(np.isfinite(first))
+        self.size = self._last_size
+        return bool(first == second) and bool(np.isfinite(first))
 
     def __call__(self, moves: Mapping[str, Any], replace: Mapping[int, Any] | None = None) -> Any:
         """The weighted sum with leaves moved; `replace` says by how much results of calls are."""
@@ -136,7 +137,7 @@ class Rerun:
             row = as_reals(out)
             total += float(weight @ row)
             size += float(np.abs(weight) @ np.abs(row))
-        self.size = max(self.size, size)
+        self._last_size = size
         return total
 
     def _moved(self, result: Any, args: Any, by: Any) -> Any:
@@ -158,7 +159,11 @@ class Rerun:
                 return value
             if hasattr(value, "requires_grad"):
                 copy = value.detach().clone() if not value.requires_grad else value
-                return copy if part is None else copy + self._like(copy, part)
+                if part is None:
+                    return copy
+                if not (copy.is_floating_point() or copy.is_complex()):
+                    return self._like(copy, row + part)
+                return copy + self._like(copy, part)
             if isinstance(value, np.ndarray):
                 return value.copy() if part is None else _moved_array(value, part)
             if isinstance(value, bool) or part is None:

@@ -24,6 +24,7 @@ _SEARCHES = 160  # blocks that a search by halves looks at
 _ENOUGH = 6  # wrong entries that are enough to show
 _SURE = 4.0  # how many times its error estimate a reference may be off
 _LEAST = 1e-6  # of a gradient's size: less is no mistake in a rule
+_LADDER = 2.0 ** -np.arange(4.0, 53.0, 4.0)[:, None]  # steps from large to the least there are
 _WIDEST = 20_000  # outputs that are looked at one by one at a kink
 
 
@@ -55,6 +56,18 @@ class Verdict:
     conclusive: bool = True
 
 
+@dataclass
+class _Judged:
+    """One entry by each weighting."""
+
+    whole: Derivatives
+    low: Any
+    high: Any
+    error: Any
+    gap: Any
+    wrong: Any
+
+
 class RuleCheck:
     """The check of one call at one point."""
 
@@ -74,6 +87,7 @@ class RuleCheck:
         self.free = np.isfinite(x)  # numbers that can be varied
         self.scale = np.where(self.free, scale_of(np.where(self.free, x, 0.0)), 0.0)
         self.slack = self._rounding()
+        self._cancels = False  # not looked at yet
         self.epsilon = EPSILON if problem.epsilon < 1e-12 else problem.epsilon
         self.noise = noise_level(self._weighted, x, epsilon=self.epsilon)
 
@@ -120,7 +134,7 @@ class RuleCheck:
         )
         fine = agrees(found, claimed, slack)
         touched = signs.any(axis=0)
-        nan = bool(np.any(~np.isfinite(self.claims[:, touched])))
+        nan = bool(np.any(~np.isfinite(self.claims[:, touched])) and self._used.all())
         return bool(fine.all()) and not nan, bool(found.kink.any()), found
 
     def excused(self, count: int = _PROBES) -> bool:
@@ -178,13 +192,36 @@ class RuleCheck:
         step = float(self.scale[number])
         direction = np.zeros(self.x.size)
         direction[number] = step
-        claimed = self.claims[None, :, number] * step
-        slack = self.slack[None, :, number] * step
-        whole = self._along(direction, claimed)
+        found = self._judged(number, direction, single, self.noise)
+        if found.wrong.any():
+            noise = np.maximum(self.noise, self._stagnation(direction))
+            self._allow_for_cancellation()
+            found = self._judged(number, direction, single, noise)
+        if found.wrong.any():
+            order = np.where(found.wrong, np.where(np.isnan(found.gap), np.inf, found.gap), -np.inf)
+            which = 0 if found.wrong[0] else int(np.argmax(order))
+            low, high = float(found.low[which]), float(found.high[which])
+            middle, error = 0.5 * (low + high), float(found.error[which]) + 0.5 * (high - low)
+            # To be sure it was looked at closely, where there is more noise: now at leisure.
+            calm = self._along(direction)
+            if calm.error[0, which] < error and abs(calm.value[0, which] - middle) <= error:
+                middle, error = float(calm.value[0, which]), float(calm.error[0, which])
+            got = float(self.claims[which, number])
+            verdict.wrong.append(WrongEntry(number, middle / step, got, error / step, which))
+        elif found.whole.kink[0, 0] and np.isfinite(found.whole.error[0, 0]):
+            taken = float(self.claims[0, number])
+            left, right = self._sides(direction, found.whole)
+            verdict.kinks.append(KinkEntry(number, left / step, right / step, taken))
+
+    def _judged(self, number: int, direction: Any, single: bool, noise: Any) -> _Judged:
+        """An entry for each weighting: what it may be, and whether it is."""
+        step = self.scale[number]
+        claimed = self.claims[:, number] * step
+        whole = self._along(direction, claimed[None], noise)
         low, high = np.minimum(whole.left, whole.right), np.maximum(whole.left, whole.right)
-        low = np.where(whole.kink, low, whole.value)
-        high = np.where(whole.kink, high, whole.value)
-        error = whole.error
+        low = np.where(whole.kink, low, whole.value)[0]
+        high = np.where(whole.kink, high, whole.value)[0]
+        error = whole.error[0]
         if single and whole.kink.any():
             parts = directional(
                 lambda t: self.problem.values(self.x + t * direction),
@@ -195,48 +232,73 @@ class RuleCheck:
             # At a kink each output has its own two sides: any mixture of them may be taken.
             if parts.kink.any():
                 low_parts, high_parts, error_parts = _interval(parts, self.weights)
-                low, high = np.fmin(low, low_parts), np.fmax(high, high_parts)
-                error = np.fmax(error, error_parts)
+                low, high = np.fmin(low, low_parts[0]), np.fmax(high, high_parts[0])
+                error = np.fmax(error, error_parts[0])
         with np.errstate(all="ignore"):
             gap = np.maximum(low - claimed, claimed - high)
             size = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.abs(claimed))
             usual = np.abs(self.claims * self.scale)
-            usual = np.nanmax(np.where(np.isfinite(usual), usual, 0.0), axis=1, initial=0.0)
-            allowed = _SURE * error + slack + _LEAST * size + 1e-3 * _LEAST * usual
+            usual = np.where(np.isfinite(usual), usual, 0.0).max(axis=1, initial=0.0)
+            allowed = _SURE * error + self.slack[:, number] * step
+            allowed = allowed + _LEAST * size + 1e-3 * _LEAST * usual
             wrong = np.isfinite(error) & np.isfinite(low + high) & (gap > allowed)
-            wrong |= np.isnan(claimed) & np.isfinite(error) & ~whole.kink
-        wrong, gap = wrong[0], gap[0]
-        if wrong.any():
-            order = np.where(wrong, np.where(np.isnan(gap), np.inf, gap), -np.inf)
-            which = 0 if wrong[0] else int(np.argmax(order))
-            middle = float(0.5 * (low + high)[0, which])
-            error = float((error + 0.5 * (high - low))[0, which])
-            # To be sure it was looked at closely, where there is more noise: now at leisure.
-            calm = self._along(direction)
-            if calm.error[0, which] < error and abs(calm.value[0, which] - middle) <= error:
-                middle, error = float(calm.value[0, which]), float(calm.error[0, which])
-            got = float(self.claims[which, number])
-            verdict.wrong.append(WrongEntry(number, middle / step, got, error / step, which))
-        elif whole.kink[0, 0] and np.isfinite(whole.error[0, 0]):
-            verdict.kinks.append(
-                KinkEntry(
-                    number,
-                    float(whole.left[0, 0] / step),
-                    float(whole.right[0, 0] / step),
-                    float(self.claims[0, number]),
-                )
-            )
+            if self._used.all():  # else NaN may be the true derivative of what is not finite
+                wrong |= np.isnan(claimed) & np.isfinite(error) & ~whole.kink[0]
+        return _Judged(whole, low, high, error, gap, wrong)
 
-    def _along(self, direction: Any, claimed: Any = None) -> Derivatives:
+    def _stagnation(self, direction: Any) -> Any:
+        """The rounding of outputs that stay put for small steps and then jump, as what cancels does.
+
+        The least change that an output shows at all is the size of its rounding; the measured noise
+        misses it where every step it took was too small to change anything.
+        """
+        points = np.concatenate([self.x + _LADDER * direction, self.x - _LADDER * direction])
+        with np.errstate(
+            all="ignore"
+        ):  # from each point to the next: a jump at x itself is no rounding
+            moves = np.abs(np.diff(self.problem.values(points), axis=0))
+        return np.abs(self.weights) @ np.where(self._used, _least(moves), 0.0)
+
+    def _allow_for_cancellation(self) -> None:
+        """The same for the gradient itself: its rounding is at least the least change it shows."""
+        if self._cancels:
+            return
+        self._cancels = True
+        line = self.random.choice([-1.0, 1.0], self.x.size) * self.scale
+        line[self.problem.inputs :] = 0.0
+        with np.errstate(all="ignore"):
+            found = [self.problem.gradients(self.x + s * line, self.weights) for s in _LADDER]
+            moves = np.abs(np.diff(np.array(found), axis=0))
+        self.slack = np.maximum(self.slack, 4 * _least(moves))
+
+    def _sides(self, direction: Any, whole: Derivatives) -> tuple[float, float]:
+        """The one-sided derivatives of the sum of the outputs, at a step with little rounding."""
+        h = 1e-4
+        steps = np.array([0.0, h, h / 2, -h, -h / 2])[:, None]
+        y = self._weighted(self.x + steps * direction)[:, 0]
+        right = float((4 * y[2] - y[1] - 3 * y[0]) / h)
+        left = float((3 * y[0] - 4 * y[4] + y[3]) / h)
+        error = float(whole.error[0, 0])
+        near = float(whole.left[0, 0]), float(whole.right[0, 0])
+        close = abs(left - near[0]) <= error and abs(right - near[1]) <= error
+        return (left, right) if close else near
+
+    def _along(self, direction: Any, claimed: Any = None, noise: Any = None) -> Derivatives:
         """The derivatives of the weighted outputs along one direction."""
         return directional(
             lambda t: self._weighted(self.x + t * direction),
             np.zeros(1),
             np.eye(1),
-            noise=self.noise,
+            noise=self.noise if noise is None else noise,
             claimed=claimed,
             epsilon=self.epsilon,
         )
+
+
+def _least(moves: Any) -> Any:
+    """The least change that is one, over the first axis; 0 where there is none."""
+    least = np.where((moves > 0) & np.isfinite(moves), moves, np.inf).min(axis=0, initial=np.inf)
+    return np.where(np.isfinite(least), least, 0.0)
 
 
 def agrees(found: Derivatives, claimed: Any, slack: Any) -> Any:

@@ -95,14 +95,19 @@ def trace(engine: Any, run: Callable[[], Any]) -> Tape:
     recorder = _Recorder(engine)
     mode = mode_of(engine, recorder.see)
     before = sys.getprofile()
-    recorder.before = before
+    if callable(before):
+        recorder.before = before
+    elif before is not None:  # a profiler written in C has a switch instead
+        before.disable()
     recorder.boundary = sys._getframe()
     with recorder.paths, mode:
         sys.setprofile(recorder.profile)
         try:
             result = run()
         finally:
-            sys.setprofile(before)
+            sys.setprofile(before if callable(before) else None)
+            if before is not None and not callable(before):
+                before.enable()
     return Tape(recorder.calls, result, recorder.altered, recorder.kept)
 
 
