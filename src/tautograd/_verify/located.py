@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .first_order import Outcome
+from .forward_rules import wrong_forward_rules
+from .locate import locate
 from .report import Report
 from .subject import Subject
 
 
 def explain(report: Report, subject: Subject, outcome: Outcome | None) -> None:
     """Go through the recorded operations; put suspects, cuts and kinks into the report."""
-    tensors = [t.detach().requires_grad_() for t in subject.tensors_from(subject.row)]
-    leaves = {leaf.name: t for leaf, t in zip(subject.leaves, tensors, strict=True)}
-
-    def run() -> Any:
-        with subject.engine.enable_grad():
-            return [t for _, t in subject.named_outputs(subject.call(tensors))]
-
+    run, leaves = _runnable(subject)
     try:
-        from .locate import locate
-
         found = locate(subject.engine, run, leaves)
     except Exception as error:
-        line = (str(error).strip().splitlines() or [""])[0][:160]
-        report.notes.append(
-            f"The operations could not be checked one by one ({type(error).__name__}: {line})."
-        )
+        report.notes.append(_could_not(error))
         return
     report.suspects += found.suspects
     report.cuts += found.cuts
@@ -34,7 +26,7 @@ def explain(report: Report, subject: Subject, outcome: Outcome | None) -> None:
         return
     if found.cuts:
         report.verdict = "cut"
-    elif found.kinks and outcome is not None and _only_differences_disagree(report):
+    elif found.kinks and outcome is not None and _explained_by_kinks(report, outcome):
         report.verdict = "correct"
         report.kinks += found.kinks[:20]
         report.notes.append(
@@ -48,9 +40,35 @@ def explain(report: Report, subject: Subject, outcome: Outcome | None) -> None:
         report.notes.append("Every recorded operation's own rule agrees with differences.")
 
 
-def _only_differences_disagree(report: Report) -> bool:
-    return all(
-        check.reference.startswith(("central differences", "forward mode", "Taylor", "complex"))
-        for check in report.checks
-        if check.verdict == "wrong"
-    )
+def explain_forward(report: Report, subject: Subject) -> None:
+    """Which operations have a wrong forward rule."""
+    run, _ = _runnable(subject)
+    try:
+        report.suspects += wrong_forward_rules(subject.engine, run, 0)
+    except Exception as error:
+        report.notes.append(_could_not(error))
+
+
+def _runnable(subject: Subject) -> tuple[Callable[[], Any], dict[str, Any]]:
+    """The computation without arguments, and the leaves it starts from."""
+    tensors = [t.detach().requires_grad_() for t in subject.tensors_from(subject.row)]
+
+    def run() -> Any:
+        with subject.engine.enable_grad():
+            return [t for _, t in subject.named_outputs(subject.call(tensors))]
+
+    return run, {leaf.name: t for leaf, t in zip(subject.leaves, tensors, strict=True)}
+
+
+def _could_not(error: Exception) -> str:
+    line = (str(error).strip().splitlines() or [""])[0][:160]
+    return f"The operations could not be checked one by one ({type(error).__name__}: {line})."
+
+
+def _explained_by_kinks(report: Report, outcome: Outcome) -> bool:
+    """Whether the sides that operations take at their kinks may be all there is to it. A gradient that
+    lies outside of the whole's own one-sided derivatives is not explained by them."""
+    references = "central differences", "forward mode", "Taylor", "complex"
+    failed = [check for check in report.checks if check.verdict == "wrong"]
+    outside = bool((outcome.compared.wrong & outcome.found.kink).any())
+    return not outside and all(check.reference.startswith(references) for check in failed)

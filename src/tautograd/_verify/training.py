@@ -6,20 +6,39 @@ optimizer gets, and shows only here.
 
 from __future__ import annotations
 
+import linecache
 import warnings
 from typing import Any
 
 import numpy as np
 
 from .engines import as_reals
+from .findings import Site, Suspect
 from .probes import sign_vectors
 from .report import Check
 from .subject import Subject
 
+TRAINED = "the module's own parameters"
+
+
+def hooked_parameters(subject: Subject) -> list[Suspect]:
+    """The hooks on a module's parameters, each with the line it is written in."""
+    found = []
+    for name, parameter in subject.target.named_parameters():  # type: ignore[attr-defined]
+        for hook in (getattr(parameter, "_backward_hooks", None) or {}).values():
+            code = getattr(hook, "__code__", None)
+            site = None
+            if code is not None:
+                text = linecache.getline(code.co_filename, code.co_firstlineno).strip()
+                site = Site(code.co_filename, code.co_firstlineno, code.co_name, text)
+            note = f"a hook on {name} changes the gradient that training gets"
+            found.append(Suspect("register_hook", "", name.rpartition(".")[0], site, [], note))
+    return found
+
 
 def as_it_trains(subject: Subject, seed: int) -> Check:
     """One backward through the module itself, for a random cotangent, parameter by parameter."""
-    check = Check("the module's own parameters", "what training gets, hooks included")
+    check = Check(TRAINED, "what training gets, hooks included")
     module = subject.target
     own = dict(module.named_parameters())  # type: ignore[attr-defined]
     chosen = [leaf for leaf in subject.leaves if leaf.is_parameter]

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from .analytical import against_analytical
+from .analytical import against_analytical, wrong_by_hand
 from .compare import Comparison
 from .engines import is_module, is_tensor, name_of
 from .evaluate import Values
 from .first_order import Outcome, fast, full
-from .located import explain
+from .located import explain, explain_forward
 from .precision import own_precision
 from .probes import Probes, certain_size
 from .references import amplification, complex_step, forward_mode, taylor
 from .report import Check, Report
 from .second_order import gradient_subject
 from .subject import Subject
-from .training import as_it_trains
+from .training import TRAINED, as_it_trains, hooked_parameters
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of all is done, from 0 to 1."""
@@ -108,7 +108,9 @@ def verify(
     wrong = outcome if outcome.wrong else None
     _other_references(report, outcome)
     if analytical is not None:
-        report.checks += against_analytical(checked, outcome, analytical, args, named)
+        found = against_analytical(checked, outcome, analytical, args, named)
+        report.checks += found
+        report.suspects += wrong_by_hand(analytical, found)
     if checked is not subject:
         told("looking at its own precision", 0.6)
         check, entries = own_precision(subject, checked, seed)
@@ -250,6 +252,10 @@ def _conclude(
         explain(report, wrong.subject, wrong)
     elif any(check.reference.startswith("float64 gradient") for check in failed):
         explain(report, subject, None)
+    elif any(check.reference == "forward mode" for check in failed):
+        explain_forward(report, checked)
+    if any(check.reference == TRAINED for check in failed):
+        report.suspects += hooked_parameters(subject)
 
 
 __all__ = ["verify"]
