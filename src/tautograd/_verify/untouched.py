@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .engines import as_numpy, is_module, is_tensor
+from .engines import engine_of, is_module, is_tensor
 
 _CONTAINERS = list, dict, set
 
@@ -187,11 +187,19 @@ def same_bits(one: Any, other: Any) -> bool:
     """Whether two tensors hold the same numbers; `nan` equals `nan`, and 0 is not -0."""
     if one.dtype != other.dtype or tuple(one.shape) != tuple(other.shape):
         return False
-    return _bytes(one) == _bytes(other)
+    engine = engine_of([one])
+    one, other = _bits(engine, one), _bits(engine, other)
+    return bool(engine.equal(one, other.to(one.device)))
 
 
-def _bytes(tensor: Any) -> bytes:
-    return bytes(np.ascontiguousarray(as_numpy(tensor)).tobytes())
+def _bits(engine: Any, tensor: Any) -> Any:
+    """A tensor's bits as integers."""
+    tensor = tensor.detach()
+    if tensor.is_complex():
+        tensor = engine.view_as_real(tensor.resolve_conj())
+    if not tensor.is_floating_point():
+        return tensor
+    return tensor.view(getattr(engine, f"int{8 * tensor.element_size()}"))
 
 
 def streams(engine: Any) -> dict[str, Any]:
