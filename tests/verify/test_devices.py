@@ -146,6 +146,23 @@ def test_a_gradient_that_is_nothing_but_rounding(torch):
     assert table.ok
 
 
+def raised(x, n):
+    """Names itself, a helper, and through that a global tensor."""
+    return x * raised(x, n - 1) if n else weighted(x)
+
+
+def weighted(x):
+    assert WEIGHT.dtype == x.dtype  # noqa: F821 - a test sets it
+    return x * WEIGHT  # noqa: F821
+
+
+def test_globals_go_with_a_function(torch, monkeypatch):
+    monkeypatch.setitem(globals(), "WEIGHT", torch.randn(3))
+    weight = globals()["WEIGHT"]
+    assert compare_devices(raised, (torch.randn(3), 2), devices=["cpu"]).ok
+    assert globals()["WEIGHT"] is weight
+
+
 def test_operations_and_functions_that_name_themselves(torch):
     assert compare_devices(torch.atan2, (torch.randn(3), torch.randn(3)), devices=["cpu"]).ok
 

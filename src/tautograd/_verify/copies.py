@@ -15,7 +15,7 @@ from typing import Any
 from .calls import Call
 from .engines import is_module, is_tensor
 from .trees import mapped
-from .untouched import is_library
+from .untouched import global_names, is_library
 
 
 def precision_for(engine: Any, tensor: Any, dtype: Any) -> Any:
@@ -82,10 +82,12 @@ def _function(function: types.FunctionType, again: Callable[[Any], Any]) -> Any:
         except ValueError:  # not filled yet
             contents.append((cell, None))
     variables: dict[str, Any] = {}
-    for name in function.__code__.co_names:
+    for name in global_names(function.__code__):
         held = function.__globals__.get(name)
-        if is_tensor(held) or is_module(held):
-            variables[name] = again(held)
+        if is_tensor(held) or is_module(held) or isinstance(held, types.FunctionType):
+            new = again(held)
+            if new is not held:
+                variables[name] = new
     held_elsewhere = [new is not None and new is not _content(cell) for cell, new in contents]
     if not variables and not any(held_elsewhere):
         return function
@@ -99,6 +101,8 @@ def _function(function: types.FunctionType, again: Callable[[Any], Any]) -> Any:
         function.__code__, space, function.__name__, function.__defaults__, closure or None
     )
     itself.cell_contents = made
+    if variables:  # and a global function that names itself
+        space.update({name: made for name, held in space.items() if held is function})
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__ = function.__qualname__
     return made

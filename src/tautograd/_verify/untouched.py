@@ -93,7 +93,7 @@ class Untouched:
             self._undo.append(functools.partial(setattr, cell, "cell_contents", held))
             self._remember(held, depth + 1)
         variables = function.__globals__
-        for name in _names(function.__code__):
+        for name in global_names(function.__code__):
             if name in variables and not isinstance(variables[name], _OPAQUE):
                 self._undo.append(functools.partial(_rebind, variables, name, variables[name]))
                 self._remember(variables[name], depth + 1)
@@ -117,12 +117,12 @@ def _keeps_state(value: Any) -> bool:
     return callable(value) and hasattr(value, "__dict__") and not opaque
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
+def global_names(code: types.CodeType) -> Iterator[str]:
     """The global names in a function's code and in the functions inside it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+            yield from global_names(constant)
 
 
 def _rebind(variables: dict[str, Any], name: str, value: Any) -> None:
