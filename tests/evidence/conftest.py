@@ -123,14 +123,22 @@ class Project:
 
 
 @pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Callable[[str], Path]:
+def source(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Path:
+    """A search path with tautograd as it is now: a replay would notice if it changed meanwhile."""
+    folder = tmp_path_factory.mktemp("source")
+    shutil.copytree(project / "src" / "tautograd", folder / "tautograd")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory, source: Path) -> Callable[[str], Path]:
     """The small project with the evidence `fn.json` of `model.py:fn`, made once per engine."""
     made: dict[str, Path] = {}
 
     def folder_of(engine: str) -> Path:
         if engine not in made:
             made[engine] = tmp_path_factory.mktemp(f"template-{engine}")
-            small = Project(made[engine], project / "src", engine).fill()
+            small = Project(made[engine], source, engine).fill()
             small.taut("verify", "model.py:fn", "--evidence", "fn.json", "--quiet", status=0)
         return made[engine]
 
@@ -139,24 +147,24 @@ def template(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Callabl
 
 @pytest.fixture
 def made_project(
-    tmp_path: Path, project: Path, template: Callable[[str], Path]
+    tmp_path: Path, source: Path, template: Callable[[str], Path]
 ) -> Callable[[str], Project]:
     """A copy of it, somewhere else."""
 
     def make(engine: str) -> Project:
         folder = tmp_path / "copy"
         shutil.copytree(template(engine), folder)
-        return Project(folder, project / "src", engine)
+        return Project(folder, source, engine)
 
     return make
 
 
 @pytest.fixture
-def small_project(tmp_path: Path, project: Path) -> Callable[[str], Project]:
+def small_project(tmp_path: Path, source: Path) -> Callable[[str], Project]:
     """A project for an engine, filled with files."""
 
     def make(engine: str) -> Project:
-        return Project(tmp_path, project / "src", engine).fill()
+        return Project(tmp_path, source, engine).fill()
 
     return make
 

@@ -124,12 +124,43 @@ def test_a_script_for_pytorch_verified_on_tautograd_is_replayed_there(small_proj
     assert replayed(project, status=0)["exact"]
 
 
+SCRIPT = """
+import {engine} as torch
+from tautograd import verify
+
+def fn(x):
+    return x.exp()
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 2)
+    def forward(self, x):
+        return torch.tanh(self.linear(x))
+
+if __name__ == "__main__":
+    torch.manual_seed(9)
+    verify(fn, torch.ones(3)).save("fn.json")
+    verify(Net(), torch.randn(3, 2)).save("net.json")
+"""
+
+
+@pytest.mark.parametrize("engine", ["tautograd", pytest.param("torch", marks=pytest.mark.slow)])
+def test_what_a_script_saved_is_replayed_by_the_command(small_project, engine):
+    project = small_project(engine)
+    project.write("script.py", SCRIPT.format(engine=engine))
+    project.taut("run", "script.py", status=0)
+    for name in ("fn.json", "net.json"):
+        got = project.taut("replay", name, "--json", status=0)
+        assert json.loads(got.stdout)["exact"]
+
+
 # ---- git -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 @pytest.mark.parametrize("engine", ["tautograd", pytest.param("torch", marks=pytest.mark.slow)])
-def test_a_fresh_clone_gives_the_same(small_project, tmp_path_factory, project, engine):
+def test_a_fresh_clone_gives_the_same(small_project, tmp_path_factory, source, engine):
     origin = small_project(engine)
     origin.git("init", "-q")
     origin.git("add", ".")
@@ -140,7 +171,7 @@ def test_a_fresh_clone_gives_the_same(small_project, tmp_path_factory, project, 
 
     folder = tmp_path_factory.mktemp("clone")
     origin.git("clone", "-q", str(origin.folder), str(folder / "copy"))
-    clone = Project(folder / "copy", project / "src", engine)
+    clone = Project(folder / "copy", source, engine)
     shutil.copy(origin.folder / "fn.json", clone.folder / "fn.json")
     found = replayed(clone, status=0)
     assert found["exact"]

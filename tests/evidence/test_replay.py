@@ -181,6 +181,20 @@ def test_a_module_is_replayed_with_its_values(torch, tmp_path):
     assert "bias" in found.causes[0].text
 
 
+class Square:
+    """Not a module and not a function: there is no name to import it by."""
+
+    def __call__(self, x: Any) -> Any:
+        return x * x
+
+
+def test_what_has_no_name_must_be_given(torch, tmp_path):
+    path = verify(Square(), torch.ones(3)).save(tmp_path / "e.json")
+    with pytest.raises(evidence.CannotRun, match="name it"):
+        evidence.replay(path)
+    assert evidence.replay(path, Square()).exact
+
+
 def test_another_mode_is_named(torch, tmp_path):
     net = torch.nn.Linear(3, 2).eval()
     path = verify(net, torch.ones(2, 3)).save(tmp_path / "e.json")

@@ -155,7 +155,10 @@ def _model(one: Any, other: Any) -> Iterator[Item]:
     if one is None and other is None:
         return
     first, second = one or {}, other or {}
-    for name in ("class", "mode", "parameters", "trainable", "buffers"):
+    # Where a class was imported from has many names (a script is `__main__`); its code is hashed.
+    classes = [row.get("class", _MISSING).rpartition(":")[2] for row in (first, second)]
+    yield _item("model", "class", classes[0], classes[1])
+    for name in ("mode", "parameters", "trainable", "buffers"):
         yield _item("model", name, first.get(name, _MISSING), second.get(name, _MISSING))
     hashes = [(row.get("checkpoint") or {}).get("sha256") for row in (first, second)]
     if any(hashes):

@@ -101,15 +101,16 @@ def own_target(before: dict[str, Any]) -> str:
     """The function that an evidence names, if it is in the project the user stands in."""
     computation = before["computation"]
     recorded, file, name = (computation[key] for key in ("target", "file", "name"))
-    if not recorded or not file or not name:
+    if not recorded or not name:
         raise CannotRun(
             "the evidence does not say what to import (a function inside another one, or typed at "
             "a prompt); name it: taut replay FILE pkg.mod:fn"
         )
-    path = own_path(file)
+    path = own_path(file) if file else None
     if path is None or is_installed(path):
+        where = f", in {file}" if file else ""
         raise CannotRun(
-            f"the evidence is about '{recorded}', in {file}, which is not in the project of the "
+            f"the evidence is about '{recorded}'{where}, which is not in the project of the "
             f"current folder; if that is what you want to import, name it: taut replay FILE {recorded}"
         )
     return f"{path}:{name}"

@@ -34,7 +34,9 @@ def _comparison(found: Comparison, paint: Paint, everything: bool) -> Iterator[s
         yield ""
         yield paint("what is another one, and could be why", "title")
         yield from (f"  {cause.text}" for cause in found.causes)
-    elif not found.exact:
+    elif not found.exact and all(
+        i.section == "results" for i in found.items if i.status == DIFFERS
+    ):
         yield ""
         yield (
             "Code, data, seed, settings and versions are the same: the computation does not give "
