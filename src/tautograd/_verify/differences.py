@@ -68,6 +68,7 @@ def directional(
     if noise is None:
         noise = noise_level(function, x, epsilon=epsilon)
     middle = function(x[None])[0]
+    noise = np.fmax(noise, EPSILON * np.abs(np.where(np.isfinite(middle), middle, 0.0)))
     count = x.size if directions is None else len(directions)
     rows = max(1, _POINTS_AT_ONCE // (len(_OFFSETS) * max(1, x.size)))
     blocks = []
@@ -202,7 +203,7 @@ def _unsettled(found: Derivatives, noise: Any, claimed: Any, way: str) -> Any:
     usual = np.where(found.finite, size, 0.0).max(axis=1, initial=0.0, keepdims=True)
     rounding = _ROUNDING * noise / found.step
     poor = ~found.finite | (found.error > _GOOD * np.maximum(size, 1e-3 * usual))
-    by_noise = found.finite & (rounding > 0.5 * found.error)
+    by_noise = found.finite & (rounding > 0.4 * found.error)
     if way == "longer":
         return poor & by_noise & ~found.kink
     suspect = found.kink
