@@ -53,15 +53,19 @@ def load(path: _Path) -> dict[str, Any]:
     return _read(path)
 
 
-def replay(path: _Path, target: Any = None) -> Comparison:
+def replay(path: _Path, target: Any = None, *, inputs: Any = None) -> Comparison:
     """Run the verification of an evidence file again and compare.
 
     `target` is the function or module, or its name (`pkg.mod:fn`). Without it the name in the file
     is used, if that is in the project of the current folder; otherwise `CannotRun` says so.
+    `inputs` are the arguments, for a file that does not hold them: a tensor, a tuple, a dictionary
+    of keyword arguments, or a tuple and a dictionary.
     """
+    from tautograd._evidence.inputs import Inputs, arguments_in
     from tautograd._evidence.replay import replay as run_again
 
-    return run_again(path, target)
+    given = None if inputs is None else Inputs(*arguments_in(inputs))
+    return run_again(path, target, inputs=given)
 
 
 def diff(a: _Path | dict[str, Any], b: _Path | dict[str, Any]) -> Comparison:

@@ -224,7 +224,7 @@ def test_replay_show_diff_and_schema(here, capsys):
     assert taut("replay", "a.json", "--all") == 0
     assert "gradient of x" in capsys.readouterr().out
     assert taut("evidence", "show", "a.json") == 0
-    assert "code_under_test:good, a function" in capsys.readouterr().out
+    assert "code_under_test:good (function)" in capsys.readouterr().out
     assert taut("evidence", "diff", "a.json", "a.json") == 0
     capsys.readouterr()
     assert taut("evidence", "diff", "a.json", "b.json") == 1

@@ -195,6 +195,45 @@ def test_what_has_no_name_must_be_given(torch, tmp_path):
     assert evidence.replay(path, Square()).exact
 
 
+def test_large_inputs_are_given_again(torch, tmp_path):
+    x = torch.linspace(0, 1, 160_000, dtype=torch.float64)
+    path = verify(torch.sum, x).save(tmp_path / "e.json")
+    assert path.stat().st_size < 20_000
+    with pytest.raises(evidence.CannotRun, match="holds no inputs"):
+        evidence.replay(path, torch.sum)
+    assert evidence.replay(path, torch.sum, inputs=x).exact
+    x[7] = torch.nextafter(x[7], x[8])
+    found = evidence.replay(path, torch.sum, inputs=x)
+    assert causes(found) == ["data"]
+
+
+def test_arrays_among_the_inputs_are_hashed_whole(torch, tmp_path):
+    array = np.zeros(5000)
+    found = []
+    for value in (0.0, 1.0):
+        array[2500] = value
+        report = verify(lambda x, a: x * float(a[0] + 1), (torch.ones(3), array))
+        found.append(evidence.load(report.save(tmp_path / f"{value}.json")))
+    assert causes(evidence.diff(*found)) == ["data"]
+
+
+def test_an_autograd_function_is_replayed(torch, tmp_path):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+    path = verify(Square.apply, torch.ones(3)).save(tmp_path / "e.json")
+    assert evidence.load(path)["computation"]["kind"] == "autograd function"
+    assert evidence.replay(path, Square.apply).exact
+    assert evidence.replay(path, Square).exact
+
+
 def test_another_mode_is_named(torch, tmp_path):
     net = torch.nn.Linear(3, 2).eval()
     path = verify(net, torch.ones(2, 3)).save(tmp_path / "e.json")

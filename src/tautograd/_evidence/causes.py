@@ -123,7 +123,7 @@ def _code(unlike: Unlike, files: Sequence[Item]) -> Iterator[Cause]:
         yield Cause("code", "other code: the function's own text has changed")
     if ("code", "kind") in unlike:
         item = unlike["code", "kind"]
-        yield Cause("code", f"other code: it was a {item.before}, now it is a {item.after}")
+        yield Cause("code", f"other code: it was of the kind '{item.before}', now '{item.after}'")
 
 
 def _data(

@@ -18,7 +18,7 @@ from tautograd._evidence import inputs as given
 from tautograd._evidence.canonical import sha256_of_file
 from tautograd._evidence.observe import Observation, observe
 from tautograd._evidence.refusals import CannotRun
-from tautograd._evidence.targets import Target, find, kind_of, load_module
+from tautograd._evidence.targets import Target, find, kind_of, load_module, origin_of
 from tautograd._verify.engines import engine_of, engines, is_module, is_tensor, name_of
 
 
@@ -65,7 +65,7 @@ def prepare(job: Job, *, subject: Any = None) -> Prepared:
             raise CannotRun(f"'{job.target}' names no function; write 'pkg.mod:fn'")
         module = load_module(target)
         subject = find(module, target.name)
-    named = subject
+    named = subject = origin_of(subject)
     kind = kind_of(subject)
     engine = _engine(job, module, subject)
     seed_all(job.seed)

@@ -46,11 +46,12 @@ def replay(
     target: Any = None,
     *,
     changes: Changes | None = None,
+    inputs: given.Inputs | None = None,
     progress: Any = None,
 ) -> Comparison:
     """Run an evidence file again; `target` names the function (or is it) if the file may not."""
     before = read(path)
-    job, subject = job_of(before, target, changes or Changes())
+    job, subject = job_of(before, target, changes or Changes(), inputs)
     return again(before, job, subject, progress)
 
 
@@ -67,7 +68,9 @@ def again(before: dict[str, Any], job: Job, subject: Any, progress: Any = None) 
             set_streams(engine, state)
 
 
-def job_of(before: dict[str, Any], target: Any, changes: Changes) -> tuple[Job, Any]:
+def job_of(
+    before: dict[str, Any], target: Any, changes: Changes, inputs: given.Inputs | None = None
+) -> tuple[Job, Any]:
     """What to run for an evidence; with the function itself, if that is what was given."""
     subject = None if target is None or isinstance(target, str) else target
     name = target if isinstance(target, str) else None
@@ -89,7 +92,10 @@ def job_of(before: dict[str, Any], target: Any, changes: Changes) -> tuple[Job, 
         inputs_file=changes.inputs_file,
         checkpoint=changes.checkpoint,
     )
-    _recorded_inputs(job, before, name)
+    if inputs is not None:
+        job.stored = lambda engine: inputs
+    else:
+        _recorded_inputs(job, before)
     _recorded_model(job, before, subject)
     return job, subject
 
@@ -126,7 +132,7 @@ def own_path(relative: str) -> str | None:
 # ---- inputs, parameters, random numbers ----------------------------------------------------------
 
 
-def _recorded_inputs(job: Job, before: dict[str, Any], named: str | None) -> None:
+def _recorded_inputs(job: Job, before: dict[str, Any]) -> None:
     if job.inputs is not None or job.inputs_from is not None or job.inputs_file is not None:
         return
     definition = before["data"]["definition"]

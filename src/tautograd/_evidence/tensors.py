@@ -95,9 +95,16 @@ def describe_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[
             if is_tensor(leaf):
                 rows.append(describe(leaf, name))
             else:
-                shown = _shown(leaf)
-                rows.append({"name": name, "value": shown, "sha256": sha256_of(shown)})
+                rows.append({"name": name, **_plain_row(leaf)})
     return rows
+
+
+def _plain_row(value: Any) -> dict[str, str]:
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        shown = f"{'x'.join(map(str, value.shape)) or 'scalar'} {value.dtype} (NumPy)"
+        return {"value": shown, "sha256": sha256(shown.encode() + value.tobytes())}
+    shown = _shown(value)
+    return {"value": shown, "sha256": sha256_of(shown)}
 
 
 def _shown(value: Any) -> str:

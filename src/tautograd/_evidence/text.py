@@ -71,7 +71,7 @@ def _facts(evidence: dict[str, Any], paint: Paint) -> Iterator[str]:
     computation, runtime, random = (evidence[k] for k in ("computation", "runtime", "random"))
     git = computation["git"]
     rows = [["made", f"{evidence['made']['at']} by {evidence['made']['by']}"]]
-    rows.append(["computation", f"{computation['target'] or '(no name)'}, a {computation['kind']}"])
+    rows.append(["computation", f"{computation['target'] or '(no name)'} ({computation['kind']})"])
     rows += [["code", f"{row['path']} {row['sha256'][:12]}"] for row in computation["files"]]
     if git:
         state = "clean" if git["clean"] else f"changed: {', '.join(git['changed'][:5])}"
