@@ -15,19 +15,13 @@ from .subject import Subject
 from .trees import mapped
 
 
-def against_analytical(
-    subject: Subject,
-    outcome: Outcome,
-    analytical: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> list[Check]:
+def against_analytical(subject: Subject, outcome: Outcome, analytical: Any) -> list[Check]:
     """Two checks: the analytical gradient against backward, and against the differences.
 
     It is the gradient of the sum of the outputs, one tensor per checked leaf (or one alone).
     """
     if callable(analytical):
-        args, kwargs = mapped((args, kwargs), lambda _, v: _as_checked(subject, v))
+        args, kwargs = mapped((subject.args, subject.kwargs), lambda _, v: _as_checked(subject, v))
         analytical = analytical(*args, **kwargs)
     given = [analytical] if is_tensor(analytical) or np.isscalar(analytical) else list(analytical)
     if len(given) != len(subject.leaves):

@@ -202,6 +202,10 @@ class Subject:
             raise ValueError("the result has no floating-point tensor, so there is no gradient")
         self._state.note_what_moved()
 
+    def put_back(self) -> None:
+        """Leave the random stream as it was found."""
+        self.engine.set_rng_state(self._state.rng)
+
     @property
     def size(self) -> int:
         """How many real numbers the result has."""

@@ -89,6 +89,29 @@ def verify(
         "mode": mode, "order": order, "probes": probes, "seed": seed,
         "wrt": [leaf.name for leaf in subject.leaves],
     }  # fmt: skip
+    try:
+        _examine(report, subject, analytical, locate, told)
+    finally:
+        subject.put_back()
+    if confirm:
+        from .confirmed import confirm as confirmed
+
+        told("confirming shapes and modes", 0.9)
+        report.confirmed = confirmed(target, args, named)
+    if try_inputs:
+        from .tried import try_inputs as tried
+
+        told("trying other inputs", 0.95)
+        report.tried = tried(target, args, named)
+    told("done", 1.0)
+    return report
+
+
+def _examine(
+    report: Report, subject: Subject, analytical: Any, locate: bool, told: Progress
+) -> None:
+    """All comparisons, in order, written into the report."""
+    mode, order, probes, seed = (report.settings[k] for k in ("mode", "order", "probes", "seed"))
     _behaviour(subject, report)
     if not report.behaviour["deterministic"]:
         report.verdict = "unclear"
@@ -97,7 +120,7 @@ def verify(
             "back each time: it keeps state of its own, or draws numbers elsewhere. A gradient of "
             "it cannot be checked by running it."
         )
-        return report
+        return
 
     checked = _widest(subject, report)
     values = Values(checked)
@@ -108,7 +131,7 @@ def verify(
     wrong = outcome if outcome.wrong else None
     _other_references(report, outcome)
     if analytical is not None:
-        found = against_analytical(checked, outcome, analytical, args, named)
+        found = against_analytical(checked, outcome, analytical)
         report.checks += found
         report.suspects += wrong_by_hand(analytical, found)
     if checked is not subject:
@@ -129,18 +152,6 @@ def verify(
         _add(report, second)
         wrong = wrong or (second if second.wrong else None)
     _conclude(report, wrong, subject, checked, locate, told)
-    if confirm:
-        from .confirmed import confirm as confirmed
-
-        told("confirming shapes and modes", 0.9)
-        report.confirmed = confirmed(target, args, named)
-    if try_inputs:
-        from .tried import try_inputs as tried
-
-        told("trying other inputs", 0.95)
-        report.tried = tried(target, args, named)
-    told("done", 1.0)
-    return report
 
 
 def _arguments(
