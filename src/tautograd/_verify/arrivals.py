@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .engines import as_reals
-from .trace import Call
+from .tape import Call
 
 _MOST_NODES = 200  # in one call
 
@@ -46,7 +46,7 @@ class Arrivals:
             if key in places:  # two inputs behind one edge cannot be told apart
                 return
             places[key] = i
-        inside = [edge[0] for edge in call.nodes if edge is not None and hasattr(edge[0], "name")]
+        inside = [e[0] for e in call.nodes if e is not None and hasattr(e[0], "next_functions")]
         if not inside or not places:
             return
         starts = {id(node) for node in inside}
@@ -127,8 +127,8 @@ class Arrivals:
             parts.append(row)
         return np.concatenate(parts) if parts else None
 
-    def contributions(self, call: Call, variables: list[int]) -> Any:
-        """What the call gave to each of its inputs, as a row; NaN where that is not known."""
+    def contributions(self, call: Call, variables: list[int], unknown: float = np.nan) -> Any:
+        """What the call gave to each of its inputs, as a row; `unknown` where that is not known."""
         found = self.given.get(id(call))
         if found is None:
             return None
@@ -137,11 +137,11 @@ class Arrivals:
             tensor = call.copies[i]
             size = int(tensor.numel()) * (2 if tensor.is_complex() else 1)
             if i not in found:
-                parts.append(np.full(size, np.nan))
+                parts.append(np.full(size, unknown))
                 continue
             gradient = found[i]
             if gradient is not None and tuple(gradient.shape) != tuple(tensor.shape):
-                parts.append(np.full(size, np.nan))
+                parts.append(np.full(size, unknown))
             else:
                 parts.append(np.zeros(size) if gradient is None else as_reals(gradient))
         return np.concatenate(parts) if parts else None

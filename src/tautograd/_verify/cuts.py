@@ -17,10 +17,10 @@ import numpy as np
 
 from .differences import directional
 from .findings import Cut
+from .judging import agrees
 from .noise import noise_level, scale_of
 from .rerun import Rerun, candidates_of, floats_of
-from .rules import agrees
-from .trace import Call, Tape
+from .tape import Call, Tape
 
 _STEPS = frozenset(
     ("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside", "floor_divide")
@@ -216,7 +216,9 @@ class _Search:
         for name in names:
             plain = self.rerun({})
             large = self._large_change(name, plain) if groups and self.in_time() else None
-            for group in groups if large else ():
+            if large is None:
+                continue
+            for group in groups:
                 before = self.rerun.observed({}, group.ordinals)
                 after = self.rerun.observed(large, group.ordinals)
                 if before is None or after is None:

@@ -12,7 +12,8 @@ from .engines import as_reals
 from .findings import Entry, Suspect
 from .isolated import Isolated
 from .probes import sign_vectors
-from .trace import Call, trace
+from .tape import Call
+from .trace import trace
 
 NOTE = "its backward is right, but its forward-mode rule (jvp) is not"
 
@@ -28,8 +29,9 @@ def wrong_forward_rules(engine: Any, run: Callable[[], Any], seed: int) -> list[
         except Exception:  # not every call can be run by itself, or has a forward rule
             continue
         if entry is not None:
-            node = next((str(edge[0].name()) for edge in call.nodes if edge is not None), "")
-            suspects.append(Suspect(call.name, node, call.module, call.site, [entry], NOTE))
+            suspects.append(
+                Suspect(call.name, call.node_name, call.module, call.site, [entry], NOTE)
+            )
     return suspects
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .engines import as_reals
-from .trace import Call, Slot
+from .tape import Call, Slot
 from .trees import leaves_of, mapped
 
 _WIDE = {

@@ -18,17 +18,19 @@ import numpy as np
 
 from .arrivals import Arrivals
 from .cuts import find_cuts
-from .engines import as_reals
 from .findings import Cut, Entry, Kink, Suspect
+from .in_place import changed_since, lower_precision, not_a_number
 from .isolated import Backward, Isolated
-from .rules import Verdict, WrongEntry, check_rule
-from .trace import ABOUT_GRAPH, Call, Tape, trace
+from .judging import Verdict, WrongEntry
+from .rules import check_rule
+from .tape import ABOUT_GRAPH, MODULE_HOOK, Call, Tape
+from .trace import trace
 from .trees import tensors_of
 
-_TRUST = {"float16": 16.0, "bfloat16": 16.0}  # units of rounding that a rule's gradient may be off
 CHANGED = "a value it saved was changed afterwards"
 TWICE = "its gradient is right, but the derivative of its gradient is not"
 LOWER = "it is right in float64, but not in {dtype}"
+NOT_A_NUMBER = "given finite values and a finite gradient it gave NaN"
 HOOK = "a hook gave back another gradient than it was given"
 
 
@@ -202,14 +204,18 @@ class _Search:
         if verdict.wrong:
             return self._suspect(call, double, verdict.wrong, ""), flat
         if double is not own:
-            wrong = _lower_precision(own, double, self.seed)
+            wrong = lower_precision(own, double, self.seed)
             if wrong:
                 dtype = str(call.copies[own.variables[0]].dtype).rpartition(".")[2]
                 return self._suspect(call, own, wrong, LOWER.format(dtype=dtype)), flat
         if arriving is not None and self.arrivals is not None:
-            wrong = _changed_since(own, call, self.arrivals, arriving)
+            wrong = changed_since(own, call, self.arrivals, arriving)
             if wrong:
-                return self._suspect(call, own, wrong, CHANGED), flat
+                note = HOOK if call.name == MODULE_HOOK else CHANGED
+                return self._suspect(call, own, wrong, note), flat
+            wrong = not_a_number(own, call, self.arrivals, arriving)
+            if wrong:
+                return self._suspect(call, own, wrong, NOT_A_NUMBER), flat
         if self.order > 1:
             return self._second_order(call, double.double), flat
         return None, flat
@@ -235,7 +241,7 @@ class _Search:
         if call.custom and call.defined_at:
             note = f"{note}; " if note else ""
             note += f"its backward is written at {call.defined_at}"
-        return Suspect(call.name, _node_name(call), call.module, call.site, entries, note)
+        return Suspect(call.name, call.node_name, call.module, call.site, entries, note)
 
     def _kink(self, problem: Isolated, call: Call, verdict: Verdict) -> list[Kink]:
         found = []
@@ -244,71 +250,6 @@ class _Search:
             where = f"{call.name}: {tensor}"
             found.append(Kink(where, index, kink.left, kink.right, kink.taken, call.site))
         return found
-
-
-def _lower_precision(own: Isolated, double: Isolated, seed: int) -> list[WrongEntry]:
-    """Entries of a gradient that its own precision cannot explain, at each of several points."""
-    random = np.random.default_rng(seed)
-    weights = np.array([np.ones(own.y.size), random.choice([-1.0, 1.0], own.y.size)])
-    persistent: Any = None
-    first: Any = None
-    for attempt in range(3):
-        x = own.x
-        if attempt:
-            x = x * (1 + 8 * own.epsilon * random.uniform(-1, 1, x.size))
-            x = np.concatenate([as_reals(t) for t in own._tensors(x)])
-        got, expected = own.gradients(x, weights), double.gradients(x, weights)
-        nudged = double.gradients(x * (1 + own.epsilon * random.uniform(-1, 1, x.size)), weights)
-        allowed = _allowance(own, expected) + 8 * np.abs(nudged - expected)
-        with np.errstate(all="ignore"):
-            wrong = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) > allowed)
-        persistent = wrong if persistent is None else persistent & wrong
-        first = first or (expected, got, allowed)
-        if not persistent.any():
-            return []
-    return _worst(persistent, *first)
-
-
-def _changed_since(
-    own: Isolated, call: Call, arrivals: Arrivals, arriving: Any
-) -> list[WrongEntry]:
-    """Entries where the call gave something else in the program than it gives alone."""
-    got = arrivals.contributions(call, own.variables)
-    if got is None or np.isnan(got).all():
-        return []
-    expected = own.gradients(own.x, arriving[None])
-    again = own.gradients(own.x, arriving[None])
-    allowed = _allowance(own, expected) + 2 * np.abs(again - expected)
-    allowed = allowed + 8 * own.epsilon * np.abs(arriving).max(initial=0.0)
-    with np.errstate(all="ignore"):
-        wrong = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) > allowed)
-    return _worst(wrong, expected, got[None], allowed)
-
-
-def _allowance(own: Isolated, expected: Any) -> Any:
-    """What rounding may do to a gradient that is computed in its own precision."""
-    dtype = str(own.call.copies[own.variables[0]].dtype).rpartition(".")[2]
-    units = _TRUST.get(dtype, 64.0 + 4.0 * max(own.x.size, own.y.size) ** 0.5)
-    least = 1.0 if own.epsilon > 1e-12 else 0.0  # of what cancels, only this is left
-    allowed = np.zeros_like(expected)
-    for span in own.spans():
-        size = np.abs(expected[:, span])
-        size = np.where(np.isfinite(size), size, 0.0).max(axis=1, initial=least, keepdims=True)
-        allowed[:, span] = units * own.epsilon * size
-    return allowed + 1e-300
-
-
-def _worst(wrong: Any, expected: Any, got: Any, allowed: Any) -> list[WrongEntry]:
-    gaps = np.where(wrong, np.abs(got - expected), -1.0)
-    found = []
-    for number in np.argsort(-gaps.max(axis=0), kind="stable")[:6]:
-        which = int(np.argmax(gaps[:, number]))
-        if gaps[which, number] < 0:
-            break
-        at = which, number
-        values = float(expected[at]), float(got[at]), float(allowed[at])
-        found.append(WrongEntry(int(number), *values, which))
-    return found
 
 
 def _in_turn(calls: Sequence[Call]) -> list[Call]:
@@ -331,13 +272,6 @@ def _is_recorded(call: Call) -> bool:
 
 def _records(call: Call) -> bool:
     return bool(call.kwargs.get("create_graph", False)) if isinstance(call.kwargs, dict) else False
-
-
-def _node_name(call: Call) -> str:
-    for edge in call.nodes:
-        if edge is not None and hasattr(edge[0], "name") and callable(edge[0].name):
-            return str(edge[0].name())
-    return f"{call.name}Backward" if call.custom else ""
 
 
 def _signs(engine: Any, random: Any, like: Any) -> Any:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .engines import as_numpy, as_reals
-from .trace import ABOUT_GRAPH, LEAVING, Call, mode_of
+from .tape import ABOUT_GRAPH, LEAVING, Call
+from .trace import mode_of
 from .trees import leaves_of, mapped, tensors_of
 
 _HOW = {"detach": "detach()", "detach_": "detach_()", "data": ".data", "tensor": "torch.tensor()"}
 
 
-def candidates_of(calls: Iterable[Call]) -> Iterator[tuple[str, Call]]:
+def candidates_of(calls: Sequence[Call]) -> Iterator[tuple[str, Call]]:
     """The calls with an input that wants a gradient and a result that has no history, and how."""
+    written = {
+        id(call.inputs[i]) for call in calls if any(call.wanted) for i in call.changed
+    }  # kept alive by the tape, so that an id is one tensor's
     for call in calls:
-        if not any(call.wanted) or call.checkpointed or call.custom:
+        if call.checkpointed or call.custom:
+            continue
+        if not any(call.wanted):
+            # Another name for memory into which something with a history is written later.
+            if call.name in ("data", "detach") and any(id(t) in written for t in call.outputs):
+                yield _HOW[call.name], call
             continue
         if call.name in LEAVING:
             yield LEAVING[call.name], call
@@ -25,11 +34,10 @@ def candidates_of(calls: Iterable[Call]) -> Iterator[tuple[str, Call]]:
             yield _HOW[call.name], call
         elif call.name in ABOUT_GRAPH:
             continue
-        elif any(edge is None for edge in call.nodes) or (call.changed and not call.grad):
-            how = _HOW.get(call.name)
-            if how is None and not call.grad:
-                how = "no_grad"
-            if how is not None or not any(edge is not None for edge in call.nodes):
+        elif call.outputs:
+            recorded = [e is not None and hasattr(e[0], "next_functions") for e in call.nodes]
+            how = _HOW.get(call.name, "" if call.grad else "no_grad")
+            if not any(recorded) or (how and not all(recorded)) or (call.changed and not call.grad):
                 yield how or call.name, call
 
 

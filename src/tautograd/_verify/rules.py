@@ -9,63 +9,31 @@ unless it lies outside of the two one-sided derivatives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .differences import Derivatives, directional
 from .isolated import Isolated
+from .judging import (
+    LEAST,
+    SURE,
+    Judged,
+    KinkEntry,
+    Verdict,
+    WrongEntry,
+    agrees,
+    interval,
+    least_change,
+)
 from .noise import EPSILON, noise_level, scale_of
 
 _PROBES = 3
 _ALL_ENTRIES = 48  # up to so many are looked at one by one
 _SEARCHES = 160  # blocks that a search by halves looks at
 _ENOUGH = 6  # wrong entries that are enough to show
-_SURE = 4.0  # how many times its error estimate a reference may be off
-_LEAST = 1e-6  # of a gradient's size: less is no mistake in a rule
 _LADDER = 2.0 ** -np.arange(4.0, 53.0, 4.0)[:, None]  # steps from large to the least there are
 _WIDEST = 20_000  # outputs that are looked at one by one at a kink
-
-
-@dataclass
-class WrongEntry:
-    """A number of the row of inputs, with the derivative of the weighted outputs by it."""
-
-    number: int
-    expected: float
-    got: float
-    error: float
-    weighting: int  # 0: the plain sum of the outputs; else with random signs
-
-
-@dataclass
-class KinkEntry:
-    number: int
-    left: float
-    right: float
-    taken: float
-
-
-@dataclass
-class Verdict:
-    """What was found about one rule."""
-
-    wrong: list[WrongEntry] = field(default_factory=list)
-    kinks: list[KinkEntry] = field(default_factory=list)
-    conclusive: bool = True
-
-
-@dataclass
-class _Judged:
-    """One entry by each weighting."""
-
-    whole: Derivatives
-    low: Any
-    high: Any
-    error: Any
-    gap: Any
-    wrong: Any
 
 
 class RuleCheck:
@@ -148,9 +116,9 @@ class RuleCheck:
             np.eye(count),
             epsilon=self.epsilon,
         )
-        low, high, error = _interval(found, self.weights)
+        low, high, error = interval(found, self.weights)
         claimed = signs @ self.claims.T
-        slack = _SURE * error + np.abs(signs) @ self.slack.T
+        slack = SURE * error + np.abs(signs) @ self.slack.T
         with np.errstate(all="ignore"):
             inside = (claimed >= low - slack) & (claimed <= high + slack)
         return bool(inside.all())
@@ -213,7 +181,7 @@ class RuleCheck:
             left, right = self._sides(direction, found.whole)
             verdict.kinks.append(KinkEntry(number, left / step, right / step, taken))
 
-    def _judged(self, number: int, direction: Any, single: bool, noise: Any) -> _Judged:
+    def _judged(self, number: int, direction: Any, single: bool, noise: Any) -> Judged:
         """An entry for each weighting: what it may be, and whether it is."""
         step = self.scale[number]
         claimed = self.claims[:, number] * step
@@ -231,7 +199,7 @@ class RuleCheck:
             )
             # At a kink each output has its own two sides: any mixture of them may be taken.
             if parts.kink.any():
-                low_parts, high_parts, error_parts = _interval(parts, self.weights)
+                low_parts, high_parts, error_parts = interval(parts, self.weights)
                 low, high = np.fmin(low, low_parts[0]), np.fmax(high, high_parts[0])
                 error = np.fmax(error, error_parts[0])
         with np.errstate(all="ignore"):
@@ -239,12 +207,12 @@ class RuleCheck:
             size = np.maximum(np.maximum(np.abs(low), np.abs(high)), np.abs(claimed))
             usual = np.abs(self.claims * self.scale)
             usual = np.where(np.isfinite(usual), usual, 0.0).max(axis=1, initial=0.0)
-            allowed = _SURE * error + self.slack[:, number] * step
-            allowed = allowed + _LEAST * size + 1e-3 * _LEAST * usual
+            allowed = SURE * error + self.slack[:, number] * step
+            allowed = allowed + LEAST * size + 1e-3 * LEAST * usual
             wrong = np.isfinite(error) & np.isfinite(low + high) & (gap > allowed)
             if self._used.all():  # else NaN may be the true derivative of what is not finite
                 wrong |= np.isnan(claimed) & np.isfinite(error) & ~whole.kink[0]
-        return _Judged(whole, low, high, error, gap, wrong)
+        return Judged(whole, low, high, error, gap, wrong)
 
     def _stagnation(self, direction: Any) -> Any:
         """The rounding of outputs that stay put for small steps and then jump, as what cancels does.
@@ -257,7 +225,7 @@ class RuleCheck:
             all="ignore"
         ):  # from each point to the next: a jump at x itself is no rounding
             moves = np.abs(np.diff(self.problem.values(points), axis=0))
-        return np.abs(self.weights) @ np.where(self._used, _least(moves), 0.0)
+        return np.abs(self.weights) @ np.where(self._used, least_change(moves), 0.0)
 
     def _allow_for_cancellation(self) -> None:
         """The same for the gradient itself: its rounding is at least the least change it shows."""
@@ -269,7 +237,7 @@ class RuleCheck:
         with np.errstate(all="ignore"):
             found = [self.problem.gradients(self.x + s * line, self.weights) for s in _LADDER]
             moves = np.abs(np.diff(np.array(found), axis=0))
-        self.slack = np.maximum(self.slack, 4 * _least(moves))
+        self.slack = np.maximum(self.slack, 4 * least_change(moves))
 
     def _sides(self, direction: Any, whole: Derivatives) -> tuple[float, float]:
         """The one-sided derivatives of the sum of the outputs, at a step with little rounding."""
@@ -293,35 +261,6 @@ class RuleCheck:
             claimed=claimed,
             epsilon=self.epsilon,
         )
-
-
-def _least(moves: Any) -> Any:
-    """The least change that is one, over the first axis; 0 where there is none."""
-    least = np.where((moves > 0) & np.isfinite(moves), moves, np.inf).min(axis=0, initial=np.inf)
-    return np.where(np.isfinite(least), least, 0.0)
-
-
-def agrees(found: Derivatives, claimed: Any, slack: Any) -> Any:
-    """Whether what is claimed lies within the error of a derivative, or between its two sides."""
-    with np.errstate(all="ignore"):
-        allowed = _SURE * found.error + slack + 0.1 * _LEAST * np.abs(claimed)
-        fine = np.abs(found.value - claimed) <= allowed
-        low, high = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
-        between = (claimed >= low - allowed) & (claimed <= high + allowed)
-    return np.where(found.kink, fine | between, fine) & np.isfinite(found.error)
-
-
-def _interval(found: Derivatives, weights: Any) -> tuple[Any, Any, Any]:
-    """From derivatives of each output, the least and the most that a weighted sum of them can be."""
-    kink = found.kink
-    low = np.where(kink, np.minimum(found.left, found.right), found.value)
-    high = np.where(kink, np.maximum(found.left, found.right), found.value)
-    used = weights.any(axis=0)
-    low, high = np.where(used, low, 0.0), np.where(used, high, 0.0)
-    error = np.where(used, found.error, 0.0)
-    up, down = np.maximum(weights, 0.0), np.minimum(weights, 0.0)
-    with np.errstate(all="ignore"):
-        return low @ up.T + high @ down.T, high @ up.T + low @ down.T, error @ np.abs(weights).T
 
 
 def check_rule(problem: Isolated, seed: int = 0, extra: Any = None) -> Verdict:

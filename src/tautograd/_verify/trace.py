@@ -8,93 +8,21 @@ part of them. Nothing of the program changes: arguments and results are handed o
 from __future__ import annotations
 
 import importlib
-import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from .findings import Site
 from .places import Files, ModulePaths
+from .tape import ABOUT_GRAPH, LEAVING, MODULE_HOOK, Call, Slot, Tape
 from .trees import leaves_of, mapped
-
-LEAVING = {
-    "item": "item()",
-    "tolist": "tolist()",
-    "numpy": "numpy()",
-    "__array__": "numpy()",
-    "__float__": "float()",
-    "__int__": "int()",
-    "__complex__": "complex()",
-    "__index__": "int()",
-}
-"""Calls whose result is no tensor any more, and how to name them."""
-
-ABOUT_GRAPH = frozenset(
-    ("backward", "grad", "register_hook", "retain_grad", "requires_grad_", "detach_")
-)
-"""Calls that ask the graph for something, and cannot be run again without it."""
-
-
-@dataclass(frozen=True)
-class Slot:
-    """Stands for a tensor in the arguments of a call."""
-
-    number: int
-
-
-@dataclass
-class Call:
-    """One call of the program."""
-
-    ordinal: int  # among everything a mode sees; for custom Functions that of the next call
-    name: str
-    function: Callable[..., Any]
-    args: Any  # with a Slot for each tensor
-    kwargs: Any
-    inputs: list[Any]  # the tensors themselves, each once
-    copies: list[Any]  # their values at the time of the call
-    wanted: list[bool]  # which of them required a gradient
-    edges: list[Any]  # the node behind each, as (node, output number)
-    grad: bool  # whether operations were recorded
-    custom: bool = False
-    checkpointed: bool = False
-    autocast: Any = None  # the dtype that autocast was casting to
-    site: Site | None = None
-    module: str = ""
-    outputs: list[Any] = field(default_factory=list)  # tensors it returned or changed
-    changed: list[int] = field(default_factory=list)  # inputs that it wrote into
-    nodes: list[Any] = field(default_factory=list)  # the node behind each output
-    value: Any = None  # what it returned, where that is no tensor
-    random_state: Any = None  # of the generator before the call, if the call drew from it
-
-    @property
-    def defined_at(self) -> str:
-        """Where the backward of a custom Function is written."""
-        owner = getattr(self.function, "__self__", None)
-        try:
-            code = inspect.unwrap(owner.backward).__code__  # type: ignore[union-attr]
-        except AttributeError:
-            return ""
-        return f"{code.co_filename}:{code.co_firstlineno}"
-
-
-@dataclass
-class Tape:
-    """What one run did and gave."""
-
-    calls: list[Call]
-    result: Any
-    altered: list[Call] = field(default_factory=list)  # hooks that gave back another gradient
-    kept: list[Any] = field(default_factory=list)
 
 
 def trace(engine: Any, run: Callable[[], Any]) -> Tape:
     """Run a program once and write down its calls."""
     recorder = _Recorder(engine)
     mode = mode_of(engine, recorder.see)
-    before = sys.getprofile()
+    before: Any = sys.getprofile()
     if callable(before):
         recorder.before = before
     elif before is not None:  # a profiler written in C has a switch instead
@@ -185,17 +113,19 @@ class _Recorder:
             return
         given = frame.f_locals
         cls = given["cls"]
-        if (cls.__module__ or "").partition(".")[0] == self.engine.__name__:
-            if cls.__name__ == "CheckpointFunction":
-                self._checkpoints.append(frame)
+        name = cls.__name__
+        internal = (cls.__module__ or "").partition(".")[0] == self.engine.__name__
+        if internal and name == "CheckpointFunction":
+            self._checkpoints.append(frame)
+        if internal and name != "BackwardHookFunction":
             return
         args, kwargs = tuple(given["args"]), dict(given["kwargs"])
         self._busy = True
         try:
-            call = self._begin(cls.__name__, cls.apply, args, kwargs, frame)
+            call = self._begin(MODULE_HOOK if internal else name, cls.apply, args, kwargs, frame)
         finally:
             self._busy = False
-        call.custom = True
+        call.custom = not internal
         self._custom = frame, call
 
     def _function_ends(self, frame: FrameType, result: Any) -> None:

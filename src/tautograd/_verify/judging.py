@@ -1,0 +1,82 @@
+"""When a derivative under test is within what its reference allows, and what is said when it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .differences import Derivatives
+
+SURE = 4.0  # how many times its error estimate a reference may be off
+LEAST = 1e-6  # of a gradient's size: less is no mistake in a rule
+
+
+@dataclass
+class WrongEntry:
+    """A number of the row of inputs, with the derivative of the weighted outputs by it."""
+
+    number: int
+    expected: float
+    got: float
+    error: float
+    weighting: int  # 0: the plain sum of the outputs; else with random signs
+
+
+@dataclass
+class KinkEntry:
+    number: int
+    left: float
+    right: float
+    taken: float
+
+
+@dataclass
+class Verdict:
+    """What was found about one rule."""
+
+    wrong: list[WrongEntry] = field(default_factory=list)
+    kinks: list[KinkEntry] = field(default_factory=list)
+    conclusive: bool = True
+
+
+@dataclass
+class Judged:
+    """One entry by each weighting."""
+
+    whole: Derivatives
+    low: Any
+    high: Any
+    error: Any
+    gap: Any
+    wrong: Any
+
+
+def least_change(moves: Any) -> Any:
+    """The least change that is one, over the first axis; 0 where there is none."""
+    least = np.where((moves > 0) & np.isfinite(moves), moves, np.inf).min(axis=0, initial=np.inf)
+    return np.where(np.isfinite(least), least, 0.0)
+
+
+def agrees(found: Derivatives, claimed: Any, slack: Any) -> Any:
+    """Whether what is claimed lies within the error of a derivative, or between its two sides."""
+    with np.errstate(all="ignore"):
+        allowed = SURE * found.error + slack + 0.1 * LEAST * np.abs(claimed)
+        fine = np.abs(found.value - claimed) <= allowed
+        low, high = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
+        between = (claimed >= low - allowed) & (claimed <= high + allowed)
+    return np.where(found.kink, fine | between, fine) & np.isfinite(found.error)
+
+
+def interval(found: Derivatives, weights: Any) -> tuple[Any, Any, Any]:
+    """From derivatives of each output, the least and the most that a weighted sum of them can be."""
+    kink = found.kink
+    low = np.where(kink, np.minimum(found.left, found.right), found.value)
+    high = np.where(kink, np.maximum(found.left, found.right), found.value)
+    used = weights.any(axis=0)
+    low, high = np.where(used, low, 0.0), np.where(used, high, 0.0)
+    error = np.where(used, found.error, 0.0)
+    up, down = np.maximum(weights, 0.0), np.minimum(weights, 0.0)
+    with np.errstate(all="ignore"):
+        return low @ up.T + high @ down.T, high @ up.T + low @ down.T, error @ np.abs(weights).T
