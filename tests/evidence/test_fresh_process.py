@@ -124,6 +124,22 @@ def test_a_script_for_pytorch_verified_on_tautograd_is_replayed_there(small_proj
     assert replayed(project, status=0)["exact"]
 
 
+def test_a_file_that_is_edited_during_the_run_is_hashed_as_it_ran(small_project):
+    project = small_project("tautograd")
+    project.write(
+        "helper.py",
+        """
+        import pathlib
+        def scaled(x):
+            pathlib.Path("helper.py").write_text("def scaled(x): return 5 * x")
+            return 2 * x
+        """,
+    )
+    project.taut(*MADE, status=0)
+    found = replayed(project, status=1)
+    assert found["causes"] == [{"what": "code", "text": "other code: helper.py has changed"}]
+
+
 SCRIPT = """
 import {engine} as torch
 from tautograd import verify

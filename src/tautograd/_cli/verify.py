@@ -198,6 +198,7 @@ def _job(namespace: argparse.Namespace, target: str) -> Job:
         training=namespace.training,
         checkpoint=namespace.checkpoint,
         settings=settings,
+        for_evidence=namespace.evidence is not None,
     )
 
 

@@ -32,7 +32,7 @@ def gather(report: Any) -> dict[str, Any]:
         "version": VERSION,
         "made": {"at": _now(), "by": f"tautograd {__version__}"},
         "verdict": report.verdict,
-        "computation": _computation(observation),
+        "computation": observation.computation or computation_of(observation),
         "data": {"definition": observation.definition, "inputs": observation.inputs},
         "random": _random(observation, report),
         "model": _model(observation, named=report.observed is not None),
@@ -69,7 +69,8 @@ def _observed_late(report: Any) -> Observation:
     return observation
 
 
-def _computation(observation: Observation) -> dict[str, Any]:
+def computation_of(observation: Observation) -> dict[str, Any]:
+    """The code of what was observed, as a section of evidence."""
     file = sources.file_of(observation.source)
     root = sources.project_root(file) if file else None
     files = sources.code_of(file, root)

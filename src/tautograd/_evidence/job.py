@@ -16,6 +16,7 @@ import numpy as np
 
 from tautograd._evidence import inputs as given
 from tautograd._evidence.canonical import sha256_of_file
+from tautograd._evidence.gather import computation_of
 from tautograd._evidence.observe import Observation, observe
 from tautograd._evidence.refusals import CannotRun
 from tautograd._evidence.targets import Target, find, kind_of, load_module, origin_of
@@ -36,6 +37,7 @@ class Job:
     checkpoint: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     """Passed on to `verify`: mode, order, probes, try_inputs."""
+    for_evidence: bool = False
     stored: Callable[[Any], given.Inputs] | None = None
     """Makes the inputs that an evidence file carries, on the engine it is given."""
     stored_state: Callable[[Any], dict[str, Any]] | None = None
@@ -89,6 +91,8 @@ def prepare(job: Job, *, subject: Any = None) -> Prepared:
     observation.source = named
     observation.definition = made.definition
     observation.checkpoint = checkpoint
+    if job.for_evidence:
+        observation.computation = computation_of(observation)
     return Prepared(subject, made, observation, engine)
 
 

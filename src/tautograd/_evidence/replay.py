@@ -91,6 +91,7 @@ def job_of(
         inputs_from=changes.inputs_from,
         inputs_file=changes.inputs_file,
         checkpoint=changes.checkpoint,
+        for_evidence=True,
     )
     if inputs is not None:
         job.stored = lambda engine: inputs
