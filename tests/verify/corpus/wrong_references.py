@@ -7,7 +7,7 @@ from typing import Any
 from .case import Check, draw, tensor, wrong
 
 
-@wrong("analytical", "analytical")
+@wrong("analytical", "analytical gradient")
 def rosenbrock_by_hand(torch: Any) -> Check:
     """The gradient written on paper has a sign wrong in its first component."""
 
@@ -21,7 +21,7 @@ def rosenbrock_by_hand(torch: Any) -> Check:
     return Check(valley, tensor(torch, [0.4, 0.9]), analytical=gradient)
 
 
-@wrong("analytical", "analytical")
+@wrong("analytical", "analytical gradient")
 def regression_by_hand(torch: Any) -> Check:
     """The normal equations without the 2/n of the mean square."""
     x, y = draw(torch, 5, 3, requires_grad=False), draw(torch, 5, requires_grad=False)
@@ -35,7 +35,7 @@ def regression_by_hand(torch: Any) -> Check:
     return Check(loss, draw(torch, 3), analytical=gradient)
 
 
-@wrong("analytical", "analytical")
+@wrong("analytical", "analytical gradient")
 def logistic_by_hand(torch: Any) -> Check:
     """Of two gradients returned by hand the second, the bias's, is too large by 1%."""
     x = draw(torch, 4, 2, requires_grad=False)
@@ -51,7 +51,7 @@ def logistic_by_hand(torch: Any) -> Check:
     return Check(loss, draw(torch, 2), tensor(torch, 0.3), analytical=gradients)
 
 
-@wrong("analytical", "analytical")
+@wrong("analytical", "analytical gradient")
 def force_by_hand(torch: Any) -> Check:
     """A Lennard-Jones force in closed form: 6 where the derivative brings 12."""
 
