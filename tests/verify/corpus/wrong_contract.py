@@ -70,6 +70,45 @@ def clipped_on_the_way_back(torch: Any) -> Check:
     return Check(loss, draw(torch, 2, 3), draw(torch, 3, 2))
 
 
+@wrong("incoming gradient", "Clip")
+def clipping_layer_alone(torch: Any) -> Check:
+    """Checked by itself, with gradients of one coming in, a layer that clips to [-1, 1] is right;
+    it is no derivative of anything as soon as 2 comes in."""
+
+    class Clip(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.clamp(-1, 1)
+
+    def layer(x):
+        return Clip.apply(x)  # wrong: here
+
+    return Check(layer, draw(torch, 4))
+
+
+@wrong("incoming gradient", "Unit")
+def gradient_normalised_on_the_way_back(torch: Any) -> Check:
+    """The incoming gradient is brought to length one, which every row of an identity has already."""
+
+    class Unit(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 1.0 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g / g.norm().clamp(min=1e-12)
+
+    def layer(x):
+        return Unit.apply(x)  # wrong: here
+
+    return Check(layer, draw(torch, 3))
+
+
 @wrong("needs_input_grad", "Affine")
 def wrong_index_of_needs_input_grad(torch: Any) -> Check:
     """The weight's gradient is skipped when the *input* needs none, and the input is data."""
