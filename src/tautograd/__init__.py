@@ -70,6 +70,7 @@ _ELSEWHERE = {
     "vmap": "func",
     "verify": "_verify.verify",
     "check_gradients": "_verify.health",
+    "doctor": "_doctor.doctor",
     "compare_devices": "_verify.devices",
     "autocast": "amp",
     **dict.fromkeys(

@@ -70,6 +70,7 @@ from .serialization import save as save
 from .func import vmap as vmap
 from ._verify.verify import verify as verify
 from ._verify.health import check_gradients as check_gradients
+from ._doctor.doctor import doctor as doctor
 from ._verify.devices import compare_devices as compare_devices
 from .amp import autocast as autocast
 from ._autograd.autocast_state import autocast_decrement_nesting as autocast_decrement_nesting

@@ -1,0 +1,282 @@
+"""`doctor()`: a context that watches, the events it hands to the rules, the findings it keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib.util
+import sys
+import threading
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .events import Backward, Clear, Clip, Dropout, Loss, ModuleCall, Scaler, Schedule, Step
+from .findings import Finding
+from .ledger import Ledger
+from .observer import Observer, parameters_of
+from .rules import RULES
+from .sites import Site
+
+CLOSE_STEPS = 12  # so many first steps are watched closely,
+CLOSE_AGAIN = 200  # and one in so many after that
+
+
+class StopTraining(BaseException):
+    """Raised after the number of steps that was asked for."""
+
+
+class Doctor:
+    """Watches training loops from `start()` to `stop()`; a context manager does both.
+
+    `findings` are what was seen, each once. `select` and `ignore` are codes or their beginnings.
+    """
+
+    def __init__(
+        self,
+        *,
+        select: Iterable[str] = (),
+        ignore: Iterable[str] = (),
+        steps: int | None = None,
+        engines: Iterable[Any] | None = None,
+    ) -> None:
+        self.select, self.ignore = tuple(select), tuple(ignore)
+        self.limit = steps
+        self.steps = 0  # optimizer steps so far
+        self.events = 0
+        self.ledger = Ledger()
+        self.findings: list[Finding] = []
+        self.ignored = 0  # findings that a comment on their line asked to ignore
+        self.optimizers: list[Any] = []  # weak references, in order of appearance
+        self.made_at: dict[int, Site | None] = {}  # where optimizers were made
+        self.models: list[Any] = []  # weak references to the outermost modules that ran
+        self._named: set[int] = set()
+        self._engines = None if engines is None else list(engines)
+        self._observers: list[Observer] = []
+        self._by_key: dict[Any, Finding] = {}
+        self._local = threading.local()
+        self._step: Step | None = None
+        self.looks_at_losses = True
+        self.rules = [rule(self) for rule in RULES if self._wanted(rule.code)]
+
+    def _wanted(self, code: str) -> bool:
+        if self.select and not code.startswith(self.select):
+            return False
+        return not (self.ignore and code.startswith(self.ignore))
+
+    # --- on and off ----------------------------------------------------------------------------
+
+    def start(self) -> Doctor:
+        if self._observers:
+            raise RuntimeError("this doctor is watching already")
+        for engine in self._engines if self._engines is not None else loaded_engines():
+            observer = Observer(engine, self)
+            observer.start()
+            self._observers.append(observer)
+            kind = engine.optim.Optimizer
+            for found in gc.get_objects():
+                if kind in type(found).__mro__:
+                    self.know_optimizer(found)
+        return self
+
+    def stop(self) -> None:
+        if not self._observers:
+            return
+        for observer in reversed(self._observers):
+            observer.stop()
+        self._observers = []
+        for rule in self.rules:
+            rule.at_end()
+
+    def __enter__(self) -> Doctor:
+        return self.start()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        self.stop()
+        return kind is StopTraining
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the doctor itself is at work in this thread: what it runs is not the user's."""
+        return bool(getattr(self._local, "depth", 0))
+
+    @contextlib.contextmanager
+    def quietly(self) -> Iterator[None]:
+        """The doctor's own work: not watched."""
+        self._local.depth = getattr(self._local, "depth", 0) + 1
+        try:
+            yield
+        finally:
+            self._local.depth -= 1
+
+    def now(self, site: Site | None, engine: Any) -> tuple[int, int, Site | None, Any]:
+        """What every event begins with."""
+        self.events += 1
+        return self.events, self.steps, site, engine
+
+    def maybe_stop(self) -> None:
+        if self.limit is not None and self.steps >= self.limit:
+            raise StopTraining
+
+    # --- what is known -------------------------------------------------------------------------
+
+    def know_optimizer(self, optimizer: Any, site: Site | None = None) -> None:
+        if not any(known() is optimizer for known in self.optimizers):
+            self.optimizers.append(weakref.ref(optimizer))
+        if site is not None or id(optimizer) not in self.made_at:
+            self.made_at[id(optimizer)] = site
+        self.ledger.know(parameters_of(optimizer))
+
+    def know_model(self, module: Any) -> None:
+        """A module that ran: its parameters by name; the outermost one is the model."""
+        if id(module) in self._named:
+            return
+        self._named.update(id(m) for m in module.modules())
+        self.models = [m for m in self.models if m() is not None and m() is not module]
+        self.models.append(weakref.ref(module))
+        for name, parameter in module.named_parameters():
+            account = self.ledger.account(parameter)
+            if len(name) > len(account.name):
+                account.name = name
+
+    def held(self) -> dict[int, Any]:
+        """Every optimizer's parameters: id of the parameter to its optimizer."""
+        found = {}
+        for reference in self.optimizers:
+            optimizer = reference()
+            if optimizer is not None:
+                found.update({id(p): optimizer for p in parameters_of(optimizer)})
+        return found
+
+    def names(self, parameters: Iterable[Any]) -> list[str]:
+        return [self.ledger.name(p) for p in parameters]
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, unless its line asks to ignore it; the same again is only counted."""
+        known = self._by_key.get(finding.key)
+        if known is not None:
+            known.count += 1
+            return
+        self._by_key[finding.key] = finding
+        if ignored_by_comment(finding):
+            self.ignored += 1
+            return
+        self.findings.append(finding)
+
+    # --- events --------------------------------------------------------------------------------
+
+    def before_backward(self, event: Backward) -> None:
+        self.ledger.before_backward()
+        for rule in self.rules:
+            rule.before_backward(event)
+
+    def after_backward(self, event: Backward) -> None:
+        self.ledger.after_backward(event)
+        for rule in self.rules:
+            rule.after_backward(event)
+
+    def before_clear(self, event: Clear) -> None:
+        self.ledger.know(event.parameters)
+        self.ledger.look_around()
+        for rule in self.rules:
+            rule.before_clear(event)
+
+    def before_step(self, event: Step) -> None:
+        self._step = event
+        self.ledger.look_around()
+        if not event.has_closure:  # else the gradients are made inside of the step
+            for rule in self.rules:
+                rule.before_step(event)
+
+    def after_step(self, optimizer: Any) -> None:
+        event = self._step
+        if event is None or event.optimizer is not optimizer:
+            return
+        self._step = None
+        self.steps += 1
+        for rule in self.rules:
+            rule.after_step(event)
+        self.ledger.after_step(event)
+        close = self.steps < CLOSE_STEPS or self.steps % CLOSE_AGAIN == 0
+        self.looks_at_losses = close
+        for observer in self._observers:
+            observer.look_closely(close)
+
+    def after_clip(self, event: Clip) -> None:
+        self.ledger.look_around()
+        for rule in self.rules:
+            rule.after_clip(event)
+
+    def on_scaler(self, event: Scaler) -> None:
+        for rule in self.rules:
+            rule.on_scaler(event)
+
+    def on_schedule(self, event: Schedule) -> None:
+        for rule in self.rules:
+            rule.on_schedule(event)
+
+    def on_loss(self, event: Loss) -> None:
+        for rule in self.rules:
+            rule.on_loss(event)
+
+    def on_module(self, event: ModuleCall) -> None:
+        self.know_model(event.module)
+        for rule in self.rules:
+            rule.on_module(event)
+
+    def on_dropout(self, event: Dropout) -> None:
+        for rule in self.rules:
+            rule.on_dropout(event)
+
+    # --- what it says --------------------------------------------------------------------------
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+
+def loaded_engines() -> list[Any]:
+    """The engines a program has loaded."""
+    found: list[Any] = []
+    for name in ("torch", "tautograd"):
+        module = sys.modules.get(name)
+        if module is not None and hasattr(module, "Tensor") and module not in found:
+            if importlib.util.find_spec(f"{module.__name__}.nn") is None:
+                continue
+            found.append(module)
+    return found
+
+
+def ignored_by_comment(finding: Finding) -> bool:
+    """`# taut: ignore[TG101]`, or `# taut: ignore`, on the line."""
+    for site in (finding.site, finding.fix_site):
+        if site is None:
+            continue
+        _, found, rest = site.text.partition("# taut: ignore")
+        if found:
+            codes = rest.strip()
+            if not codes.startswith("["):
+                return True
+            if finding.code in [c.strip() for c in codes[1:].partition("]")[0].split(",")]:
+                return True
+    return False
+
+
+def doctor(**options: Any) -> Doctor:
+    """A doctor to be used as a context: `with tautograd.doctor() as d: train()`; then `d.findings`."""
+    return Doctor(**options)
+
+
+def watch(model: Any = None, *optimizers: Any, **options: Any) -> Doctor:
+    """Watch from now on, until `stop()`; what is given is known from the start."""
+    found = Doctor(**options).start()
+    with found.quietly():
+        if model is not None:
+            found.know_model(model)
+        for optimizer in optimizers:
+            found.know_optimizer(optimizer)
+    return found
+
+
+doctor.watch = watch  # type: ignore[attr-defined]

@@ -1,0 +1,315 @@
+"""The doctor's eyes: what is hooked and replaced in an engine, and the events that come of it.
+
+Nothing of the user's loop changes: every function does what it did, in the order it did, with the same
+random numbers. Steps come from the engine's own hooks; backward, `zero_grad`, clipping, scalers,
+schedulers and losses are watched by a function in front of each.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .events import Backward, Clear, Clip, Dropout, Loss, ModuleCall, Scaler, Schedule, Step
+from .patches import Patches
+from .sites import user_site
+
+if TYPE_CHECKING:
+    from .doctor import Doctor
+
+LOSSES = (
+    "cross_entropy", "nll_loss", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "gaussian_nll_loss", "poisson_nll_loss",
+    "soft_margin_loss", "hinge_embedding_loss", "multilabel_soft_margin_loss",
+)  # fmt: skip
+DROPOUTS = (
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "alpha_dropout",
+    "feature_alpha_dropout",
+)
+
+
+class Observer:
+    """Watches one engine for a doctor."""
+
+    def __init__(self, engine: Any, doctor: Doctor) -> None:
+        self.engine, self.doctor = engine, doctor
+        self.patches = Patches()
+        self._close: Patches | None = None
+        self._inside = 0  # how deep in watched functions this is: only the outermost counts
+        self._scaler_steps = False
+
+    # --- on and off ----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        engine, patches = self.engine, self.patches
+        part = self._part
+        optimizer = part("optim.optimizer")
+        patches.handle(optimizer.register_optimizer_step_pre_hook(self._before_step))
+        patches.handle(optimizer.register_optimizer_step_post_hook(self._after_step))
+        patches.method(optimizer.Optimizer, "__init__", self._make_init)
+        patches.method(optimizer.Optimizer, "zero_grad", self._make_clear)
+        patches.method(engine.nn.Module, "zero_grad", self._make_clear)
+        patches.method(engine.Tensor, "backward", self._make_tensor_backward)
+        patches.function(engine.autograd, "backward", self._make_backward)
+        clipping = part("nn.utils.clip_grad")
+        for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_"):
+            patches.function(clipping, name, partial(self._make_clip, name=name))
+        scaler = part("amp.grad_scaler").GradScaler
+        for name in ("scale", "unscale_", "step", "update"):
+            patches.method(scaler, name, partial(self._make_scaler, name=name))
+        schedulers = part("optim.lr_scheduler")
+        for kind in {schedulers.LRScheduler, schedulers.ReduceLROnPlateau}:
+            if "step" in vars(kind):
+                patches.method(kind, "step", self._make_schedule)
+        functional = part("nn.functional")
+        for name in LOSSES:
+            patches.function(functional, name, partial(self._make_loss, name=name))
+        self.look_closely(True)
+
+    def stop(self) -> None:
+        self.look_closely(False)
+        self.patches.undo()
+
+    def look_closely(self, on: bool) -> None:
+        """Whether each module's call is watched as well."""
+        if on == (self._close is not None):
+            return
+        if self._close is not None:
+            self._close.undo()
+            self._close = None
+            return
+        self._close = Patches()
+        modules = self._part("nn.modules.module")
+        self._close.handle(modules.register_module_forward_hook(self._after_module))
+        functional = self._part("nn.functional")
+        for name in DROPOUTS:
+            self._close.function(functional, name, self._make_dropout)
+
+    def _part(self, path: str) -> Any:
+        return importlib.import_module(f"{self.engine.__name__}.{path}")
+
+    # --- steps ---------------------------------------------------------------------------------
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        doctor = self.doctor
+        with doctor.quietly():
+            doctor.know_optimizer(optimizer)
+            rest = args[1:] if args and args[0] is optimizer else args
+            closure = bool(rest and rest[0] is not None) or kwargs.get("closure") is not None
+            doctor.before_step(
+                Step(
+                    *doctor.now(user_site(), self.engine), optimizer=optimizer,
+                    parameters=parameters_of(optimizer), by_scaler=self._scaler_steps,
+                    has_closure=closure,
+                )
+            )  # fmt: skip
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        with self.doctor.quietly():
+            self.doctor.after_step(optimizer)
+        self.doctor.maybe_stop()
+
+    def _make_init(self, original: Any) -> Any:
+        doctor = self.doctor
+
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            with doctor.quietly():
+                doctor.know_optimizer(self, user_site())
+
+        return __init__
+
+    def _make_clear(self, original: Any) -> Any:
+        observer, doctor = self, self.doctor
+
+        def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if observer._inside:
+                return original(self, *args, **kwargs)
+            with doctor.quietly():
+                found = (
+                    list(self.parameters()) if hasattr(self, "parameters") else parameters_of(self)
+                )
+                event = Clear(
+                    *doctor.now(user_site(), observer.engine), owner=self, parameters=found
+                )
+                doctor.before_clear(event)
+            result = original(self, *args, **kwargs)
+            with doctor.quietly():
+                doctor.ledger.after_clear(event.parameters)
+            return result
+
+        return zero_grad
+
+    # --- backward ------------------------------------------------------------------------------
+
+    def _make_tensor_backward(self, original: Any) -> Any:
+        def backward(
+            self_: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
+            inputs: Any = None,
+        ) -> Any:  # fmt: skip
+            options = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
+            return self._watched(
+                (self_,), options,
+                lambda: original(self_, gradient, retain_graph, create_graph, inputs=inputs),
+            )  # fmt: skip
+
+        return backward
+
+    def _make_backward(self, original: Any) -> Any:
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            roots = tuple(tensors) if isinstance(tensors, (list, tuple)) else (tensors,)
+            return self._watched(roots, kwargs, lambda: original(tensors, *args, **kwargs))
+
+        return backward
+
+    def _watched(self, roots: tuple[Any, ...], options: dict[str, Any], run: Any) -> Any:
+        doctor = self.doctor
+        if self._inside or not all(isinstance(root, self.engine.Tensor) for root in roots):
+            return run()
+        with doctor.quietly():
+            event = Backward(
+                *doctor.now(user_site(), self.engine), roots=roots, options=options,
+                retain_graph=bool(options.get("retain_graph") or options.get("create_graph")),
+            )  # fmt: skip
+            doctor.before_backward(event)
+        self._inside += 1
+        try:
+            result = run()
+        finally:
+            self._inside -= 1
+        with doctor.quietly():
+            doctor.after_backward(event)
+            event.roots = ()
+        return result
+
+    # --- the rest ------------------------------------------------------------------------------
+
+    def _make_clip(self, original: Any, name: str) -> Any:
+        def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._inside:
+                return original(parameters, *args, **kwargs)
+            if not isinstance(parameters, (list, tuple, self.engine.Tensor)):
+                parameters = list(parameters)
+            self._inside += 1
+            try:
+                result = original(parameters, *args, **kwargs)
+            finally:
+                self._inside -= 1
+            with self.doctor.quietly():
+                found = (
+                    [parameters] if isinstance(parameters, self.engine.Tensor) else list(parameters)
+                )
+                limit = args[0] if args else next(iter(kwargs.values()), 0.0)
+                self.doctor.after_clip(
+                    Clip(
+                        *self.doctor.now(user_site(), self.engine), how=name, parameters=found,
+                        limit=float(limit), result=result,
+                    )
+                )  # fmt: skip
+            return result
+
+        return clip
+
+    def _make_scaler(self, original: Any, name: str) -> Any:
+        observer, doctor = self, self.doctor
+
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if observer._inside or not self.is_enabled():
+                return original(self, *args, **kwargs)
+            with doctor.quietly():
+                optimizer = args[0] if args and name in ("unscale_", "step") else None
+                outputs = args[0] if args and name == "scale" else None
+                doctor.on_scaler(
+                    Scaler(
+                        *doctor.now(user_site(), observer.engine), how=name, scaler=self,
+                        optimizer=optimizer, outputs=outputs,
+                    )
+                )  # fmt: skip
+            observer._scaler_steps = name == "step"
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                observer._scaler_steps = False
+
+        return method
+
+    def _make_schedule(self, original: Any) -> Any:
+        observer, doctor = self, self.doctor
+
+        def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+            site = user_site()
+            # A scheduler steps once by itself when it is made.
+            made = sys._getframe(1).f_code.co_name in ("_initial_step", "__init__")
+            if not made and not observer._inside:
+                with doctor.quietly():
+                    doctor.on_schedule(
+                        Schedule(
+                            *doctor.now(site, observer.engine), scheduler=self,
+                            optimizer=getattr(self, "optimizer", None),
+                        )
+                    )  # fmt: skip
+            observer._inside += 1
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                observer._inside -= 1
+
+        return step
+
+    def _make_loss(self, original: Any, name: str) -> Any:
+        doctor = self.doctor
+
+        def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._inside or not doctor.looks_at_losses:
+                return original(input, target, *args, **kwargs)
+            with doctor.quietly():
+                doctor.on_loss(
+                    Loss(
+                        *doctor.now(user_site(), self.engine), function=name, input=input,
+                        target=target, options=kwargs,
+                    )
+                )  # fmt: skip
+            self._inside += 1  # a loss may call another one
+            try:
+                return original(input, target, *args, **kwargs)
+            finally:
+                self._inside -= 1
+
+        return loss
+
+    def _after_module(self, module: Any, args: Any, output: Any) -> None:
+        doctor = self.doctor
+        if doctor.is_busy:
+            return
+        with doctor.quietly():
+            doctor.on_module(
+                ModuleCall(
+                    *doctor.now(None, self.engine), module=module, args=args, output=output,
+                    grad_mode=self.engine.is_grad_enabled(),
+                )
+            )  # fmt: skip
+
+    def _make_dropout(self, original: Any) -> Any:
+        doctor = self.doctor
+
+        def dropout(
+            input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
+        ) -> Any:
+            with doctor.quietly():
+                doctor.on_dropout(
+                    Dropout(*doctor.now(user_site(), self.engine), training=training, p=p)
+                )
+            return original(input, p, training, inplace)
+
+        return dropout
+
+
+def parameters_of(optimizer: Any) -> list[Any]:
+    """All that an optimizer holds."""
+    return [p for group in optimizer.param_groups for p in group["params"]]

@@ -1,0 +1,363 @@
+"""Gradients that were not cleared, cleared too early, or met others: TG101, TG102, TG103, TG105."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..events import Backward, Clear, Scaler, Step
+from ..observer import parameters_of
+from ..sites import Site
+from .base import Rule
+
+
+def _in_step(rule: Rule, event: Step) -> list[tuple[Any, Any]]:
+    """The accounts of a step's parameters that have a gradient."""
+    found = ((rule.doctor.ledger.account(p), p) for p in event.parameters)
+    return [(account, p) for account, p in found if p.grad is not None]
+
+
+def _between(first: Backward, steps: list[Step], last: Backward, mine: Any) -> Step | None:
+    """Another optimizer's step between two backwards, which used the first of them."""
+    reached = {id(p) for p in first.reached}
+    for step in steps:
+        others = step.optimizer is not mine and any(id(p) in reached for p in step.parameters)
+        if others and first.number < step.number < last.number:
+            return step
+    return None
+
+
+class AccumulatedGradients(Rule):
+    """A gradient that a step has used is still there when the next backward adds to it."""
+
+    code = "TG101"
+    name = "accumulated-gradients"
+    why = (
+        "Gradients accumulate: backward() adds to what is there. Without clearing, each step follows "
+        "the sum of all gradients so far, not the gradient of this batch."
+    )
+    quiet = (
+        "Several backwards before one step are accumulation on purpose, and fine. So is any way of "
+        "clearing: zero_grad() of the optimizer or the model, p.grad = None, p.grad.zero_(), even "
+        "through .data."
+    )
+    fix = "optimizer.zero_grad()  # before loss.backward()"
+    bug = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+for _ in range(5):
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()  # here
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+for _ in range(5):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.cleared: dict[int, Site] = {}  # where parameters were cleared last
+
+    def before_clear(self, event: Clear) -> None:
+        if event.site is not None:
+            self.cleared.update({id(p): event.site for p in event.parameters})
+
+    def before_step(self, event: Step) -> None:
+        found = []
+        cause: Backward | None = None
+        for account, parameter in _in_step(self, event):
+            if not account.mixed or account.read is None:
+                continue
+            own = {b.site for b in account.added if b.number < account.read.number}
+            again = [b for b in account.mixed if b.site in own or not own]
+            if again:
+                cause = cause or again[0]
+                found.append((account, parameter))
+        if cause is None:
+            return
+        names = self.doctor.names(p for _, p in found)
+        times = max(len(account.added) for account, _ in found)
+        clears = {self.cleared[id(p)] for _, p in found if id(p) in self.cleared}
+        message = (
+            f"{len(found)} gradients that the last step used were not cleared before this backward "
+            f"added to them: the step follows the sum of {times} backwards."
+        )
+        if clears:
+            message += (
+                f" They are cleared in line {min(clears).line}, but not before every backward."
+            )
+        self.report(
+            message, cause.site, fix_site=min(clears) if clears else None, parameters=names,
+            figures={"backwards in the gradient": times, "parameters": len(found)},
+        )  # fmt: skip
+
+
+class StrayGradients(Rule):
+    """The first step uses gradients of a backward that has nothing to do with the loop."""
+
+    code = "TG102"
+    name = "stray-gradients"
+    why = (
+        "A backward before the loop (a trial run, a sanity check) leaves its gradients behind, and "
+        "the first step takes them along."
+    )
+    quiet = "A line that calls backward again later belongs to the loop."
+    fix = "optimizer.zero_grad()  # after the trial"
+    bug = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+model(x).sum().backward()  # here
+for _ in range(9):
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+    fixed = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+model(x).sum().backward()
+optimizer.zero_grad()
+for _ in range(9):
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+    patience = 8  # steps without that line before it counts as stray
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.steps: dict[int, int] = {}
+        self.pending: dict[Site, tuple[int, int, list[str]]] = {}  # line -> optimizer, until, names
+        self.lines: dict[Site, int] = {}
+
+    def after_backward(self, event: Backward) -> None:
+        if event.site is not None:
+            self.lines[event.site] = self.lines.get(event.site, 0) + 1
+            if self.lines[event.site] > 1:
+                self.pending.pop(event.site, None)
+
+    def before_step(self, event: Step) -> None:
+        key = id(event.optimizer)
+        count = self.steps[key] = self.steps.get(key, 0) + 1
+        if count == 1:
+            found = _in_step(self, event)
+            order: dict[Any, Backward] = {}
+            for account, _ in found:
+                order.update({b.number: b for b in account.added})
+            sites = [b.site for _, b in sorted(order.items())]
+            for site in sites[:-1]:
+                if site is not None and site != sites[-1] and self.lines.get(site) == 1:
+                    names = self.doctor.names(p for _, p in found)
+                    self.pending[site] = key, count + self.patience, names
+        for site, (optimizer, until, names) in list(self.pending.items()):
+            if optimizer == key and count >= until:
+                del self.pending[site]
+                self._say(site, names)
+
+    def at_end(self) -> None:
+        for site, (optimizer, _, names) in self.pending.items():
+            if self.steps.get(optimizer, 0) >= 4:
+                self._say(site, names)
+
+    def _say(self, site: Site, names: list[str]) -> None:
+        self.report(
+            "The first step used gradients of this backward, which runs once, before the loop, and "
+            "whose gradients were never cleared.",
+            site, parameters=names,
+        )  # fmt: skip
+
+
+class ClearedBeforeUse(Rule):
+    """Gradients are cleared that no step has read, again and again."""
+
+    code = "TG103"
+    name = "cleared-before-use"
+    why = (
+        "zero_grad() between backward() and step() throws the gradients away: with one step every k "
+        "batches, all but the last batch count for nothing; right before the step, all of them."
+    )
+    quiet = (
+        "Gradients that are thrown away now and then (a skipped batch), gradients of another loss (a "
+        "generator's, in the discriminator), and gradients that were used by hand."
+    )
+    fix = "optimizer.zero_grad()  # right after optimizer.step(), not for every batch"
+    bug = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for i in range(12):
+    x, y = torch.randn(8, 3), torch.randn(8, 1)
+    optimizer.zero_grad()  # here
+    loss = torch.nn.functional.mse_loss(model(x), y) / 4
+    loss.backward()
+    if i % 4 == 3:
+        optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for i in range(12):
+    x, y = torch.randn(8, 3), torch.randn(8, 1)
+    loss = torch.nn.functional.mse_loss(model(x), y) / 4
+    loss.backward()
+    if i % 4 == 3:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.lost: dict[int, list[tuple[Clear, set[Any], set[int]]]] = {}  # by optimizer
+        self.bad: dict[int, int] = {}  # windows in a row that lost something
+        self.weights: dict[int, int] = {}  # versions of parameters when a backward reached them
+
+    def after_backward(self, event: Backward) -> None:
+        for p in event.reached:
+            self.weights[id(p)] = p._version
+
+    def on_scaler(self, event: Scaler) -> None:
+        if event.how == "step" and event.optimizer is not None:  # it looks at them, and may skip
+            for p in parameters_of(event.optimizer):
+                self.weights.pop(id(p), None)
+
+    def before_clear(self, event: Clear) -> None:
+        held = self.doctor.held()
+        losses: dict[int, tuple[set[Any], set[int]]] = {}
+        for p in event.parameters:
+            account = self.doctor.ledger.account(p)
+            fresh = account.added if account.read is None else account.mixed
+            if not fresh or self.weights.get(id(p)) != p._version or id(p) not in held:
+                continue
+            sites, names = losses.setdefault(id(held[id(p)]), (set(), set()))
+            sites |= {b.site for b in fresh}
+            names.add(id(p))
+        for optimizer, (sites, ids) in losses.items():
+            self.lost.setdefault(optimizer, []).append((event, sites, ids))
+
+    def before_step(self, event: Step) -> None:
+        key = id(event.optimizer)
+        lost = self.lost.pop(key, [])
+        found = _in_step(self, event)
+        used = {b.site for account, _ in found for b in account.added}
+        same = [entry for entry in lost if entry[1] & used]
+        empty = bool(lost) and not found
+        if not same and not empty:
+            self.bad[key] = 0
+            return
+        self.bad[key] = self.bad.get(key, 0) + 1
+        if self.bad[key] < 2:
+            return
+        clear, sites, ids = (same or lost)[-1]
+        names = self.doctor.names(p for p in event.parameters if id(p) in ids)
+        if empty:
+            backward = next(iter(sites))
+            if _in_source_order(clear.site, event.site, backward):
+                return  # the step comes before the backward: another rule's business
+            message = "The gradients are cleared between backward and step, so the step has none."
+        else:
+            message = (
+                f"{len(same)} backwards' gradients were cleared before this step, unread; only the "
+                "last one's reached it."
+            )
+        self.report(message, clear.site, parameters=names, figures={"lost backwards": len(lost)})
+
+
+def _in_source_order(*sites: Site | None) -> bool:
+    """Whether these lines follow each other in one function."""
+    if any(site is None for site in sites):
+        return False
+    places = [(s.file, s.function) for s in sites if s is not None]
+    lines = [s.line for s in sites if s is not None]
+    return len(set(places)) == 1 and lines == sorted(lines)
+
+
+class MeetingLosses(Rule):
+    """A step uses gradients of a loss that another optimizer has already stepped on."""
+
+    code = "TG105"
+    name = "meeting-losses"
+    why = (
+        "A generator's loss sends gradients through the discriminator as well. If those are not "
+        "cleared before the discriminator's own backward, it follows the sum of both losses, which "
+        "pull in opposite directions."
+    )
+    quiet = (
+        "Several losses before all steps are one joint loss; gradients cleared in between are fine."
+    )
+    fix = "optimizer_d.zero_grad()  # right before the discriminator's own backward"
+    bug = """
+torch.manual_seed(0)
+generator, critic = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+optimizer_g = torch.optim.SGD(generator.parameters(), lr=0.01)
+optimizer_d = torch.optim.SGD(critic.parameters(), lr=0.01)
+for _ in range(5):
+    real, noise = torch.randn(4, 2), torch.randn(4, 2)
+    loss_d = critic(generator(noise).detach()).mean() - critic(real).mean()
+    loss_d.backward()
+    optimizer_d.step()
+    optimizer_d.zero_grad()
+    loss_g = -critic(generator(noise)).mean()
+    optimizer_g.zero_grad()
+    loss_g.backward()  # here
+    optimizer_g.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+generator, critic = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+optimizer_g = torch.optim.SGD(generator.parameters(), lr=0.01)
+optimizer_d = torch.optim.SGD(critic.parameters(), lr=0.01)
+for _ in range(5):
+    real, noise = torch.randn(4, 2), torch.randn(4, 2)
+    loss_d = critic(generator(noise).detach()).mean() - critic(real).mean()
+    optimizer_d.zero_grad()
+    loss_d.backward()
+    optimizer_d.step()
+    loss_g = -critic(generator(noise)).mean()
+    optimizer_g.zero_grad()
+    loss_g.backward()
+    optimizer_g.step()
+"""
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.recent: list[Step] = []
+
+    def before_step(self, event: Step) -> None:
+        for account, _ in _in_step(self, event):
+            if len(account.added) < 2:
+                continue
+            last = account.added[-1]
+            for early in account.added[:-1]:
+                if early.site == last.site:
+                    continue
+                other = _between(early, self.recent, last, event.optimizer)
+                if other is None:
+                    continue
+                reached = {id(q) for q in early.reached}
+                names = self.doctor.names(q for q in event.parameters if id(q) in reached)
+                self.report(
+                    "Gradients of this loss, on which another optimizer has stepped already, are "
+                    f"still in {len(names)} parameters when the loss in line "
+                    f"{last.site.line if last.site else '?'} adds its own.",
+                    early.site, parameters=names,
+                )  # fmt: skip
+                return
+
+    def after_step(self, event: Step) -> None:
+        self.recent = [*self.recent[-20:], event]

@@ -1,0 +1,68 @@
+"""What a rule is: a code, a page that explains it, and methods that are called as things happen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..events import (
+    Backward,
+    Clear,
+    Clip,
+    Dropout,
+    Loss,
+    ModuleCall,
+    Scaler,
+    Schedule,
+    Step,
+)
+from ..findings import Finding
+from ..sites import Site
+
+if TYPE_CHECKING:
+    from ..doctor import Doctor
+
+
+class Rule:
+    """One kind of mistake. A rule that cannot tell says nothing.
+
+    The docstring's first line says what it sees; `why`, `quiet`, `bug` and `fixed` make its page: why
+    that is wrong, when it stays quiet, an example that triggers it (the line that causes it ends in
+    `# here`) and the same, corrected. Both examples run in the tests, with the engine as `torch`.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[str] = "error"
+    why: ClassVar[str] = ""
+    quiet: ClassVar[str] = ""
+    bug: ClassVar[str] = ""
+    fixed: ClassVar[str] = ""
+    fix: ClassVar[str] = ""  # the mended line, as code
+
+    def __init__(self, doctor: Doctor) -> None:
+        self.doctor = doctor
+
+    def report(self, message: str, site: Site | None, **details: Any) -> None:
+        """Say it, once per line that causes it."""
+        details.setdefault("fix", self.fix)
+        key = details.pop("key", None) or (self.code, site)
+        finding = Finding(
+            self.code, self.name, message, severity=details.pop("severity", self.severity),
+            step=self.doctor.steps, site=site, why=self.why, key=key, **details,
+        )  # fmt: skip
+        self.doctor.add(finding)
+
+    # --- what happens; each rule takes what it needs ---------------------------------------------
+
+    def before_backward(self, event: Backward) -> None: ...
+    def after_backward(self, event: Backward) -> None: ...
+    def before_clear(self, event: Clear) -> None: ...
+    def before_step(self, event: Step) -> None: ...
+    def after_step(self, event: Step) -> None: ...
+    def after_clip(self, event: Clip) -> None: ...
+    def on_scaler(self, event: Scaler) -> None: ...
+    def on_schedule(self, event: Schedule) -> None: ...
+    def on_loss(self, event: Loss) -> None: ...
+    def on_module(self, event: ModuleCall) -> None: ...
+    def on_dropout(self, event: Dropout) -> None: ...
+    def at_end(self) -> None: ...

@@ -1,0 +1,70 @@
+"""Lines of the user's code: the innermost frame that belongs to neither an engine nor Python."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import sysconfig
+from types import FrameType
+from typing import NamedTuple
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STANDARD = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
+_ENGINES = f"{os.sep}torch{os.sep}"
+
+
+class Site(NamedTuple):
+    """A line of code."""
+
+    file: str
+    line: int
+    function: str = ""
+
+    @property
+    def text(self) -> str:
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class _Foreign(dict[str, bool]):
+    """File name -> whether it is an engine's, the kit's or Python's own; remembered."""
+
+    def __missing__(self, file: str) -> bool:
+        path = os.path.realpath(file)
+        found = (
+            path.startswith(_HERE)
+            or (path.startswith(_STANDARD) and "site-packages" not in path)
+            or (_ENGINES in path and "site-packages" in path)
+            or file.startswith("<frozen")
+        )
+        self[file] = found
+        return found
+
+
+_foreign = _Foreign()
+
+
+def user_site(depth: int = 0) -> Site | None:
+    """The innermost line of user code that led here; `depth` frames are skipped."""
+    frame: FrameType | None = sys._getframe(depth + 1)
+    while frame is not None:
+        code = frame.f_code
+        if not _foreign[code.co_filename]:
+            return Site(code.co_filename, frame.f_lineno, code.co_name)
+        frame = frame.f_back
+    return None
+
+
+def user_stack(depth: int = 0, limit: int = 8) -> list[Site]:
+    """The lines of user code that led here, innermost first."""
+    frame: FrameType | None = sys._getframe(depth + 1)
+    found: list[Site] = []
+    while frame is not None and len(found) < limit:
+        code = frame.f_code
+        if not _foreign[code.co_filename]:
+            found.append(Site(code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return found
