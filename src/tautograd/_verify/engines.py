@@ -62,10 +62,10 @@ def as_numpy(tensor: Any) -> Any:
     """A tensor's values as a NumPy array of float64, complex128, or its own integer type."""
     tensor = tensor.detach().cpu()
     if tensor.is_complex():
-        return tensor.resolve_conj().to(_named(tensor, "complex128")).numpy()
+        return tensor.resolve_conj().to(_named(tensor, "complex128")).numpy(force=True)
     if tensor.is_floating_point():
-        return tensor.to(_named(tensor, "float64")).numpy()
-    return tensor.numpy()
+        return tensor.to(_named(tensor, "float64")).numpy(force=True)
+    return tensor.numpy(force=True)
 
 
 def as_reals(tensor: Any) -> Any:

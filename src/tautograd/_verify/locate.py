@@ -27,6 +27,15 @@ from .tape import ABOUT_GRAPH, MODULE_HOOK, Call, Tape
 from .trace import trace
 from .trees import tensors_of
 
+_BY_CONVENTION = frozenset(
+    (
+        *("cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve", "eigh", "eigvalsh"),
+        *("solve_triangular", "triangular_solve", "as_strided_scatter", "ctc_loss", "normal"),
+    )
+)
+"""Operations of an engine whose gradient takes something for granted: that a matrix is symmetric, or
+zero where it is not read, that probabilities are normalised, that a drawn number is a constant."""
+
 CHANGED = "a value it saved was changed afterwards"
 TWICE = "its gradient is right, but the derivative of its gradient is not"
 LOWER = "it is right in float64, but not in {dtype}"
@@ -254,7 +263,13 @@ class _Search:
 
 def _in_turn(calls: Sequence[Call]) -> list[Call]:
     """The calls to check: the user's own Functions first, then each line once before any twice."""
-    wanted = [c for c in calls if c.name not in ABOUT_GRAPH and _is_recorded(c)]
+    wanted = [
+        c
+        for c in calls
+        if _is_recorded(c)
+        and c.name not in ABOUT_GRAPH
+        and (c.custom or c.name.removeprefix("linalg_") not in _BY_CONVENTION)
+    ]
     times: dict[Any, int] = {}
     ranked = []
     for i, call in enumerate(wanted):
