@@ -46,7 +46,7 @@ def changed_since(own: Isolated, call: Call, arrivals: Arrivals, arriving: Any) 
     expected = own.gradients(own.x, arriving[None])
     again = own.gradients(own.x, arriving[None])
     allowed = _allowance(own, expected) + 2 * np.abs(again - expected)
-    allowed = allowed + 8 * own.epsilon * np.abs(arriving).max(initial=0.0)
+    allowed = allowed + 8 * own.epsilon * own.y.size**0.5 * np.abs(arriving).max(initial=0.0)
     with np.errstate(all="ignore"):
         wrong = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) > allowed)
     return _worst(wrong, expected, got[None], allowed)
@@ -67,9 +67,9 @@ def _allowance(own: Isolated, expected: Any) -> Any:
     units = _TRUST.get(dtype, 64.0 + 4.0 * max(own.x.size, own.y.size) ** 0.5)
     least = 1.0 if own.epsilon > 1e-12 else 0.0  # of what cancels, only this is left
     allowed = np.zeros_like(expected)
-    for span in own.spans():
+    for span in own.spans():  # where one weighting cancels, another shows the size of what did
         size = np.abs(expected[:, span])
-        size = np.where(np.isfinite(size), size, 0.0).max(axis=1, initial=least, keepdims=True)
+        size = np.where(np.isfinite(size), size, 0.0).max(initial=least)
         allowed[:, span] = units * own.epsilon * size
     return allowed + 1e-300
 
