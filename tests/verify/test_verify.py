@@ -39,7 +39,8 @@ def test_a_right_gradient(torch):
     assert report.raise_if_wrong() is report
     references = {check.reference: check.verdict for check in report.checks}
     assert references == dict.fromkeys(
-        ("central differences", "forward mode", "complex step", "Taylor remainder"), "agrees"
+        ("central differences", "forward mode", "complex step", "Taylor remainder", "linearity"),
+        "agrees",
     )
     assert "sin" not in [s.operation for s in report.suspects]
 
@@ -265,6 +266,30 @@ def test_nothing_to_check_is_an_error(torch):
         verify(3, torch.ones(2))
     with pytest.raises(ValueError, match="the result has no floating-point tensor"):
         verify(lambda x: x.argmax(), torch.ones(2))
+
+
+@pytest.mark.parametrize("mode", ["full", "fast"])
+def test_empty_tensors(torch, mode):
+    report = verify(lambda x: x * 2, torch.zeros(0, 3, dtype=torch.float64), mode=mode, order=2)
+    assert report.ok
+    assert "no numbers to compare" in report.notes[0]
+    both = (torch.zeros(0), torch.ones(2))
+    assert verify(lambda x, y: x.sum() * y, both, mode=mode).ok
+
+
+def test_backward_must_be_linear_in_what_arrives(torch):
+    class Clip(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.clamp(-1, 1)
+
+    report = verify(Clip.apply, torch.randn(3, dtype=torch.float64))
+    assert not report.ok
+    assert report.suspects[0].operation == "Clip"
 
 
 def test_engines_do_not_mix():

@@ -38,4 +38,4 @@ def compare(found: Derivatives, claimed: Any, spread: Any) -> Comparison:
         between = found.kink & (claimed >= low - tolerance) & (claimed <= high + tolerance)
         outside = ~(gap <= tolerance) & ~between
     unseen = ~found.finite
-    return Comparison(gap, tolerance, outside & found.finite, between & ~(gap <= tolerance), unseen)
+    return Comparison(gap, tolerance, outside & found.finite, between, unseen)

@@ -42,6 +42,12 @@ class Outcome:
     def wrong(self) -> bool:
         return self.check.verdict == "wrong"
 
+    def backwards(self) -> tuple[Any, Any]:
+        """The cotangents that were sent, and the gradients that came back."""
+        if self.gradients is not None:
+            return self.probes.cotangents, self.gradients
+        return np.eye(self.subject.size), self.claimed.T
+
     def along_probes(self) -> tuple[Derivatives, Any, Comparison]:
         """Differences, gradients and comparison along the probes; sums of the entries, if all of
         them were compared."""

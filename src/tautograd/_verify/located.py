@@ -12,11 +12,19 @@ from .report import Report
 from .subject import Subject
 
 
-def explain(report: Report, subject: Subject, outcome: Outcome | None) -> None:
-    """Go through the recorded operations; put suspects, cuts and kinks into the report."""
+def explain(
+    report: Report, subject: Subject, outcome: Outcome | None, cotangent: Any = None
+) -> None:
+    """Go through the recorded operations; put suspects, cuts and kinks into the report.
+
+    `cotangent` is what to send through backward, where it matters what.
+    """
     run, leaves = _runnable(subject)
     try:
-        found = locate(subject.engine, run, leaves)
+        sent = None
+        if cotangent is not None:
+            sent = subject.as_outputs(cotangent, [t for _, t in subject.outputs])
+        found = locate(subject.engine, run, leaves, sent)
     except Exception as error:
         report.notes.append(_could_not(error))
         return

@@ -264,7 +264,7 @@ class Subject:
                     ]
                 )
             )
-        return np.array(rows)
+        return np.array(rows).reshape(len(rows), sum(leaf.reals for leaf in self.leaves))
 
     def as_outputs(self, cotangent: Any, outputs: list[Any]) -> list[Any]:
         parts, at = [], 0

@@ -17,6 +17,7 @@ from .compare import Comparison
 from .engines import is_module, is_tensor, name_of
 from .evaluate import Values
 from .first_order import Outcome, fast, full
+from .linearity import linear_backward
 from .located import explain, explain_forward
 from .precision import own_precision
 from .probes import Probes, certain_size
@@ -122,6 +123,9 @@ def _examine(
         )
         return
 
+    if not subject.row.size or not subject.size:
+        report.notes.append("There are no numbers to compare: the inputs or the results are empty.")
+        return
     checked = _widest(subject, report)
     values = Values(checked)
     told("comparing with differences", 0.1)
@@ -130,6 +134,9 @@ def _examine(
     told("asking the other references", 0.5)
     wrong = outcome if outcome.wrong else None
     _other_references(report, outcome)
+    cotangents, gradients = outcome.backwards()
+    check, guilty = linear_backward(checked, cotangents, gradients, seed)
+    report.checks.append(check)
     if analytical is not None:
         found = against_analytical(checked, outcome, analytical)
         report.checks += found
@@ -151,7 +158,7 @@ def _examine(
         second.check.compares = "the gradient of the gradient"
         _add(report, second)
         wrong = wrong or (second if second.wrong else None)
-    _conclude(report, wrong, subject, checked, locate, told)
+    _conclude(report, wrong, subject, checked, locate, told, guilty)
 
 
 def _arguments(
@@ -251,6 +258,7 @@ def _conclude(
     checked: Subject,
     locate: bool,
     told: Progress,
+    guilty: Any,
 ) -> None:
     failed = [check for check in report.checks if not check.ok]
     if not failed:
@@ -261,6 +269,8 @@ def _conclude(
     told("looking for the operation", 0.8)
     if wrong is not None:
         explain(report, wrong.subject, wrong)
+    elif guilty is not None:
+        explain(report, checked, None, guilty)
     elif any(check.reference.startswith("float64 gradient") for check in failed):
         explain(report, subject, None)
     elif any(check.reference == "forward mode" for check in failed):

@@ -1,0 +1,64 @@
+"""Backward is linear in the gradient that arrives: twice as much in, twice as much out.
+
+A rule that clips, normalises or thresholds what arrives can be right for the gradients that a check
+happens to send and wrong for those of training; it shows by not being linear.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .noise import EPSILON
+from .probes import sign_vectors
+from .report import Check
+from .subject import Subject
+
+_SIZES = 1e-3, 1.0, 1e3
+
+
+def _allowed(subject: Subject, reach: Any) -> Any:
+    """What rounding, of sums that cancel too, cannot exceed; what is not linear is off by far more."""
+    rounding = 64 * max(EPSILON, subject.epsilon)
+    everywhere = max(1e-6, rounding) * reach.max(initial=0.0)
+    allowed = np.zeros_like(reach)
+    for leaf in subject.leaves:
+        part = slice(leaf.start, leaf.start + leaf.reals)
+        allowed[part] = max(1e-4, rounding) * reach[part].max(initial=0.0) + everywhere
+    return allowed
+
+
+def linear_backward(
+    subject: Subject, cotangents: Any, gradients: Any, seed: int
+) -> tuple[Check, Any]:
+    """Whether random combinations of cotangents give the same combinations of their gradients.
+
+    Gives the first cotangent that does not, too, so that the rule can be found with it.
+    """
+    check = Check("linearity", "backward of sums and multiples of what arrives")
+    if not len(cotangents) or not gradients.size:
+        return check, None
+    guilty = None
+    for size, signs in zip(
+        _SIZES, sign_vectors(len(_SIZES), len(cotangents), seed + 3), strict=True
+    ):
+        weights = size * signs
+        (found,) = subject.gradients(subject.row, (weights @ cotangents)[None])
+        with np.errstate(all="ignore"):
+            gap = np.abs(found - weights @ gradients)
+            allowed = _allowed(subject, np.abs(weights) @ np.abs(gradients))
+            ratio = np.where(np.isfinite(gap) & (gap > 0), gap / allowed, 0.0)
+        check.entries += int(gap.size)
+        at = int(ratio.argmax())
+        if ratio[at] > check.worst:
+            check.worst, check.error, check.tolerance = (
+                float(ratio[at]),
+                float(gap[at]),
+                float(allowed[at]),
+            )
+        if ratio[at] > 1 and guilty is None:
+            guilty = weights @ cotangents
+            check.verdict = "wrong"
+            check.note = f"for arriving gradients of size {size:g} it gives something else"
+    return check, guilty

@@ -1,0 +1,52 @@
+"""`verify` against deliberately wrong gradients and against right but hard ones, on both engines.
+
+Every wrong one must be found, and the first suspect (or cut) must be the marked operation on the
+marked line; no right one may be accused. The run prints how many were.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.both import ENGINES
+
+from .corpus import RIGHT, WRONG
+from .corpus.judge import judge
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_gradient_is_caught_and_located(name, engine, count):
+    case = WRONG[name]
+    count("wrong gradients")
+    judged = judge(case, engine)
+    told = f"{case.why}\n{judged.said}"
+    assert not judged.ok, f"not caught: {told}"
+    count("wrong gradients caught")
+    assert not judged.located, f"{judged.located}: {told}"
+    count("wrong gradients located to operation and line")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_gradient_is_not_accused(name, engine, count):
+    case = RIGHT[name]
+    count("right gradients")
+    judged = judge(case, engine)
+    if not judged.ok or judged.report.suspects:
+        count("right gradients accused")
+    assert judged.ok, f"accused: {case.why}\n{judged.said}"
+    assert not judged.report.suspects, f"suspected: {case.why}\n{judged.said}"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", [name for name, case in RIGHT.items() if case.kink])
+def test_a_kink_is_reported(name, engine, count):
+    case = RIGHT[name]
+    judged = judge(case, engine)
+    assert judged.report.kinks, f"the kink is not reported: {case.why}\n{judged.said}"
+    count("kinks reported")
+
+
+def test_there_are_enough_cases():
+    assert min(len(WRONG), len(RIGHT)) >= 60
