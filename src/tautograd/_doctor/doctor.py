@@ -8,13 +8,14 @@ import importlib.util
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .events import Backward, Clear, Clip, Dropout, Loss, ModuleCall, Scaler, Schedule, Step
 from .findings import Finding
 from .ledger import Ledger
 from .observer import Observer, parameters_of
+from .report import Reporting
 from .rules import RULES
 from .sites import Site
 
@@ -26,10 +27,11 @@ class StopTraining(BaseException):
     """Raised after the number of steps that was asked for."""
 
 
-class Doctor:
+class Doctor(Reporting):
     """Watches training loops from `start()` to `stop()`; a context manager does both.
 
     `findings` are what was seen, each once. `select` and `ignore` are codes or their beginnings.
+    It prints nothing by itself: `report()` gives the text, `show()` prints it, `save()` writes it.
     """
 
     def __init__(
@@ -46,7 +48,12 @@ class Doctor:
         self.events = 0
         self.ledger = Ledger()
         self.findings: list[Finding] = []
-        self.ignored = 0  # findings that a comment on their line asked to ignore
+        self.ignored = (
+            0  # findings that a comment on their line, or the configuration, asked to ignore
+        )
+        self.is_ignored: Callable[[Finding], bool] = ignored_by_comment
+        self.watched: list[Any] = []  # the engines,
+        self.stepped: dict[str, Any] = {}  # and those of them whose optimizers stepped
         self.optimizers: list[Any] = []  # weak references, in order of appearance
         self.made_at: dict[int, Site | None] = {}  # where optimizers were made
         self.models: list[Any] = []  # weak references to the outermost modules that ran
@@ -70,14 +77,19 @@ class Doctor:
         if self._observers:
             raise RuntimeError("this doctor is watching already")
         for engine in self._engines if self._engines is not None else loaded_engines():
-            observer = Observer(engine, self)
-            observer.start()
-            self._observers.append(observer)
-            kind = engine.optim.Optimizer
-            for found in gc.get_objects():
-                if kind in type(found).__mro__:
-                    self.know_optimizer(found)
+            self.see(engine)
         return self
+
+    def see(self, engine: Any) -> None:
+        """Watch this engine from now on."""
+        observer = Observer(engine, self)
+        observer.start()
+        self._observers.append(observer)
+        self.watched.append(engine)
+        kind = engine.optim.Optimizer
+        for found in gc.get_objects():
+            if kind in type(found).__mro__:
+                self.know_optimizer(found)
 
     def stop(self) -> None:
         if not self._observers:
@@ -158,7 +170,7 @@ class Doctor:
             known.count += 1
             return
         self._by_key[finding.key] = finding
-        if ignored_by_comment(finding):
+        if self.is_ignored(finding):
             self.ignored += 1
             return
         self.findings.append(finding)
@@ -194,6 +206,7 @@ class Doctor:
             return
         self._step = None
         self.steps += 1
+        self.stepped[event.engine.__name__] = event.engine
         for rule in self.rules:
             rule.after_step(event)
         self.ledger.after_step(event)
