@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tautograd._cli import evidence, replay, run, verify
+from tautograd._cli import doctor, evidence, replay, run, verify
 
 FINE, FOUND_SOMETHING, COULD_NOT_RUN = 0, 1, 2
 """Exit statuses that every command keeps to."""
@@ -27,6 +27,7 @@ class Command:
 
 COMMANDS: tuple[Command, ...] = (
     Command("run", run.SUMMARY, run.EXAMPLE, run.configure, run.execute),
+    Command("doctor", doctor.SUMMARY, doctor.EXAMPLE, doctor.configure, doctor.execute),
     Command("verify", verify.SUMMARY, verify.EXAMPLE, verify.configure, verify.execute),
     Command("replay", replay.SUMMARY, replay.EXAMPLE, replay.configure, replay.execute),
     Command("evidence", evidence.SUMMARY, evidence.EXAMPLE, evidence.configure, evidence.execute),

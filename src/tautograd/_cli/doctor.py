@@ -1,0 +1,201 @@
+"""`taut doctor`: runs a training script as it is, and says where it updates wrongly."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tautograd._cli import as_torch, runner
+from tautograd._cli.watched import run_watched
+
+if TYPE_CHECKING:
+    from tautograd._doctor.config import Config
+    from tautograd._doctor.doctor import Doctor
+
+SUMMARY = "run a training script, unchanged, and say where it updates wrongly"
+EXAMPLE = """\
+examples:
+  taut doctor train.py --epochs 3            on the engine that the script imports
+  taut doctor --steps 50 train.py            stops after 50 optimizer steps
+  taut doctor --html page.html train.py      findings and the history of every parameter
+  taut doctor --as-torch -m package.train    'import torch' means tautograd
+  taut doctor --explain TG101                what a finding means; --list shows all
+
+Options of taut come before the script; all that follows it belongs to the script. The report goes to
+stderr, after all that the script prints. With --json it goes to stdout, and what the script prints
+there goes to stderr. Exit status: 0 nothing found, 1 findings, 2 could not run; a script that fails
+keeps its own."""
+
+_FINE, _FOUND = 0, 1
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `taut doctor`."""
+    parser.usage = "taut doctor [options] (script.py | -m module) [arguments ...]"
+    add = parser.add_argument
+    add("--steps", type=_positive, metavar="N", help="stop after N optimizer steps")
+    add("--select", metavar="CODES", help="only these: TG101,TG4 (beginnings count, so do names)")
+    add("--ignore", metavar="CODES", help="all but these")
+    add("--json", action="store_true", help="print JSON on stdout, instead of text on stderr")
+    add("--sarif", metavar="FILE", help="write SARIF, which CI systems read")
+    add("--html", metavar="FILE", help="write a page with the findings and plots")
+    add("--github", action="store_true", help="also print annotations for GitHub on stdout")
+    add("--quiet", action="store_true", help="print no report; the exit status says it")
+    add("--explain", metavar="CODE", help="the page of a rule, and nothing else")
+    add("--list", action="store_true", help="all rules, and nothing else")
+    add(
+        "--as-torch",
+        action="store_true",
+        help="'import torch' and its submodules mean tautograd's, as in taut run",
+    )
+    add("-m", dest="is_module", action="store_true", help="what follows is a module, not a file")
+    add(
+        "target",
+        nargs=argparse.REMAINDER,
+        metavar="script.py arguments ...",
+        help="the script and its own arguments, passed on untouched",
+    )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not above 0")
+    return number
+
+
+def execute(namespace: argparse.Namespace) -> int:
+    """Do what the command line asks for."""
+    parser: argparse.ArgumentParser = namespace.parser
+    if namespace.list or namespace.explain is not None:
+        return _explain(namespace)
+    if not namespace.target:
+        parser.error("which module?" if namespace.is_module else "which script?")
+    from tautograd._doctor.config import ConfigError
+    from tautograd._doctor.explain import UnknownRule
+
+    try:
+        doctor = _doctor(namespace)
+        _check_paths(namespace)
+    except (ConfigError, UnknownRule, OSError) as reason:
+        parser.error(str(reason))
+    if namespace.as_torch:
+        as_torch.install(for_child_processes=True)
+    root = os.getcwd()  # the script may go elsewhere
+    output = _Output(namespace, root)
+    try:
+        with output.of_the_script():
+            ending = run_watched(doctor, namespace.target, is_module=namespace.is_module)
+    except runner.NothingToRun as reason:
+        parser.error(str(reason))
+    output.tell(doctor)
+    ending.pass_on()
+    return _FINE if doctor.ok else _FOUND
+
+
+def _explain(namespace: argparse.Namespace) -> int:
+    from tautograd._doctor.explain import UnknownRule, list_text, rule_called, rule_text
+    from tautograd._verify.render_text import wants_colour
+
+    try:
+        if namespace.list:
+            print(list_text(colour=wants_colour()))
+        else:
+            print(rule_text(rule_called(namespace.explain), colour=wants_colour()))
+    except UnknownRule as reason:
+        namespace.parser.error(str(reason))
+    return _FINE
+
+
+def _doctor(namespace: argparse.Namespace) -> Doctor:
+    """A doctor as the command line and pyproject.toml ask for; the command line comes first."""
+    from tautograd._doctor.config import find_config
+    from tautograd._doctor.doctor import Doctor, ignored_by_comment
+    from tautograd._doctor.explain import codes_of
+
+    folder = "." if namespace.is_module else os.path.dirname(namespace.target[0]) or "."
+    config: Config = find_config(folder)
+
+    def codes(option: str | None, configured: tuple[str, ...]) -> tuple[str, ...]:
+        return configured if option is None else codes_of(option.split(","))
+
+    doctor = Doctor(
+        select=codes(namespace.select, config.select),
+        ignore=codes(namespace.ignore, config.ignore),
+        steps=config.steps if namespace.steps is None else namespace.steps,
+        engines=(),
+    )
+    doctor.is_ignored = lambda finding: ignored_by_comment(finding) or config.leaves_out(finding)
+    return doctor
+
+
+def _check_paths(namespace: argparse.Namespace) -> None:
+    """Before a long run: files that could not be written after it."""
+    for path in (namespace.sarif, namespace.html):
+        folder = os.path.dirname(os.path.abspath(path)) if path else ""
+        if path and not os.path.isdir(folder):
+            raise OSError(f"cannot write '{path}': there is no folder '{folder}'")
+        if path and (os.path.isdir(path) or not os.access(folder, os.W_OK)):
+            raise OSError(f"cannot write '{path}'")
+
+
+class _Output:
+    """Where the script's output goes, and where the report does."""
+
+    def __init__(self, namespace: argparse.Namespace, root: str) -> None:
+        self._wanted = namespace
+        self._root = root
+        self._paths = {
+            kind: os.path.abspath(path)
+            for kind, path in (("sarif", namespace.sarif), ("html", namespace.html))
+            if path
+        }
+        self._stdout: Any = None
+
+    @contextlib.contextmanager
+    def of_the_script(self) -> Iterator[None]:
+        """Where stdout is to be JSON alone, what the script and its children print goes to stderr."""
+        if not self._wanted.json:
+            yield
+            return
+        sys.stdout.flush()
+        kept = os.dup(1)
+        os.dup2(2, 1)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(Exception):
+                sys.stdout.flush()
+            os.dup2(kept, 1)
+            os.close(kept)
+
+    def tell(self, doctor: Doctor) -> None:
+        """Write the files, then the report."""
+        from tautograd._doctor.page import as_page
+        from tautograd._doctor.render_text import as_text
+        from tautograd._doctor.report import as_json, plain
+        from tautograd._doctor.sarif import as_sarif, github_lines
+        from tautograd._files.atomic import replacing
+        from tautograd._verify.render_text import wants_colour
+
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+        report = plain(doctor)
+        makers = {"sarif": as_sarif, "html": as_page}
+        for kind, path in self._paths.items():
+            with replacing(path) as file:
+                file.write(makers[kind](report, self._root).encode())
+        if self._wanted.github:
+            for line in github_lines(report, self._root):
+                print(line, flush=True)
+        if self._wanted.json:
+            print(as_json(report), end="", flush=True)
+        elif not self._wanted.quiet:
+            text = as_text(report, colour=wants_colour(sys.stderr), root=self._root)
+            print(f"\n{text}", file=sys.stderr, flush=True)
+            for path in self._paths.values():
+                print(f"written: {os.path.relpath(path, self._root)}", file=sys.stderr)
