@@ -9,6 +9,7 @@ fair answer as well, that one ends in `# bug: or here`.
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 from collections.abc import Callable
@@ -102,5 +103,17 @@ def _file(build: Callable[..., Any]) -> str:
 
 
 def _marked(build: Callable[..., Any], mark: str) -> list[int]:
+    """The lines that end in the mark, and those of the statements that they are part of."""
     source, first = inspect.getsourcelines(build)
-    return [first + i for i, line in enumerate(source) if line.rstrip().endswith(mark)]
+    tree = ast.parse("".join(source))
+    spans = [
+        range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return))
+    ]
+    found = []
+    for i, line in enumerate(source, start=1):
+        if line.rstrip().endswith(mark):
+            span = next((span for span in spans if i in span), range(i, i + 1))
+            found += [first - 1 + j for j in span]
+    return found
