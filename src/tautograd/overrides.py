@@ -52,6 +52,11 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def _get_current_function_mode_stack() -> list[Any]:
+    """The modes that are entered in this thread, the outermost first."""
+    return list(modes.function_modes or ())
+
+
 def is_tensor_like(inp: Any) -> bool:
     """Whether a value is a tensor, or a type of its own that stands for one."""
     return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")

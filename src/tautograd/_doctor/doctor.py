@@ -2,29 +2,61 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import importlib.util
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from .events import Backward, Clear, Clip, Dropout, Loss, ModuleCall, Scaler, Schedule, Step
+from .events import (
+    Backward,
+    Clear,
+    Clip,
+    Dropout,
+    Freeze,
+    Loss,
+    ModuleCall,
+    Registration,
+    Sample,
+    Scaler,
+    Schedule,
+    Step,
+)
 from .findings import Finding
+from .history import History
 from .ledger import Ledger
+from .numbers import Numbers
 from .observer import Observer, parameters_of
 from .report import Reporting
+from .pulse import Pulse
 from .rules import RULES
+from .rules.base import Rule
 from .sites import Site
-
-CLOSE_STEPS = 12  # so many first steps are watched closely,
-CLOSE_AGAIN = 200  # and one in so many after that
 
 
 class StopTraining(BaseException):
     """Raised after the number of steps that was asked for."""
+
+
+class Quiet(threading.local):
+    """A context for the doctor's own work. What goes wrong in it is kept, not raised."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.troubles: list[BaseException] = []
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        self.depth -= 1
+        if error is None or not isinstance(error, Exception):
+            return False
+        if len(self.troubles) < 20:
+            self.troubles.append(error)
+        return True
 
 
 class Doctor(Reporting):
@@ -61,10 +93,16 @@ class Doctor(Reporting):
         self._engines = None if engines is None else list(engines)
         self._observers: list[Observer] = []
         self._by_key: dict[Any, Finding] = {}
-        self._local = threading.local()
+        self._quiet = Quiet()
         self._step: Step | None = None
-        self.looks_at_losses = True
+        self.pulse = Pulse()
+        self.numbers = Numbers(self)
         self.rules = [rule(self) for rule in RULES if self._wanted(rule.code)]
+        self._hearing = {  # who takes which event
+            name: [r for r in self.rules if getattr(type(r), name) is not getattr(Rule, name)]
+            for name in vars(Rule)
+            if name.startswith(("before_", "after_", "on_"))
+        }
 
     def _wanted(self, code: str) -> bool:
         if self.select and not code.startswith(self.select):
@@ -110,16 +148,21 @@ class Doctor(Reporting):
     @property
     def is_busy(self) -> bool:
         """Whether the doctor itself is at work in this thread: what it runs is not the user's."""
-        return bool(getattr(self._local, "depth", 0))
+        return bool(self._quiet.depth)
 
-    @contextlib.contextmanager
-    def quietly(self) -> Iterator[None]:
-        """The doctor's own work: not watched."""
-        self._local.depth = getattr(self._local, "depth", 0) + 1
-        try:
-            yield
-        finally:
-            self._local.depth -= 1
+    def quietly(self) -> Quiet:
+        """The doctor's own work: not watched, and no mistake in it may stop the user's loop."""
+        return self._quiet
+
+    @property
+    def troubles(self) -> list[BaseException]:
+        """Mistakes of the doctor itself."""
+        return self._quiet.troubles
+
+    @property
+    def history(self) -> History:
+        """Norms of gradients, sizes of updates and losses, step by step."""
+        return self.numbers.history
 
     def now(self, site: Site | None, engine: Any) -> tuple[int, int, Site | None, Any]:
         """What every event begins with."""
@@ -178,27 +221,32 @@ class Doctor(Reporting):
     # --- events --------------------------------------------------------------------------------
 
     def before_backward(self, event: Backward) -> None:
+        self.pulse.learn("kept" if event.retain_graph else "backward", event.site)
         self.ledger.before_backward()
-        for rule in self.rules:
+        for rule in self._hearing["before_backward"]:
             rule.before_backward(event)
 
     def after_backward(self, event: Backward) -> None:
         self.ledger.after_backward(event)
-        for rule in self.rules:
+        self.numbers.after_backward(event.roots[0])
+        for rule in self._hearing["after_backward"]:
             rule.after_backward(event)
 
     def before_clear(self, event: Clear) -> None:
+        self.pulse.learn("clear", event.site, event.owner)
         self.ledger.know(event.parameters)
         self.ledger.look_around()
-        for rule in self.rules:
+        for rule in self._hearing["before_clear"]:
             rule.before_clear(event)
 
     def before_step(self, event: Step) -> None:
         self._step = event
+        self.pulse.learn_step(event.site, event.optimizer)
         self.ledger.look_around()
         if not event.has_closure:  # else the gradients are made inside of the step
-            for rule in self.rules:
+            for rule in self._hearing["before_step"]:
                 rule.before_step(event)
+            self.numbers.before_step(event.optimizer, event.engine)
 
     def after_step(self, optimizer: Any) -> None:
         event = self._step
@@ -207,38 +255,77 @@ class Doctor(Reporting):
         self._step = None
         self.steps += 1
         self.stepped[event.engine.__name__] = event.engine
-        for rule in self.rules:
+        for rule in self._hearing["after_step"]:
             rule.after_step(event)
         self.ledger.after_step(event)
-        close = self.steps < CLOSE_STEPS or self.steps % CLOSE_AGAIN == 0
-        self.looks_at_losses = close
+        self.numbers.after_step(event.optimizer)
+        self.pulse.learned(self.steps)
         for observer in self._observers:
-            observer.look_closely(close)
+            observer.look_closely(self.pulse.close)
+
+    def after_usual_step(self, optimizer: Any) -> None:
+        """A step like those before: the rules know what they would say."""
+        self.steps += 1
+        if self.numbers.is_measuring:
+            with self.quietly():
+                self.numbers.after_step(optimizer)
+        if self.pulse.stepped(self.steps):
+            with self.quietly():
+                self._look_around_again()
+
+    def wake(self) -> None:
+        """Something new: look at everything, for some steps."""
+        if not self.pulse.awake:
+            self._look_around_again()
+        self.pulse.wake(self.steps)
+        for observer in self._observers:
+            observer.look_closely(True)
+
+    def _look_around_again(self) -> None:
+        self.ledger.start_again()
+        for observer in self._observers:
+            observer.look_closely(True)
 
     def after_clip(self, event: Clip) -> None:
+        self.pulse.learn(event.how, event.site)
         self.ledger.look_around()
-        for rule in self.rules:
+        for rule in self._hearing["after_clip"]:
             rule.after_clip(event)
 
     def on_scaler(self, event: Scaler) -> None:
-        for rule in self.rules:
+        self.pulse.learn(event.how, event.site, event.scaler)
+        self.numbers.on_scaler(event.how, event.scaler)
+        for rule in self._hearing["on_scaler"]:
             rule.on_scaler(event)
 
     def on_schedule(self, event: Schedule) -> None:
-        for rule in self.rules:
+        self.pulse.learn("schedule", event.site, event.scheduler)
+        for rule in self._hearing["on_schedule"]:
             rule.on_schedule(event)
 
     def on_loss(self, event: Loss) -> None:
-        for rule in self.rules:
+        for rule in self._hearing["on_loss"]:
             rule.on_loss(event)
 
     def on_module(self, event: ModuleCall) -> None:
         self.know_model(event.module)
-        for rule in self.rules:
+        for rule in self._hearing["on_module"]:
             rule.on_module(event)
 
+    def on_registered(self, event: Registration) -> None:
+        for rule in self._hearing["on_registered"]:
+            rule.on_registered(event)
+
+    def on_freeze(self, event: Freeze) -> None:
+        for rule in self._hearing["on_freeze"]:
+            rule.on_freeze(event)
+
+    def on_sample(self, event: Sample) -> None:
+        for rule in self._hearing["on_sample"]:
+            rule.on_sample(event)
+
     def on_dropout(self, event: Dropout) -> None:
-        for rule in self.rules:
+        for rule in self._hearing["on_dropout"]:
             rule.on_dropout(event)
 
     # --- what it says --------------------------------------------------------------------------

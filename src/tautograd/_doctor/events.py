@@ -68,10 +68,28 @@ class Scaler(Event):
 
 @dataclass(eq=False)
 class Schedule(Event):
-    """A learning-rate scheduler's `step`."""
+    """A learning-rate scheduler's `step`, or that it was `made`."""
 
     scheduler: Any = None
     optimizer: Any = None
+    made: bool = False
+
+
+@dataclass(eq=False)
+class Mode(Event):
+    """`train()` or `eval()` of a module, before it runs."""
+
+    module: Any = None
+    training: bool = True
+
+
+@dataclass(eq=False)
+class Subtraction(Event):
+    """A difference of two tensors that broadcast both of them; while the doctor looks closely."""
+
+    left: Any = None
+    right: Any = None
+    output: Any = None
 
 
 @dataclass(eq=False)
@@ -100,3 +118,37 @@ class Dropout(Event):
 
     training: bool = True
     p: float = 0.5
+    explicit: bool = False  # whether the call says `training`
+
+
+@dataclass(eq=False)
+class Registration(Event):
+    """A parameter or a module is put into a module under a name, before it is; `old` was there."""
+
+    owner: Any = None
+    name: str = ""
+    old: Any = None
+    new: Any = None
+
+
+@dataclass(eq=False)
+class Freeze(Event):
+    """`requires_grad_(...)` of a module or of a parameter, before it runs."""
+
+    parameters: list[Any] = field(default_factory=list)
+    on: bool = True
+    stack: list[Site] = field(default_factory=list)  # the lines that led here, innermost first
+
+
+@dataclass(eq=False)
+class Sample(Event):
+    """What a step did in numbers, after it, in the first steps and now and then; lists have an entry
+    for every parameter that has a gradient, NaN where nothing could be measured."""
+
+    optimizer: Any = None
+    parameters: list[Any] = field(default_factory=list)
+    norms: list[float] = field(default_factory=list)  # of the gradients
+    ratios: list[float] = field(default_factory=list)  # of the update to the weights
+    unchanged: list[float] = field(default_factory=list)  # of entries with a gradient: the share
+    loss: float = float("nan")  # of the last backward
+    is_skipped: bool = False  # a scaler found the gradients wanting

@@ -9,12 +9,25 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .events import Backward, Clear, Clip, Dropout, Loss, ModuleCall, Scaler, Schedule, Step
+from .events import (
+    Backward,
+    Clear,
+    Clip,
+    Dropout,
+    Freeze,
+    Loss,
+    ModuleCall,
+    Registration,
+    Scaler,
+    Schedule,
+    Step,
+)
 from .patches import Patches
-from .sites import user_site
+from .sites import user_site, user_stack
 
 if TYPE_CHECKING:
     from .doctor import Doctor
@@ -34,15 +47,28 @@ DROPOUTS = (
 )
 
 
+class _Depth(threading.local):
+    inside = 0
+
+
 class Observer:
     """Watches one engine for a doctor."""
 
     def __init__(self, engine: Any, doctor: Doctor) -> None:
         self.engine, self.doctor = engine, doctor
         self.patches = Patches()
-        self._close: Patches | None = None
-        self._inside = 0  # how deep in watched functions this is: only the outermost counts
+        self._close: Any = None  # the handle of the hook on all modules
+        self._local = _Depth()
         self._scaler_steps = False
+
+    @property
+    def _inside(self) -> int:
+        """How deep in watched functions this thread is: only the outermost counts."""
+        return self._local.inside
+
+    @_inside.setter
+    def _inside(self, value: int) -> None:
+        self._local.inside = value
 
     # --- on and off ----------------------------------------------------------------------------
 
@@ -67,10 +93,18 @@ class Observer:
         for kind in {schedulers.LRScheduler, schedulers.ReduceLROnPlateau}:
             if "step" in vars(kind):
                 patches.method(kind, "step", self._make_schedule)
+        modules = part("nn.modules.module")
+        patches.handle(modules.register_module_parameter_registration_hook(self._on_parameter))
+        patches.handle(modules.register_module_module_registration_hook(self._on_child))
+        patches.method(engine.nn.Module, "requires_grad_", self._make_freeze)
+        patches.method(engine.Tensor, "requires_grad_", self._make_freeze)
+        patches.method(engine.nn.Module, "train", self._make_train)
         functional = part("nn.functional")
         for name in LOSSES:
             patches.function(functional, name, partial(self._make_loss, name=name))
-        self.look_closely(True)
+        for name in DROPOUTS:
+            patches.function(functional, name, self._make_dropout)
+        self.look_closely(self.doctor.pulse.close)
 
     def stop(self) -> None:
         self.look_closely(False)
@@ -81,15 +115,11 @@ class Observer:
         if on == (self._close is not None):
             return
         if self._close is not None:
-            self._close.undo()
+            self._close.remove()
             self._close = None
             return
-        self._close = Patches()
         modules = self._part("nn.modules.module")
-        self._close.handle(modules.register_module_forward_hook(self._after_module))
-        functional = self._part("nn.functional")
-        for name in DROPOUTS:
-            self._close.function(functional, name, self._make_dropout)
+        self._close = modules.register_module_forward_hook(self._after_module)
 
     def _part(self, path: str) -> Any:
         return importlib.import_module(f"{self.engine.__name__}.{path}")
@@ -98,6 +128,10 @@ class Observer:
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         doctor = self.doctor
+        if not doctor.pulse.awake:
+            doctor.pulse.step(optimizer)
+            doctor.numbers.before_step(optimizer, self.engine)
+            return
         with doctor.quietly():
             doctor.know_optimizer(optimizer)
             rest = args[1:] if args and args[0] is optimizer else args
@@ -111,9 +145,14 @@ class Observer:
             )  # fmt: skip
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        with self.doctor.quietly():
-            self.doctor.after_step(optimizer)
-        self.doctor.maybe_stop()
+        doctor = self.doctor
+        if doctor.pulse.awake:
+            with doctor.quietly():
+                doctor.after_step(optimizer)
+        else:
+            doctor.after_usual_step(optimizer)
+        if doctor.limit is not None:
+            doctor.maybe_stop()
 
     def _make_init(self, original: Any) -> Any:
         doctor = self.doctor
@@ -122,6 +161,7 @@ class Observer:
             original(self, *args, **kwargs)
             with doctor.quietly():
                 doctor.know_optimizer(self, user_site())
+                doctor.wake()
 
         return __init__
 
@@ -131,6 +171,10 @@ class Observer:
         def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
             if observer._inside:
                 return original(self, *args, **kwargs)
+            if not doctor.pulse.awake:
+                doctor.pulse.beat("clear", self)
+                return original(self, *args, **kwargs)
+            event: Clear | None = None
             with doctor.quietly():
                 found = (
                     list(self.parameters()) if hasattr(self, "parameters") else parameters_of(self)
@@ -140,19 +184,49 @@ class Observer:
                 )
                 doctor.before_clear(event)
             result = original(self, *args, **kwargs)
-            with doctor.quietly():
-                doctor.ledger.after_clear(event.parameters)
+            if event is not None:
+                with doctor.quietly():
+                    doctor.ledger.after_clear(event.parameters)
             return result
 
         return zero_grad
 
+    def _make_train(self, original: Any) -> Any:
+        observer, pulse = self, self.doctor.pulse
+
+        def train(self: Any, mode: bool = True) -> Any:
+            if not observer._inside:
+                kind = "train" if mode else "eval"
+                if pulse.awake:
+                    pulse.learn(kind, user_site(), self)
+                else:
+                    pulse.beat(kind, self)
+            observer._inside += 1
+            try:
+                return original(self, mode)
+            finally:
+                observer._inside -= 1
+
+        return train
+
     # --- backward ------------------------------------------------------------------------------
 
     def _make_tensor_backward(self, original: Any) -> Any:
+        doctor, pulse = self.doctor, self.doctor.pulse
+
         def backward(
             self_: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
             inputs: Any = None,
         ) -> Any:  # fmt: skip
+            local = self._local
+            if not pulse.awake and not local.inside:
+                pulse.beat("kept" if retain_graph or create_graph else "backward")
+                local.inside = 1
+                try:
+                    return original(self_, gradient, retain_graph, create_graph, inputs=inputs)
+                finally:
+                    local.inside = 0
+                    doctor.numbers.after_backward(self_)
             options = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
             return self._watched(
                 (self_,), options,
@@ -172,6 +246,15 @@ class Observer:
         doctor = self.doctor
         if self._inside or not all(isinstance(root, self.engine.Tensor) for root in roots):
             return run()
+        event: Backward | None = None
+        if not doctor.pulse.awake:
+            kept = options.get("retain_graph") or options.get("create_graph")
+            doctor.pulse.beat("kept" if kept else "backward")
+            self._inside += 1
+            try:
+                return run()
+            finally:
+                self._inside -= 1
         with doctor.quietly():
             event = Backward(
                 *doctor.now(user_site(), self.engine), roots=roots, options=options,
@@ -183,9 +266,10 @@ class Observer:
             result = run()
         finally:
             self._inside -= 1
-        with doctor.quietly():
-            doctor.after_backward(event)
-            event.roots = ()
+        if event is not None:
+            with doctor.quietly():
+                doctor.after_backward(event)
+                event.roots = ()
         return result
 
     # --- the rest ------------------------------------------------------------------------------
@@ -194,6 +278,13 @@ class Observer:
         def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside:
                 return original(parameters, *args, **kwargs)
+            if not self.doctor.pulse.awake:
+                self.doctor.pulse.beat(name)
+                self._inside += 1
+                try:
+                    return original(parameters, *args, **kwargs)
+                finally:
+                    self._inside -= 1
             if not isinstance(parameters, (list, tuple, self.engine.Tensor)):
                 parameters = list(parameters)
             self._inside += 1
@@ -222,6 +313,10 @@ class Observer:
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
             if observer._inside or not self.is_enabled():
                 return original(self, *args, **kwargs)
+            if not doctor.pulse.awake:
+                doctor.pulse.beat(name, self)
+                doctor.numbers.on_scaler(name, self)
+                return original(self, *args, **kwargs)
             with doctor.quietly():
                 optimizer = args[0] if args and name in ("unscale_", "step") else None
                 outputs = args[0] if args and name == "scale" else None
@@ -247,6 +342,9 @@ class Observer:
             # A scheduler steps once by itself when it is made.
             made = sys._getframe(1).f_code.co_name in ("_initial_step", "__init__")
             if not made and not observer._inside:
+                if not doctor.pulse.awake:
+                    doctor.pulse.beat("schedule", self)
+                    return original(self, *args, **kwargs)
                 with doctor.quietly():
                     doctor.on_schedule(
                         Schedule(
@@ -266,7 +364,7 @@ class Observer:
         doctor = self.doctor
 
         def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._inside or not doctor.looks_at_losses:
+            if not doctor.pulse.close or self._inside:
                 return original(input, target, *args, **kwargs)
             with doctor.quietly():
                 doctor.on_loss(
@@ -282,6 +380,49 @@ class Observer:
                 self._inside -= 1
 
         return loss
+
+    def _on_parameter(self, module: Any, name: str, value: Any) -> None:
+        self._registered(module, name, module._parameters.get(name), value)
+
+    def _on_child(self, module: Any, name: str, value: Any) -> None:
+        self._registered(module, name, module._modules.get(name), value)
+
+    def _registered(self, module: Any, name: str, old: Any, new: Any) -> None:
+        doctor = self.doctor
+        if new is None or doctor.is_busy:
+            return
+        with doctor.quietly():
+            doctor.on_registered(
+                Registration(
+                    *doctor.now(user_site(), self.engine), owner=module, name=name, old=old,
+                    new=new,
+                )
+            )  # fmt: skip
+
+    def _make_freeze(self, original: Any) -> Any:
+        observer, doctor = self, self.doctor
+        module_type, parameter_type = self.engine.nn.Module, self.engine.nn.Parameter
+
+        def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
+            is_module = isinstance(self, module_type)
+            if observer._inside or not (is_module or isinstance(self, parameter_type)):
+                return original(self, requires_grad)
+            with doctor.quietly():
+                stack = user_stack()
+                doctor.on_freeze(
+                    Freeze(
+                        *doctor.now(stack[0] if stack else None, observer.engine),
+                        parameters=list(self.parameters()) if is_module else [self],
+                        on=bool(requires_grad), stack=stack,
+                    )
+                )  # fmt: skip
+            observer._inside += 1
+            try:
+                return original(self, requires_grad)
+            finally:
+                observer._inside -= 1
+
+        return requires_grad_
 
     def _after_module(self, module: Any, args: Any, output: Any) -> None:
         doctor = self.doctor
@@ -301,6 +442,8 @@ class Observer:
         def dropout(
             input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
         ) -> Any:
+            if not doctor.pulse.close:
+                return original(input, p, training, inplace)
             with doctor.quietly():
                 doctor.on_dropout(
                     Dropout(*doctor.now(user_site(), self.engine), training=training, p=p)
