@@ -29,8 +29,8 @@ from .history import History
 from .ledger import Ledger
 from .numbers import Numbers
 from .observer import Observer, parameters_of
-from .report import Reporting
 from .pulse import Pulse
+from .report import Reporting
 from .rules import RULES
 from .rules.base import Rule
 from .sites import Site

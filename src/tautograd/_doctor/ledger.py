@@ -51,7 +51,8 @@ class Ledger:
 
     def know(self, parameters: Iterable[Any]) -> None:
         for parameter in parameters:
-            if id(parameter) not in self._accounts:
+            found = self._accounts.get(id(parameter))
+            if found is None or found.parameter() is not parameter:
                 self.account(parameter)
 
     def __iter__(self) -> Any:
@@ -85,6 +86,14 @@ class Ledger:
                 account.version = grad._version
                 if account.read is not None and _is_zero(grad):
                     account.forget()
+
+    def start_again(self) -> None:
+        """After some time in which nobody looked: nothing is known of what is there."""
+        for account in self._order:
+            parameter = account.parameter()
+            if parameter is not None:
+                account.forget()
+                self._look(account, parameter)
 
     def after_backward(self, event: Backward) -> None:
         """Which parameters it gave a gradient to."""

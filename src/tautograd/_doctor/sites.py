@@ -6,7 +6,7 @@ import linecache
 import os
 import sys
 import sysconfig
-from types import FrameType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -45,15 +45,27 @@ class _Foreign(dict[str, bool]):
 
 
 _foreign = _Foreign()
+_known: dict[tuple[int, int], tuple[CodeType, Site]] = {}  # code and instruction -> its line
+_MANY = 50_000
 
 
 def user_site(depth: int = 0) -> Site | None:
-    """The innermost line of user code that led here; `depth` frames are skipped."""
+    """The innermost line of user code that led here; `depth` frames are skipped.
+
+    The same instruction gives the same object, which stays: its `id` stands for the place.
+    """
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None:
         code = frame.f_code
         if not _foreign[code.co_filename]:
-            return Site(code.co_filename, frame.f_lineno, code.co_name)
+            key = id(code), frame.f_lasti
+            known = _known.get(key)
+            if known is not None:
+                return known[1]
+            site = Site(code.co_filename, frame.f_lineno, code.co_name)
+            if len(_known) < _MANY:  # the code is kept, so that its id is never another's
+                _known[key] = code, site
+            return site
         frame = frame.f_back
     return None
 
