@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .compare import Comparison, compare
+from .compare import SINGLE, Comparison, compare
 from .differences import Derivatives, directional
 from .evaluate import Values
 from .findings import Entry, Kink
@@ -82,15 +82,17 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     claimed = jacobian.T
     epsilon = max(EPSILON, subject.epsilon)
     found = directional(values, row, claimed=claimed, epsilon=epsilon)
-    slack = _SLACK * epsilon * block_sizes(subject, claimed)
-    compared = compare(found, claimed, slack)
+    sizes = block_sizes(subject, claimed)
+    slack = _SLACK * epsilon * sizes
+    compared = compare(found, claimed, slack, sizes)
     if compared.wrong.any():
         # What rounding does to the gradient itself is measured only where it matters.
         rows = np.nonzero(compared.wrong.any(axis=0))[0]
         spread = np.zeros_like(claimed)
         spread[:, rows] = gradient_noise(subject, everything[rows], seed).T
-        compared = compare(found, claimed, slack + spread)
-    tolerance = compared.tolerance[~compared.kink & ~compared.unseen]
+        compared = compare(found, claimed, slack + spread, sizes)
+    seen = ~compared.kink & ~compared.unseen
+    tolerance = np.maximum(compared.tolerance, SINGLE * sizes)[seen]
 
     def caught(size: float) -> float:
         return float((abs(size) > tolerance).mean()) if tolerance.size else 0.0
@@ -165,6 +167,8 @@ def _judged(outcome: Outcome) -> Outcome:
     elif compared.kink.any():
         check.verdict = "kinks"
         check.note = f"{int(compared.kink.sum()):,} at kinks, between the one-sided derivatives"
+    elif check.worst > 1:
+        check.note = "to the digits of float32 only: a constant inside seems to be rounded to it"
     if compared.unseen.any():
         check.note += f"{'; ' if check.note else ''}{int(compared.unseen.sum()):,} not finite there"
     return outcome

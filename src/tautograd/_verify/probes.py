@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .compare import Comparison, compare
+from .compare import SINGLE, Comparison, compare
 from .differences import Derivatives, directional
 from .evaluate import Values
 from .noise import EPSILON, noise_level
@@ -49,6 +49,7 @@ class Probes:
         self.cotangents = sign_vectors(count, self.outputs, seed)
         self.sizes = usual_sizes(subject)
         self.directions = sign_vectors(count, row.size, seed + 1) * self.sizes
+        self.least: Any = 0.0  # gaps up to this are not held against a gradient
 
     @cached_property
     def noise(self) -> Any:
@@ -70,7 +71,8 @@ class Probes:
         found = directional(
             self.summed, row, self.directions, noise=self.noise, claimed=claimed, epsilon=epsilon
         )
-        compared = compare(found, claimed, 16 * epsilon * size + spread)
+        compared = compare(found, claimed, 16 * epsilon * size + spread, size)
+        self.least = SINGLE * size
         return found, claimed, compared
 
     def sensitivity(
@@ -84,7 +86,7 @@ class Probes:
         with np.errstate(all="ignore"):
             blind = compared.unseen | compared.kink
             gap = np.where(blind | compared.wrong, 0.0, found.value - claimed)
-            tolerance = np.where(blind, np.inf, compared.tolerance)
+            tolerance = np.where(blind, np.inf, np.maximum(compared.tolerance, self.least))
         random = np.random.default_rng(0)
         rows = random.choice([-1.0, 1.0], (_TRIALS, gap.shape[0], 1))
         columns = random.choice([-1.0, 1.0], (_TRIALS, 1, gap.shape[1]))

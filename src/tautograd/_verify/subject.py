@@ -66,7 +66,12 @@ class Subject:
         self.by_position = False  # whether the leaves are the arguments, in order
         self.modifies_inputs: list[str] = []
         self.outputs: list[tuple[str, Any]] = []  # names and tensors of the first run
-        self.first_run()
+        self.refused: list[str] = []  # inputs of which the computation says they have no gradient
+        try:
+            self.first_run()
+        except RuntimeError as error:
+            if wrt is not None or not self._without_refused(str(error)):
+                raise
 
     # --- the leaves ----------------------------------------------------------------------------
 
@@ -205,6 +210,26 @@ class Subject:
     def put_back(self) -> None:
         """Leave the random stream as it was found."""
         self.engine.set_rng_state(self._state.rng)
+
+    def _without_refused(self, message: str) -> bool:
+        """Leave out inputs that may not require a gradient (a loss's target, say), the last first."""
+        if "not differentiable" not in message:
+            return False
+        everything = self.leaves
+        for refused in [leaf for leaf in reversed(everything) if not leaf.is_parameter]:
+            rest = [leaf for leaf in everything if leaf is not refused]
+            self.leaves, start = [], 0
+            for leaf in rest:
+                self.leaves.append(Leaf(leaf.name, leaf.tensor, start, leaf.is_parameter))
+                start += leaf.reals
+            try:
+                self.first_run()
+            except RuntimeError:
+                continue
+            self.refused = [refused.name]
+            return True
+        self.leaves = everything
+        return False
 
     @property
     def size(self) -> int:

@@ -194,6 +194,9 @@ def _behaviour(subject: Subject, report: Report) -> None:
     }
     if subject.is_random:
         report.notes.append("It draws random numbers; each run got the same ones.")
+    if subject.refused:
+        names = ", ".join(subject.refused)
+        report.notes.append(f"By its own word it has no gradient with respect to {names}.")
     if subject.modifies_inputs:
         names = ", ".join(subject.modifies_inputs)
         report.notes.append(f"It changes its inputs in place ({names}); each run got fresh ones.")
