@@ -53,7 +53,7 @@ MUST_SAY = [
     "train.py:12 in forward: y = f(x)",
     "x[0, 1] of output[2]: expected 3 ± 1e-09, got nan",
     "look here",
-    "detach() in net.fc2; no gradient for fc1.weight, fc1.bias",
+    "detach() in net.fc2; missing in the gradient of fc1.weight, fc1.bias",
     "x[3]: 0 from the left, 1 from the right; the gradient says 0",
     "A note of its own.",
     "changes its inputs (x)",

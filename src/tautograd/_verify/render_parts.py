@@ -11,7 +11,7 @@ Plain = Mapping[str, Any]
 VERDICTS = {
     "correct": "the gradient is correct",
     "wrong": "the gradient is wrong",
-    "cut": "the graph is cut: no gradient gets through",
+    "cut": "the graph is cut: a part of the gradient does not get through",
     "unclear": "it cannot be told whether the gradient is correct",
 }
 CHECK_HEADERS = ["reference", "compares", "entries", "error", "allowed", "verdict"]
@@ -94,9 +94,9 @@ def suspect_title(suspect: Plain) -> str:
 
 
 def cut_text(cut: Plain) -> str:
-    """What cut the graph, and what got no gradient for it."""
+    """What cut the graph, and whose gradients lack something because of it."""
     module = f" in {cut['module']}" if cut.get("module") else ""
-    starved = f"; no gradient for {listed(cut['starved'])}" if cut.get("starved") else ""
+    starved = f"; missing in the gradient of {listed(cut['starved'])}" if cut.get("starved") else ""
     return f"{cut['how']}{module}{starved}"
 
 
