@@ -17,12 +17,14 @@ from .events import (
     Dropout,
     Freeze,
     Loss,
+    Mode,
     ModuleCall,
     Registration,
     Sample,
     Scaler,
     Schedule,
     Step,
+    Subtraction,
 )
 from .findings import Finding
 from .history import History
@@ -34,6 +36,8 @@ from .report import Reporting
 from .rules import RULES
 from .rules.base import Rule
 from .sites import Site
+
+CLOSE_EVALUATIONS = 3  # after so many first eval()s, everything is looked at closely
 
 
 class StopTraining(BaseException):
@@ -96,6 +100,7 @@ class Doctor(Reporting):
         self._quiet = Quiet()
         self._step: Step | None = None
         self.pulse = Pulse()
+        self._evaluations = 0
         self.numbers = Numbers(self)
         self.rules = [rule(self) for rule in RULES if self._wanted(rule.code)]
         self._hearing = {  # who takes which event
@@ -327,6 +332,21 @@ class Doctor(Reporting):
     def on_dropout(self, event: Dropout) -> None:
         for rule in self._hearing["on_dropout"]:
             rule.on_dropout(event)
+
+    def before_evaluation(self) -> None:
+        """`eval()` while the loop is known: what is validated is looked at, the first times."""
+        self._evaluations += 1
+        if self._evaluations <= CLOSE_EVALUATIONS:
+            self.wake()
+
+    def on_mode(self, event: Mode) -> None:
+        self.pulse.learn("train" if event.training else "eval", event.site, event.module)
+        for rule in self._hearing["on_mode"]:
+            rule.on_mode(event)
+
+    def on_subtraction(self, event: Subtraction) -> None:
+        for rule in self._hearing["on_subtraction"]:
+            rule.on_subtraction(event)
 
     # --- what it says --------------------------------------------------------------------------
 

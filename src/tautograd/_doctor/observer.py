@@ -17,7 +17,6 @@ from .events import (
     Backward,
     Clear,
     Clip,
-    Dropout,
     Freeze,
     Loss,
     ModuleCall,
@@ -28,6 +27,7 @@ from .events import (
 )
 from .patches import Patches
 from .sites import user_site, user_stack
+from .watchers import DROPOUTS, make_dropout, make_mode, make_scheduler, make_subtraction
 
 if TYPE_CHECKING:
     from .doctor import Doctor
@@ -37,14 +37,6 @@ LOSSES = (
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "gaussian_nll_loss", "poisson_nll_loss",
     "soft_margin_loss", "hinge_embedding_loss", "multilabel_soft_margin_loss",
 )  # fmt: skip
-DROPOUTS = (
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "alpha_dropout",
-    "feature_alpha_dropout",
-)
 
 
 class _Depth(threading.local):
@@ -57,9 +49,10 @@ class Observer:
     def __init__(self, engine: Any, doctor: Doctor) -> None:
         self.engine, self.doctor = engine, doctor
         self.patches = Patches()
-        self._close: Any = None  # the handle of the hook on all modules
+        self._close: Patches | None = None  # what looks at modules and differences
         self._local = _Depth()
         self._scaler_steps = False
+        self.changes_mode = False
 
     @property
     def _inside(self) -> int:
@@ -93,17 +86,19 @@ class Observer:
         for kind in {schedulers.LRScheduler, schedulers.ReduceLROnPlateau}:
             if "step" in vars(kind):
                 patches.method(kind, "step", self._make_schedule)
+            if "__init__" in vars(kind):
+                patches.method(kind, "__init__", partial(make_scheduler, self))
         modules = part("nn.modules.module")
         patches.handle(modules.register_module_parameter_registration_hook(self._on_parameter))
         patches.handle(modules.register_module_module_registration_hook(self._on_child))
         patches.method(engine.nn.Module, "requires_grad_", self._make_freeze)
         patches.method(engine.Tensor, "requires_grad_", self._make_freeze)
-        patches.method(engine.nn.Module, "train", self._make_train)
+        patches.method(engine.nn.Module, "train", partial(make_mode, self))
         functional = part("nn.functional")
         for name in LOSSES:
             patches.function(functional, name, partial(self._make_loss, name=name))
         for name in DROPOUTS:
-            patches.function(functional, name, self._make_dropout)
+            patches.function(functional, name, partial(make_dropout, self, name=name))
         self.look_closely(self.doctor.pulse.close)
 
     def stop(self) -> None:
@@ -115,11 +110,14 @@ class Observer:
         if on == (self._close is not None):
             return
         if self._close is not None:
-            self._close.remove()
+            self._close.undo()
             self._close = None
             return
         modules = self._part("nn.modules.module")
-        self._close = modules.register_module_forward_hook(self._after_module)
+        self._close = Patches()
+        self._close.handle(modules.register_module_forward_hook(self._after_module))
+        for name in ("__sub__", "sub"):
+            self._close.method(self.engine.Tensor, name, partial(make_subtraction, self))
 
     def _part(self, path: str) -> Any:
         return importlib.import_module(f"{self.engine.__name__}.{path}")
@@ -191,24 +189,6 @@ class Observer:
 
         return zero_grad
 
-    def _make_train(self, original: Any) -> Any:
-        observer, pulse = self, self.doctor.pulse
-
-        def train(self: Any, mode: bool = True) -> Any:
-            if not observer._inside:
-                kind = "train" if mode else "eval"
-                if pulse.awake:
-                    pulse.learn(kind, user_site(), self)
-                else:
-                    pulse.beat(kind, self)
-            observer._inside += 1
-            try:
-                return original(self, mode)
-            finally:
-                observer._inside -= 1
-
-        return train
-
     # --- backward ------------------------------------------------------------------------------
 
     def _make_tensor_backward(self, original: Any) -> Any:
@@ -227,7 +207,10 @@ class Observer:
                 finally:
                     local.inside = 0
                     doctor.numbers.after_backward(self_)
-            options = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
+            options = {
+                "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs,
+                "gradient": gradient,
+            }  # fmt: skip
             return self._watched(
                 (self_,), options,
                 lambda: original(self_, gradient, retain_graph, create_graph, inputs=inputs),
@@ -238,7 +221,8 @@ class Observer:
     def _make_backward(self, original: Any) -> Any:
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             roots = tuple(tensors) if isinstance(tensors, (list, tuple)) else (tensors,)
-            return self._watched(roots, kwargs, lambda: original(tensors, *args, **kwargs))
+            options = {**kwargs, "gradient": args[0] if args else kwargs.get("grad_tensors")}
+            return self._watched(roots, options, lambda: original(tensors, *args, **kwargs))
 
         return backward
 
@@ -311,7 +295,7 @@ class Observer:
         observer, doctor = self, self.doctor
 
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if observer._inside or not self.is_enabled():
+            if observer._inside or observer._scaler_steps or not self.is_enabled():
                 return original(self, *args, **kwargs)
             if not doctor.pulse.awake:
                 doctor.pulse.beat(name, self)
@@ -435,22 +419,6 @@ class Observer:
                     grad_mode=self.engine.is_grad_enabled(),
                 )
             )  # fmt: skip
-
-    def _make_dropout(self, original: Any) -> Any:
-        doctor = self.doctor
-
-        def dropout(
-            input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
-        ) -> Any:
-            if not doctor.pulse.close:
-                return original(input, p, training, inplace)
-            with doctor.quietly():
-                doctor.on_dropout(
-                    Dropout(*doctor.now(user_site(), self.engine), training=training, p=p)
-                )
-            return original(input, p, training, inplace)
-
-        return dropout
 
 
 def parameters_of(optimizer: Any) -> list[Any]:

@@ -1,0 +1,111 @@
+"""More of the doctor's eyes: modes of modules, schedulers that are made, dropout, differences.
+
+Each function makes the one that stands in front of the engine's own, for an observer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .events import Dropout, Mode, Schedule, Subtraction
+from .sites import user_site
+
+if TYPE_CHECKING:
+    from .observer import Observer
+
+ATTENTION = "scaled_dot_product_attention"
+DROPOUTS = (
+    "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
+    ATTENTION,
+)  # fmt: skip
+
+
+def make_dropout(observer: Observer, original: Any, name: str) -> Any:
+    """Functional dropout, and attention that drops."""
+    doctor, attends = observer.doctor, name == ATTENTION
+    usual = "alpha" not in name  # those are off unless told
+
+    def dropout(*args: Any, **kwargs: Any) -> Any:
+        if not doctor.pulse.close or doctor.is_busy:
+            return original(*args, **kwargs)
+        explicit = not attends and (len(args) > 2 or "training" in kwargs)
+        training = kwargs.get("training", args[2] if explicit and len(args) > 2 else usual)
+        place, word, chance = (4, "dropout_p", 0.0) if attends else (1, "p", 0.5)
+        p = args[place] if len(args) > place else kwargs.get(word, chance)
+        with doctor.quietly():
+            doctor.on_dropout(
+                Dropout(
+                    *doctor.now(user_site(), observer.engine), training=bool(training),
+                    p=float(p), explicit=explicit,
+                )
+            )  # fmt: skip
+        return original(*args, **kwargs)
+
+    return dropout
+
+
+def make_mode(observer: Observer, original: Any) -> Any:
+    """`Module.train`, which `eval` calls."""
+    doctor = observer.doctor
+
+    def train(self: Any, mode: bool = True) -> Any:
+        if observer.changes_mode:  # a module inside of the one that was asked
+            return original(self, mode)
+        if not doctor.is_busy:
+            with doctor.quietly():
+                if not mode and not doctor.pulse.awake:
+                    doctor.before_evaluation()
+                if doctor.pulse.awake:
+                    doctor.on_mode(
+                        Mode(
+                            *doctor.now(user_site(), observer.engine), module=self,
+                            training=bool(mode),
+                        )
+                    )  # fmt: skip
+                else:
+                    doctor.pulse.beat("train" if mode else "eval", self)
+        observer.changes_mode = True
+        try:
+            return original(self, mode)
+        finally:
+            observer.changes_mode = False
+
+    return train
+
+
+def make_scheduler(observer: Observer, original: Any) -> Any:
+    """A scheduler's `__init__`."""
+    doctor = observer.doctor
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        with doctor.quietly():
+            doctor.on_schedule(
+                Schedule(
+                    *doctor.now(user_site(), observer.engine), scheduler=self,
+                    optimizer=getattr(self, "optimizer", None), made=True,
+                )
+            )  # fmt: skip
+
+    return __init__
+
+
+def make_subtraction(observer: Observer, original: Any) -> Any:
+    """The difference of two tensors: told where both were repeated to fit each other."""
+    doctor, kind = observer.doctor, observer.engine.Tensor
+
+    def subtract(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, other, *args, **kwargs)
+        if doctor.pulse.close and isinstance(other, kind) and not doctor.is_busy:
+            shape = result.shape
+            if shape != self.shape and shape != other.shape:
+                with doctor.quietly():
+                    doctor.on_subtraction(
+                        Subtraction(
+                            *doctor.now(user_site(), observer.engine), left=self, right=other,
+                            output=result,
+                        )
+                    )  # fmt: skip
+        return result
+
+    return subtract
