@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .callbacks import callback
 from .events import (
     Backward,
     Clear,
@@ -27,6 +28,7 @@ from .events import (
     Subtraction,
 )
 from .findings import Finding
+from .flow import Flow
 from .history import History
 from .ledger import Ledger
 from .numbers import Numbers
@@ -102,8 +104,9 @@ class Doctor(Reporting):
         self.pulse = Pulse()
         self._evaluations = 0
         self.numbers = Numbers(self)
+        self.flow = Flow(self)
         self.rules = [rule(self) for rule in RULES if self._wanted(rule.code)]
-        self._hearing = {  # who takes which event
+        self.hearing = {  # who takes which event
             name: [r for r in self.rules if getattr(type(r), name) is not getattr(Rule, name)]
             for name in vars(Rule)
             if name.startswith(("before_", "after_", "on_"))
@@ -137,6 +140,7 @@ class Doctor(Reporting):
     def stop(self) -> None:
         if not self._observers:
             return
+        self.flow.remove()
         for observer in reversed(self._observers):
             observer.stop()
         self._observers = []
@@ -228,20 +232,23 @@ class Doctor(Reporting):
     def before_backward(self, event: Backward) -> None:
         self.pulse.learn("kept" if event.retain_graph else "backward", event.site)
         self.ledger.before_backward()
-        for rule in self._hearing["before_backward"]:
+        if self.pulse.is_thorough:
+            self.flow.before_backward(event)
+        for rule in self.hearing["before_backward"]:
             rule.before_backward(event)
 
     def after_backward(self, event: Backward) -> None:
+        self.flow.remove()
         self.ledger.after_backward(event)
         self.numbers.after_backward(event.roots[0])
-        for rule in self._hearing["after_backward"]:
+        for rule in self.hearing["after_backward"]:
             rule.after_backward(event)
 
     def before_clear(self, event: Clear) -> None:
         self.pulse.learn("clear", event.site, event.owner)
         self.ledger.know(event.parameters)
         self.ledger.look_around()
-        for rule in self._hearing["before_clear"]:
+        for rule in self.hearing["before_clear"]:
             rule.before_clear(event)
 
     def before_step(self, event: Step) -> None:
@@ -249,7 +256,7 @@ class Doctor(Reporting):
         self.pulse.learn_step(event.site, event.optimizer)
         self.ledger.look_around()
         if not event.has_closure:  # else the gradients are made inside of the step
-            for rule in self._hearing["before_step"]:
+            for rule in self.hearing["before_step"]:
                 rule.before_step(event)
             self.numbers.before_step(event.optimizer, event.engine)
 
@@ -260,7 +267,7 @@ class Doctor(Reporting):
         self._step = None
         self.steps += 1
         self.stepped[event.engine.__name__] = event.engine
-        for rule in self._hearing["after_step"]:
+        for rule in self.hearing["after_step"]:
             rule.after_step(event)
         self.ledger.after_step(event)
         self.numbers.after_step(event.optimizer)
@@ -294,43 +301,43 @@ class Doctor(Reporting):
     def after_clip(self, event: Clip) -> None:
         self.pulse.learn(event.how, event.site)
         self.ledger.look_around()
-        for rule in self._hearing["after_clip"]:
+        for rule in self.hearing["after_clip"]:
             rule.after_clip(event)
 
     def on_scaler(self, event: Scaler) -> None:
         self.pulse.learn(event.how, event.site, event.scaler)
         self.numbers.on_scaler(event.how, event.scaler)
-        for rule in self._hearing["on_scaler"]:
+        for rule in self.hearing["on_scaler"]:
             rule.on_scaler(event)
 
     def on_schedule(self, event: Schedule) -> None:
         self.pulse.learn("schedule", event.site, event.scheduler)
-        for rule in self._hearing["on_schedule"]:
+        for rule in self.hearing["on_schedule"]:
             rule.on_schedule(event)
 
     def on_loss(self, event: Loss) -> None:
-        for rule in self._hearing["on_loss"]:
+        for rule in self.hearing["on_loss"]:
             rule.on_loss(event)
 
     def on_module(self, event: ModuleCall) -> None:
         self.know_model(event.module)
-        for rule in self._hearing["on_module"]:
+        for rule in self.hearing["on_module"]:
             rule.on_module(event)
 
     def on_registered(self, event: Registration) -> None:
-        for rule in self._hearing["on_registered"]:
+        for rule in self.hearing["on_registered"]:
             rule.on_registered(event)
 
     def on_freeze(self, event: Freeze) -> None:
-        for rule in self._hearing["on_freeze"]:
+        for rule in self.hearing["on_freeze"]:
             rule.on_freeze(event)
 
     def on_sample(self, event: Sample) -> None:
-        for rule in self._hearing["on_sample"]:
+        for rule in self.hearing["on_sample"]:
             rule.on_sample(event)
 
     def on_dropout(self, event: Dropout) -> None:
-        for rule in self._hearing["on_dropout"]:
+        for rule in self.hearing["on_dropout"]:
             rule.on_dropout(event)
 
     def before_evaluation(self) -> None:
@@ -341,11 +348,11 @@ class Doctor(Reporting):
 
     def on_mode(self, event: Mode) -> None:
         self.pulse.learn("train" if event.training else "eval", event.site, event.module)
-        for rule in self._hearing["on_mode"]:
+        for rule in self.hearing["on_mode"]:
             rule.on_mode(event)
 
     def on_subtraction(self, event: Subtraction) -> None:
-        for rule in self._hearing["on_subtraction"]:
+        for rule in self.hearing["on_subtraction"]:
             rule.on_subtraction(event)
 
     # --- what it says --------------------------------------------------------------------------
@@ -400,3 +407,4 @@ def watch(model: Any = None, *optimizers: Any, **options: Any) -> Doctor:
 
 
 doctor.watch = watch  # type: ignore[attr-defined]
+doctor.callback = callback  # type: ignore[attr-defined]

@@ -1,20 +1,227 @@
-"""Numbers."""
+"""A step in numbers: norms of gradients, sizes of updates, and whether all of it is finite.
+
+The first steps are measured one and all; then now and then, so rarely that it takes less than half a
+percent of the loop's time. In between one small gradient is looked at, which comes late in backward: a
+NaN that is made anywhere before arrives there. Of large tensors only a part is compared.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import time
+from typing import TYPE_CHECKING, Any
 
+from .events import Sample
 from .history import History
+from .observer import parameters_of
+
+if TYPE_CHECKING:
+    from .doctor import Doctor
+
+DENSE = 40  # so many first steps of an optimizer are all measured
+LEAST = 16  # afterwards, so many steps lie between two measurements at least,
+SHARE = 0.005  # and together they take no more than this of the time
+PART = 4096  # entries of a parameter that are compared
+KEPT = 1000  # steps that the history holds; of a longer run every other one is dropped
+NAN = float("nan")
+
+
+class _Schedule:
+    """When an optimizer's steps are measured."""
+
+    __slots__ = ("count", "last", "next", "sentinel", "since")
+
+    def __init__(self) -> None:
+        self.count = self.next = self.since = 0
+        self.last = 0.0
+        self.sentinel: Any = None  # the parameter that is looked at in between
+
+
+class _Measured:
+    """What was seen before a step."""
+
+    def __init__(self, optimizer: Any, engine: Any, parameters: list[Any]) -> None:
+        self.optimizer, self.engine, self.parameters = optimizer, engine, parameters
+        self.norms: list[float] = []
+        self.before: list[Any] = []
+        self.moving: list[Any] = []  # where the gradient is not 0
+        self.started = time.perf_counter()
+        self.spent = 0.0
 
 
 class Numbers:
-    is_measuring = False
+    """Measures steps for a doctor, and keeps the history."""
 
-    def __init__(self, doctor: Any) -> None:
+    def __init__(self, doctor: Doctor) -> None:
         self.doctor = doctor
         self.history = History()
+        self.is_measuring = False
+        self.skipped = 0  # steps in a row that a scaler skipped
+        self._stride = 1
+        self._samples = 0
+        self._loss: Any = None
+        self._schedules: dict[int, _Schedule] = {}
+        self._measured: _Measured | None = None
+        self._scaler_step = -1
 
-    def before_step(self, optimizer: Any, engine: Any) -> None: ...
-    def after_step(self, optimizer: Any) -> None: ...
-    def after_backward(self, root: Any) -> None: ...
-    def on_scaler(self, how: str, scaler: Any) -> None: ...
+    # --- what happens --------------------------------------------------------------------------
+
+    def after_backward(self, root: Any) -> None:
+        self._loss = root.detach() if root.numel() == 1 else None
+
+    def on_scaler(self, how: str, scaler: Any) -> None:
+        """A scaler's `step` that is followed by `update` without an optimizer's step was skipped."""
+        if how == "step":
+            self._scaler_step = self.doctor.steps
+        elif how == "update" and self._scaler_step >= 0:
+            self.skipped = self.skipped + 1 if self.doctor.steps == self._scaler_step else 0
+            self._scaler_step = -1
+            if self.skipped == 4:
+                self.doctor.wake()
+
+    def before_step(self, optimizer: Any, engine: Any) -> None:
+        schedule = self._schedules.get(id(optimizer))
+        if schedule is None:
+            schedule = self._schedules[id(optimizer)] = _Schedule()
+        schedule.count += 1
+        if schedule.count > schedule.next or self._is_suspicious(schedule):
+            with self.doctor.quietly():
+                self._measure(optimizer, engine, schedule)
+
+    def _is_suspicious(self, schedule: _Schedule) -> bool:
+        sentinel = schedule.sentinel
+        if sentinel is None:
+            return False
+        grad = sentinel.grad
+        if grad is None:
+            return False
+        total = grad.sum().item()
+        return bool(total - total != 0)  # NaN or infinite
+
+    def _measure(self, optimizer: Any, engine: Any, schedule: _Schedule) -> None:
+        found = [
+            p
+            for p in parameters_of(optimizer)
+            if (g := p.grad) is not None and not g.is_sparse and g.is_floating_point() and g.numel()
+        ]
+        if not found:
+            return
+        measured = _Measured(optimizer, engine, found)
+        small = min(found[:4], key=lambda p: p.numel())
+        usable = small.numel() <= PART and small.device.type == "cpu"
+        schedule.sentinel = small if usable else None
+        grads = [p.grad.detach() for p in found]
+        measured.norms = norms(engine, grads)
+        measured.before = [part(p).clone() for p in found]
+        measured.moving = [part(g) != 0 for g in grads]
+        measured.spent = time.perf_counter() - measured.started
+        self._measured, self.is_measuring = measured, True
+
+    def after_step(self, optimizer: Any) -> None:
+        measured = self._measured
+        if measured is None or measured.optimizer is not optimizer:
+            return
+        self._measured, self.is_measuring = None, False
+        started = time.perf_counter()
+        ratios, unchanged = _updates(measured)
+        loss = NAN if self._loss is None else float(self._loss.item())
+        doctor = self.doctor
+        event = Sample(
+            *doctor.now(None, measured.engine), optimizer=optimizer, parameters=measured.parameters,
+            norms=measured.norms, ratios=ratios, unchanged=unchanged, loss=loss,
+        )  # fmt: skip
+        self._remember(event)
+        doctor.on_sample(event)
+        self._plan(measured, started)
+
+    def _plan(self, measured: _Measured, started: float) -> None:
+        schedule = self._schedules[id(measured.optimizer)]
+        now = time.perf_counter()
+        count, since = schedule.count, schedule.since
+        if count >= DENSE:
+            spent = measured.spent + now - started
+            passed = (measured.started - schedule.last) / max(count - since, 1)
+            wait = spent / (SHARE * passed) if passed > 0 else 0.0
+            schedule.next = count + int(min(max(wait, LEAST), 10_000))
+        schedule.last, schedule.since = now, count
+
+    # --- history -------------------------------------------------------------------------------
+
+    def _remember(self, event: Sample) -> None:
+        self._samples += 1
+        if self._samples % self._stride:
+            return
+        history = self.history
+        count = len(history.steps)
+        history.steps.append(self.doctor.steps)
+        history.losses.append(event.loss)
+        names = self.doctor.names(event.parameters)
+        for table, values in ((history.norms, event.norms), (history.ratios, event.ratios)):
+            for name, value in zip(names, values, strict=True):
+                row = table.setdefault(name, [])
+                if len(row) > count:  # two without a name
+                    continue
+                row.extend([NAN] * (count - len(row)))
+                row.append(value)
+            for row in table.values():
+                if len(row) == count:
+                    row.append(NAN)
+        if len(history.steps) >= KEPT:
+            self._stride *= 2
+            history.steps[:] = history.steps[::2]
+            for row in (history.losses, *history.norms.values(), *history.ratios.values()):
+                row[:] = row[::2]
+
+
+def part(tensor: Any) -> Any:
+    """The first entries of a tensor, as a row."""
+    flat = tensor.detach().reshape(-1)
+    return flat[:PART] if flat.numel() > PART else flat
+
+
+def largest(engine: Any, tensor: Any) -> float:
+    """The largest magnitude: 0 only if all is 0, NaN if there is one."""
+    if not tensor.numel():
+        return 0.0
+    return float(tensor.detach().abs().max().item())
+
+
+def norms(engine: Any, tensors: list[Any]) -> list[float]:
+    """The norms of all, read at once. What underflows or overflows is measured again."""
+    fused = getattr(engine, "_foreach_norm", None)
+    if fused is not None:
+        found = fused(tensors, 2)
+    else:
+        found = [engine.linalg.vector_norm(t) for t in tensors]
+    values = _read(engine, found)
+    for i, value in enumerate(values):
+        if value == 0.0 or not math.isfinite(value):
+            values[i] = largest(engine, tensors[i])
+    return values
+
+
+def _read(engine: Any, scalars: list[Any]) -> list[float]:
+    if len({(s.device, s.dtype) for s in scalars}) == 1:
+        return [float(v) for v in engine.stack(list(scalars)).tolist()]
+    return [float(s.item()) for s in scalars]
+
+
+def _updates(measured: _Measured) -> tuple[list[float], list[float]]:
+    """How far each parameter moved against its size; the share of entries that should and did not."""
+    engine = measured.engine
+    figures = []
+    for p, before, moving in zip(
+        measured.parameters, measured.before, measured.moving, strict=True
+    ):
+        now = part(p)
+        delta = (now - before).double()
+        figures += [
+            engine.linalg.vector_norm(delta), engine.linalg.vector_norm(before.double()),
+            ((now == before) & moving).sum().double(), moving.sum().double(),
+        ]  # fmt: skip
+    values = _read(engine, figures)
+    ratios, unchanged = [], []
+    for moved, size, still, count in zip(*(iter(values),) * 4, strict=True):
+        ratios.append(moved / size if size else NAN)
+        unchanged.append(still / count if count else NAN)
+    return ratios, unchanged

@@ -36,6 +36,11 @@ class Pulse:
         self._missed = 0  # the step at which something new came up
         self._versions: dict[int, list[Any]] = {}
 
+    @property
+    def is_thorough(self) -> bool:
+        """Whether this loop is new: what flows through its graph is looked at as well."""
+        return self.close and self.until - self._woken > 1
+
     # --- asleep --------------------------------------------------------------------------------
 
     def beat(self, kind: str, owner: Any = None) -> None:

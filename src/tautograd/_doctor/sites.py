@@ -44,7 +44,7 @@ class _Foreign(dict[str, bool]):
         return found
 
 
-_foreign = _Foreign()
+foreign = _Foreign()
 _known: dict[tuple[int, int], tuple[CodeType, Site]] = {}  # code and instruction -> its line
 _MANY = 50_000
 
@@ -57,7 +57,7 @@ def user_site(depth: int = 0) -> Site | None:
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None:
         code = frame.f_code
-        if not _foreign[code.co_filename]:
+        if not foreign[code.co_filename]:
             key = id(code), frame.f_lasti
             known = _known.get(key)
             if known is not None:
@@ -76,7 +76,7 @@ def user_stack(depth: int = 0, limit: int = 8) -> list[Site]:
     found: list[Site] = []
     while frame is not None and len(found) < limit:
         code = frame.f_code
-        if not _foreign[code.co_filename]:
+        if not foreign[code.co_filename]:
             found.append(Site(code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
     return found
