@@ -101,6 +101,7 @@ class Doctor(Reporting):
         self._by_key: dict[Any, Finding] = {}
         self._quiet = Quiet()
         self._step: Step | None = None
+        self._inner = 0  # backwards inside of a step, by its closure
         self.pulse = Pulse()
         self._evaluations = 0
         self.numbers = Numbers(self)
@@ -232,6 +233,7 @@ class Doctor(Reporting):
     def before_backward(self, event: Backward) -> None:
         self.pulse.learn("kept" if event.retain_graph else "backward", event.site)
         self.ledger.before_backward()
+        self._inner += 1
         if self.pulse.is_thorough:
             self.flow.before_backward(event)
         for rule in self.hearing["before_backward"]:
@@ -252,7 +254,7 @@ class Doctor(Reporting):
             rule.before_clear(event)
 
     def before_step(self, event: Step) -> None:
-        self._step = event
+        self._step, self._inner = event, 0
         self.pulse.learn_step(event.site, event.optimizer)
         self.ledger.look_around()
         if not event.has_closure:  # else the gradients are made inside of the step
@@ -265,6 +267,10 @@ class Doctor(Reporting):
         if event is None or event.optimizer is not optimizer:
             return
         self._step = None
+        if event.has_closure and self._inner < 2:  # trainers hand closures even to a plain step
+            event.number = self.now(None, None)[0]
+            for rule in self.hearing["before_step"]:
+                rule.before_step(event)
         self.steps += 1
         self.stepped[event.engine.__name__] = event.engine
         for rule in self.hearing["after_step"]:

@@ -11,7 +11,11 @@ from typing import NamedTuple
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
-_ENGINES = f"{os.sep}torch{os.sep}"
+# The engine, and loops that are other people's: the line that called them is the user's.
+_LOOPS = tuple(
+    f"{os.sep}site-packages{os.sep}{name}{os.sep}"
+    for name in ("torch", "lightning", "pytorch_lightning", "lightning_fabric", "transformers", "accelerate")
+)  # fmt: skip
 
 
 class Site(NamedTuple):
@@ -37,7 +41,7 @@ class _Foreign(dict[str, bool]):
         found = (
             path.startswith(_HERE)
             or (path.startswith(_STANDARD) and "site-packages" not in path)
-            or (_ENGINES in path and "site-packages" in path)
+            or any(loop in path for loop in _LOOPS)
             or file.startswith("<frozen")
         )
         self[file] = found
@@ -78,5 +82,16 @@ def user_stack(depth: int = 0, limit: int = 8) -> list[Site]:
         code = frame.f_code
         if not foreign[code.co_filename]:
             found.append(Site(code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return found
+
+
+def user_frames(limit: int = 8) -> list[FrameType]:
+    """The frames of user code that led here, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    found: list[FrameType] = []
+    while frame is not None and len(found) < limit:
+        if not foreign[frame.f_code.co_filename]:
+            found.append(frame)
         frame = frame.f_back
     return found
