@@ -89,7 +89,7 @@ def _finding(number: int, finding: Plain, root: str | None) -> Iterator[str]:
     yield f'<article id="f{number}" class="{severity}" aria-labelledby="f{number}-title">'
     yield f'<div class="title"><h3 id="f{number}-title"><span class="code">{finding["code"]}</span> '
     yield f'{escape(finding["name"])}</h3><span class="chip {severity}">{severity}</span>'
-    yield f'<span class="where">first seen {escape(when(finding))}</span></div>'
+    yield f'<span class="where">{escape(when(finding))}</span></div>'
     yield f'<p class="message">{escape(finding["message"])}</p><div class="columns"><div>'
     yield from _excerpts(finding, root)
     yield "</div><div>"
@@ -170,7 +170,7 @@ def _history(report: Plain) -> Iterator[str]:
     history = report["history"]
     if not history or not history["steps"]:
         yield '<section id="no-history"><h2>History</h2>'
-        yield '<p class="soft">No optimizer step was seen, so there is nothing to plot.</p></section>'
+        yield '<p class="soft">No history was recorded, so there is nothing to plot.</p></section>'
         return
     marks = _marks(report)
     losses = {"": history["losses"]} if any(map(math.isfinite, history["losses"])) else {}
@@ -179,7 +179,12 @@ def _history(report: Plain) -> Iterator[str]:
     _, losses = thinned(history["steps"], losses)
     yield '<section id="history"><h2>History of the run</h2>'
     every = history["steps"].index(steps[1]) if len(steps) > 1 else 1
-    each = f" A point is the largest value of {every} steps." if every > 1 else ""
+    each = f" A point is the largest value of {every} measurements." if every > 1 else ""
+    if len(history["steps"]) < report["steps"]:
+        each = (
+            f" {len(history['steps']):,} of {report['steps']:,} steps were measured: the first ones, "
+            f"then one now and then.{each}"
+        )
     yield "<p>One line for each parameter, from blue (first) to orange (last). Dashed lines are "
     yield f"findings, at the step where they were first seen.{each}</p>"
     yield '<div class="charts">'

@@ -14,6 +14,7 @@ from typing import Any
 
 BOX = 1000
 MOST_POINTS = 400
+MOST_DOTS = 1500  # with fewer points than that, each is shown
 DECADES = 14  # the most that a logarithmic axis shows
 
 
@@ -101,27 +102,32 @@ def _largest(values: Sequence[float]) -> float:
     return max(known) if known else math.nan
 
 
-def path(steps: Sequence[int], values: Sequence[float], axis: Axis, height: int = BOX) -> str:
-    """A line through these points, with gaps where there is none."""
-    first, last = steps[0], steps[-1]
-    parts, pen_up = [], True
-    for i, (step, value) in enumerate(zip(steps, values, strict=True)):
-        if math.isnan(value):
-            pen_up = True
-            continue
-        x = BOX * (step - first) / ((last - first) or 1)
-        y = height * (1 - axis.at(value))
-        parts.append(f"{'M' if pen_up else 'L'}{x:.0f} {y:.0f}")
-        alone = pen_up and (i + 1 == len(steps) or math.isnan(values[i + 1]))
-        if alone:
-            parts.append("h4")
-        pen_up = False
-    return "".join(parts)
+def points(
+    steps: Sequence[int], values: Sequence[float], axis: Axis, height: int = BOX
+) -> list[tuple[float, float]]:
+    """Where the values are that were measured."""
+    across = (steps[-1] - steps[0]) or 1
+    return [
+        (BOX * (step - steps[0]) / across, height * (1 - axis.at(value)))
+        for step, value in zip(steps, values, strict=True)
+        if not math.isnan(value)
+    ]
+
+
+def path(places: Sequence[tuple[float, float]]) -> str:
+    """A line through these points; of one alone, a dash."""
+    drawn = "".join(f"{'L' if i else 'M'}{x:.0f} {y:.0f}" for i, (x, y) in enumerate(places))
+    return drawn + ("h9" if len(places) == 1 else "")
+
+
+def dots(places: Sequence[tuple[float, float]]) -> str:
+    """These points themselves: lines of no length, whose round ends show."""
+    return "".join(f"M{x:.0f} {y:.0f}h0" for x, y in places)
 
 
 def spark(steps: Sequence[int], values: Sequence[float], colour: str) -> str:
     """A small picture of a line, on its own scale."""
-    drawn = path(steps, values, Axis.over(values), 100)
+    drawn = path(points(steps, values, Axis.over(values), 100))
     return (
         f'<svg viewBox="0 0 {BOX} 100" preserveAspectRatio="none" aria-hidden="true">'
         f'<path d="{drawn}" stroke="{colour}"/></svg>'
@@ -175,8 +181,11 @@ def _chart(
     alone = len(series) == 1
     ramp = ["var(--ink)"] if alone and kind == "losses" else colours(len(series))
     for (name, values), colour in zip(series.items(), ramp, strict=True):
-        which = 'class="alone"' if kind == "losses" else f'data-name="{escape(name)}"'
-        yield f'<path {which} d="{path(steps, values, axis)}" stroke="{colour}"/>'
+        which = "" if kind == "losses" else f'data-name="{escape(name)}"'
+        places = points(steps, values, axis)
+        yield f'<path class="line" {which} d="{path(places)}" stroke="{colour}"/>'
+        if len(steps) * len(series) <= MOST_DOTS:
+            yield f'<path class="dots" {which} d="{dots(places)}" stroke="{colour}"/>'
     for mark in marks:
         x = f"{BOX * _across(mark.step, steps):.0f}"
         yield f'<line class="mark {mark.severity}" x1="{x}" x2="{x}" y1="0" y2="{BOX}"/>'
