@@ -32,9 +32,18 @@ class Reporting:
     steps: int
     watched: list[Any]
     stepped: dict[str, Any]
-    history: History | None = None
     ending: str = ""  # why the run ended before its end, if it did
     script: str = ""
+
+    @property
+    def history(self) -> History | None:
+        """What was measured, step by step."""
+        return None
+
+    @property
+    def troubles(self) -> list[BaseException]:
+        """Mistakes of the doctor itself."""
+        return []
 
     def to_dict(self) -> Plain:
         """All of it as plain values, which JSON can hold."""
@@ -111,6 +120,7 @@ def plain(doctor: Reporting) -> Plain:
         "steps": doctor.steps,
         "ending": doctor.ending,
         "ignored": doctor.ignored,
+        "troubles": [f"{type(error).__name__}: {error}" for error in doctor.troubles],
         "findings": [
             {**f.to_dict(), "site": _site(f.site), "fix_site": _site(f.fix_site)} for f in findings
         ],

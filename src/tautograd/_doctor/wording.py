@@ -39,10 +39,9 @@ def counted(number: int, noun: str, several: str = "") -> str:
 
 
 def when(finding: Plain) -> str:
-    """At which step, and how often again."""
-    again = finding["count"] - 1
+    """At which step it was first seen, and how often since; a loop that repeats is not always looked at."""
     first = f"after step {finding['step']}" if finding["step"] else "before the first step"
-    return f"{first}, and {again:,} more {'time' if again == 1 else 'times'}" if again else first
+    return f"{first}, seen {finding['count']:,} times" if finding["count"] > 1 else first
 
 
 def figure(value: Any) -> str:
