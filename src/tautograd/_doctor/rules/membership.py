@@ -125,6 +125,11 @@ class _Watch:
                     old += [p for r in earlier.old if (p := r()) is not None]
             self.replaced = [*self.replaced[-50:], _Replacement(event, old, new)]
             self.again = ENOUGH + 1
+            doctor = self.doctor()
+            if doctor is not None and doctor.steps:
+                held = doctor.held()
+                if any(id(p) in held for p in old):
+                    doctor.wake()
 
     def on_module(self, event: ModuleCall) -> None:
         if event.module._parameters:
