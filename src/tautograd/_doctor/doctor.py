@@ -31,6 +31,7 @@ from .findings import Finding
 from .flow import Flow
 from .history import History
 from .ledger import Ledger
+from .naming import tell_apart
 from .numbers import Numbers
 from .observer import Observer, parameters_of
 from .pulse import Pulse
@@ -96,6 +97,7 @@ class Doctor(Reporting):
         self.made_at: dict[int, Site | None] = {}  # where optimizers were made
         self.models: list[Any] = []  # weak references to the outermost modules that ran
         self._named: set[int] = set()
+        self._told_apart = 0
         self._engines = None if engines is None else list(engines)
         self._observers: list[Observer] = []
         self._by_key: dict[Any, Finding] = {}
@@ -257,6 +259,9 @@ class Doctor(Reporting):
         self._step, self._inner = event, 0
         self.pulse.learn_step(event.site, event.optimizer)
         self.ledger.look_around()
+        if self._told_apart != len(self._named):
+            self._told_apart = len(self._named)
+            tell_apart(self)
         if not event.has_closure:  # else the gradients are made inside of the step
             for rule in self.hearing["before_step"]:
                 rule.before_step(event)
