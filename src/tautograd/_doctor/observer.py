@@ -99,6 +99,7 @@ class Observer:
             patches.function(functional, name, partial(self._make_loss, name=name))
         for name in DROPOUTS:
             patches.function(functional, name, partial(make_dropout, self, name=name))
+        patches.everywhere()
         self.look_closely(self.doctor.pulse.close)
 
     def stop(self) -> None:

@@ -17,6 +17,7 @@ class Patches:
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
+        self._waiting: dict[int, tuple[Any, Any]] = {}  # functions to be replaced, by identity
 
     def method(self, owner: type, name: str, make: Callable[[Any], Any]) -> None:
         """Replace a method of a class; `make` gets the original and gives the new one."""
@@ -30,18 +31,22 @@ class Patches:
             self._undo.append(lambda: setattr(owner, name, held))
 
     def function(self, module: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Replace a function of a module, and wherever else it was imported to."""
+        """Replace a function of a module, and wherever else it was imported to, by `everywhere()`."""
         original = getattr(module, name, None)
         if original is None:
             return
-        replacement = functools.wraps(original)(make(original))
+        self._waiting[id(original)] = original, functools.wraps(original)(make(original))
+
+    def everywhere(self) -> None:
+        """Put the functions in their places, all in one search through the loaded modules."""
+        waiting, self._waiting = self._waiting, {}
         for other in list(sys.modules.values()):
             try:
-                names = [key for key, value in vars(other).items() if value is original]
+                found = [(key, value) for key, value in vars(other).items() if id(value) in waiting]
             except Exception:  # a module that is no module
                 continue
-            for key in names:
-                self._put(other, key, original, replacement)
+            for key, value in found:
+                self._put(other, key, value, waiting[id(value)][1])
 
     def _put(self, module: Any, key: str, original: Any, replacement: Any) -> None:
         setattr(module, key, replacement)
