@@ -10,6 +10,7 @@ sys.path.insert(0, str(HERE))
 
 from api_pages import write_api_pages  # noqa: E402
 from op_table import write_op_table  # noqa: E402
+from rule_pages import write_rule_pages  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 
 from tautograd._version import __version__  # noqa: E402
@@ -42,3 +43,4 @@ def setup(app: Sphinx) -> None:
     """Write what is made from the code before Sphinx reads the pages."""
     app.connect("builder-inited", lambda _: write_api_pages(HERE / "reference"))
     app.connect("builder-inited", lambda _: write_op_table(HERE / "_generated"))
+    app.connect("builder-inited", lambda _: write_rule_pages(HERE / "rules"))
