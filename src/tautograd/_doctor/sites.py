@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 import sysconfig
 from types import CodeType, FrameType
@@ -84,6 +85,17 @@ def user_stack(depth: int = 0, limit: int = 8) -> list[Site]:
             found.append(Site(code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
     return found
+
+
+def line_like(pattern: str, frames: int = 3) -> Site | None:
+    """A line of the user's functions that are running now, the innermost first, that looks so."""
+    for frame in user_frames(frames):
+        code = frame.f_code
+        lines = sorted({n for _, _, n in code.co_lines() if n is not None})
+        for line in lines:
+            if re.search(pattern, linecache.getline(code.co_filename, line)):
+                return Site(code.co_filename, line, code.co_name)
+    return None
 
 
 def user_frames(limit: int = 8) -> list[FrameType]:

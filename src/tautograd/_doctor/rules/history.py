@@ -1,0 +1,211 @@
+"""Gradients that grow without end, and layers that get none: TG801, TG802, by their own history."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from itertools import pairwise
+from typing import Any
+
+from ..events import Backward, Sample, Step
+from ..flow import Passage
+from ..graph import node_name
+from ..sites import Site
+from .base import Rule
+
+
+class Exploding(Rule):
+    """Gradients, updates and loss grow from step to step, each by itself beyond its own past."""
+
+    code = "TG801"
+    name = "exploding"
+    severity = "warning"
+    why = (
+        "Each step is larger than the one before: the learning rate is too high, the loss has the "
+        "wrong sign, or a recurrence multiplies. It ends in infinity."
+    )
+    quiet = (
+        "Large gradients as such (a summed loss), one bad batch, a loss that comes down again, and "
+        "updates that are small beside their weights."
+    )
+    fix = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # or a smaller learning rate"
+    bug = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=3.0)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+for _ in range(12):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()  # here
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+for _ in range(12):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+    rises = 5  # steps in a row in which the norm grew
+    growth = 30.0  # of the norm and of the loss over them
+    moved = 0.1  # of a weight's size, in every step: the least that is alarming
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.past: dict[int, deque[tuple[float, float, float]]] = {}
+        self.backward: Site | None = None
+
+    def after_backward(self, event: Backward) -> None:
+        self.backward = event.site
+
+    def on_sample(self, event: Sample) -> None:
+        past = self.past.setdefault(id(event.optimizer), deque(maxlen=64))
+        norm = math.sqrt(sum(min(n, 1e150) ** 2 for n in event.norms))
+        ratios = [r for r in event.ratios if not math.isnan(r)]
+        past.append((norm, max(ratios, default=0.0), abs(event.loss)))
+        recent = list(past)[-self.rises - 1 :]
+        if len(recent) <= self.rises:
+            return
+        norms, moves, losses = zip(*recent, strict=True)
+        if not all(b > a * 1.05 for a, b in pairwise(norms)):
+            return
+        if not all(b > a for a, b in pairwise(losses)):
+            return
+        largest_before = max(n for n, *_ in list(past)[: -self.rises])
+        smallest = max(norms[0], 1e-30)
+        if norms[-1] < self.growth * smallest or norms[-1] < 3 * largest_before:
+            return
+        if losses[-1] < self.growth * max(losses[0], 1e-30) or min(moves[1:]) < self.moved:
+            return
+        worst = max(zip(event.norms, event.parameters, strict=True), key=lambda pair: pair[0])[1]
+        self.report(
+            f"The norm of the gradients has grown {norms[-1] / smallest:.0f} times in {self.rises} "
+            f"steps and the loss with it; a step moves weights by {min(moves[1:]):.0%} of their size "
+            "and more.",
+            self.backward, parameters=self.doctor.names([worst]),
+            fix_site=self.doctor.made_at.get(id(event.optimizer)),
+            figures={"norms": [float(f"{n:.4g}") for n in norms],
+                     "losses": [float(f"{v:.4g}") for v in losses]},
+        )  # fmt: skip
+
+
+_FLAT = frozenset(
+    ("Relu", "Threshold", "Hardtanh", "Tanh", "Sigmoid", "Relu6", "Hardswish", "Gelu")
+)
+_PRODUCTS = frozenset(("Addmm", "Mm", "Bmm", "Linear", "Convolution"))
+
+
+class VanishingOrDead(Rule):
+    """A layer gets a gradient of exactly 0 for many steps, or one that moves none of its weights."""
+
+    code = "TG802"
+    name = "vanishing-or-dead"
+    severity = "warning"
+    why = (
+        "A relu that is below 0 for every sample, or a tanh that is exactly 1, lets no gradient "
+        "through; what lies before it never learns, and nothing brings it back."
+    )
+    quiet = (
+        "A gradient of 0 in the first steps only (LoRA, residual branches that start at 0), losses "
+        "with a weight of 0, experts that were not chosen, hinge losses that are met."
+    )
+    fix = "torch.nn.init.kaiming_normal_(layer.weight)  # and inputs of mean 0, variance 1"
+    bug = """
+torch.manual_seed(0)
+first, second = torch.nn.Linear(3, 8), torch.nn.Linear(8, 1)
+torch.nn.init.constant_(first.bias, -50.0)
+optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+for _ in range(12):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(second(torch.relu(first(x))), y)
+    loss.backward()  # here
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+first, second = torch.nn.Linear(3, 8), torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.01)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+for _ in range(12):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(second(torch.relu(first(x))), y)
+    loss.backward()
+    optimizer.step()
+"""
+    many = 7  # steps in a row
+    nothing = 1e-7  # of the largest gradient, and of the weight's size: less than its rounding
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.stops: list[tuple[str, int]] = []  # what let nothing through since the last step
+        self.zero: dict[int, int] = {}  # parameter -> steps in a row with a gradient of exactly 0
+        self.small: dict[int, int] = {}
+        self.stopped = 0  # steps in a row in which something let nothing through
+        self.backward: Site | None = None
+
+    def after_backward(self, event: Backward) -> None:
+        self.backward = event.site
+
+    def on_passage(self, event: Backward, passage: Passage) -> None:
+        operation = node_name(passage.node)
+        if operation in _FLAT:
+            if max(passage.leaving, default=1.0) == 0.0 and max(passage.arrived, default=0.0) > 0:
+                self.stops.append((passage.name, passage.number))
+        elif operation in _PRODUCTS and max(passage.arrived, default=0.0) > 0:
+            # The gradients of both factors: of a bias there is always one.
+            both = [
+                size
+                for grad, size in zip(
+                    [g for g in passage.left if g is not None], passage.leaving, strict=False
+                )
+                if grad.dim() > 1
+            ]
+            if len(both) == 2 and max(both) == 0.0:
+                self.stops.append((passage.name, passage.number))
+
+    def before_step(self, event: Step) -> None:
+        self.stopped = self.stopped + 1 if self.stops else 0
+
+    def on_sample(self, event: Sample) -> None:
+        stops, self.stops = self.stops, []
+        top = max((n for n in event.norms if math.isfinite(n)), default=0.0)
+        if top == 0.0 or not self.doctor.pulse.is_thorough:
+            self.zero, self.small = {}, {}
+            return
+        rate = {
+            id(p): float(g.get("lr", 0.0) or 0.0)
+            for g in event.optimizer.param_groups
+            for p in g["params"]
+        }
+        dead, vanished = [], []
+        for p, norm, ratio in zip(event.parameters, event.norms, event.ratios, strict=True):
+            self.zero[id(p)] = self.zero.get(id(p), 0) + 1 if norm == 0.0 else 0
+            tiny = 0.0 < norm < self.nothing * top and ratio < self.nothing and rate[id(p)] > 0
+            self.small[id(p)] = self.small.get(id(p), 0) + 1 if tiny else 0
+            if self.zero[id(p)] >= self.many:
+                dead.append(p)
+            elif self.small[id(p)] >= self.many:
+                vanished.append((p, norm))
+        if dead and stops and self.stopped >= self.many:
+            names = self.doctor.names(dead)
+            self.report(
+                f"{len(dead)} parameters have had a gradient of exactly 0 for {self.many} steps, while "
+                f"others learn: {stops[0][0]} lets nothing through.",
+                self.backward, parameters=names,
+                figures={"operation": stops[0][0], "steps": self.stopped},
+            )  # fmt: skip
+        if vanished:
+            names = self.doctor.names(p for p, _ in vanished)
+            least = min(n for _, n in vanished)
+            self.report(
+                f"The gradients of {len(vanished)} parameters are nothing ({least:.1e}) beside the "
+                f"largest ({top:.1e}), and have moved no weight for {self.many} steps.",
+                self.backward, parameters=names, key=(self.code, "vanishing"),
+                figures={"norm": least, "largest norm": top},
+            )  # fmt: skip

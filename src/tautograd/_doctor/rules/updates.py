@@ -1,0 +1,213 @@
+"""Steps that change nothing: rounded away, skipped for ever, or written into a copy: TG702."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import textwrap
+from typing import Any
+
+from ..events import Backward, Clear, Sample, Scaler, Step
+from ..sites import Site, user_frames
+from .base import Rule
+
+
+class LostUpdate(Rule):
+    """Weights stay as they are, though their gradients are not 0."""
+
+    code = "TG702"
+    name = "lost-update"
+    why = (
+        "A weight in bfloat16 has 8 bits: an update below half of its last one is rounded away, "
+        "every time. Nothing is learned, and the loss only looks as if it had converged."
+    )
+    quiet = (
+        "A learning rate of 0 or one that is still rising, optimizers of your own (which may round by "
+        "chance or keep what was lost), and a few skipped steps of a GradScaler."
+    )
+    fix = (
+        "model = model.float()  # and torch.autocast(..., dtype=torch.bfloat16) around the forward"
+    )
+    bug = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1).bfloat16()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.0)
+x, y = torch.randn(8, 3).bfloat16(), torch.randn(8, 1).bfloat16()
+for _ in range(8):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()  # here
+"""
+    fixed = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.0)
+x, y = torch.randn(8, 3).bfloat16(), torch.randn(8, 1).bfloat16()
+for _ in range(8):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = model(x.float())
+    loss = torch.nn.functional.mse_loss(output.float(), y.float())
+    loss.backward()
+    optimizer.step()
+"""
+    share = 0.9  # of the entries with a gradient that did not move
+    low = 4  # steps in a row, for weights of less than 32 bits,
+    full = 8  # and for others, if no weight moved at all
+    skips = 8  # steps in a row that a scaler skipped
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.still: dict[int, int] = {}  # parameter -> samples in a row in which it stood still
+        self.rates: dict[int, list[float]] = {}  # optimizer -> learning rates of the last sample
+        self.steps: dict[int, Site | None] = {}  # where optimizers step
+        self.scaler: Site | None = None
+        self.frozen: dict[int, tuple[int, int]] = {}  # parameter -> version, windows without a step
+        self.written: Site | None = None
+
+    def before_step(self, event: Step) -> None:
+        self.steps[id(event.optimizer)] = event.site
+
+    # --- rounded away --------------------------------------------------------------------------
+
+    def on_sample(self, event: Sample) -> None:
+        optimizer = event.optimizer
+        groups = optimizer.param_groups
+        rates = [float(group.get("lr", 0.0) or 0.0) for group in groups]
+        before, self.rates[id(optimizer)] = self.rates.get(id(optimizer)), rates
+        rising = before is not None and len(before) == len(rates) and rates > before
+        rate = {
+            id(p): r for r, g in zip(rates, groups, strict=True) for p in g["params"]
+        }  # fmt: skip
+        own = type(optimizer).__module__.startswith(event.engine.__name__ + ".")
+        short, long = [], []
+        for p, norm, unchanged in zip(event.parameters, event.norms, event.unchanged, strict=True):
+            lost = unchanged > self.share and math.isfinite(norm) and norm > 0
+            if not lost or rising or not own or not rate.get(id(p)):
+                self.still[id(p)] = 0
+                continue
+            count = self.still[id(p)] = self.still.get(id(p), 0) + 1
+            if p.element_size() < 4:
+                if count >= self.low:
+                    short.append((p, unchanged))
+            elif unchanged == 1.0 and count >= self.full:
+                long.append((p, unchanged))
+        if len(long) < len(event.parameters):
+            long = []
+        found = short or long
+        if found:
+            self._say(event, found)
+        self._overflow(event)
+
+    def _say(self, event: Sample, found: list[tuple[Any, float]]) -> None:
+        kinds = sorted({str(p.dtype).rpartition(".")[2] for p, _ in found})
+        share = min(unchanged for _, unchanged in found)
+        self.report(
+            f"Of {len(found)} parameters in {' and '.join(kinds)} at least {share:.0%} of the entries "
+            "that have a gradient are not moved by the step, again and again: the update is less than "
+            "their rounding.",
+            self.steps.get(id(event.optimizer)), parameters=self.doctor.names(p for p, _ in found),
+            fix_site=self.doctor.made_at.get(id(event.optimizer)),
+            figures={"share unmoved": round(share, 4), "dtypes": kinds},
+        )  # fmt: skip
+
+    def _overflow(self, event: Sample) -> None:
+        """Finite gradients and weights that are not: eps is 0 in the weights' dtype."""
+        for p, norm, ratio in zip(event.parameters, event.norms, event.ratios, strict=True):
+            if not math.isfinite(norm) or math.isfinite(ratio) or p.element_size() >= 4:
+                continue
+            for group in event.optimizer.param_groups:
+                eps = group.get("eps")
+                if eps and any(q is p for q in group["params"]):
+                    if not float(event.engine.tensor(eps, dtype=p.dtype).item()):
+                        self.report(
+                            f"eps={eps} is 0 in {str(p.dtype).rpartition('.')[2]}: the update divides "
+                            "by 0.",
+                            self.steps.get(id(event.optimizer)),
+                            parameters=self.doctor.names([p]),
+                            fix_site=self.doctor.made_at.get(id(event.optimizer)),
+                        )
+                    return
+
+    # --- skipped for ever ----------------------------------------------------------------------
+
+    def on_scaler(self, event: Scaler) -> None:
+        if event.how == "step":
+            self.scaler = event.site
+        skipped = self.doctor.numbers.skipped
+        if event.how == "update" and skipped >= self.skips and self._is_hopeless(event):
+            self.report(
+                f"The scaler has skipped {skipped} steps in a row: the scaled gradients are never "
+                "finite, and nothing is learned.",
+                self.scaler, figures={"skipped": skipped},
+                fix="scaler.update()  # lets the scale fall; a NaN has another cause",
+            )  # fmt: skip
+
+    def _is_hopeless(self, event: Scaler) -> bool:
+        """Whether the scale does not fall, or has fallen without any use."""
+        return self.doctor.numbers.skipped >= 24 or not self._falls(event.scaler)
+
+    def _falls(self, scaler: Any) -> bool:
+        now = float(scaler.get_scale())
+        last, self._scale = getattr(self, "_scale", math.inf), now
+        return now < last
+
+    # --- written nowhere -----------------------------------------------------------------------
+
+    def before_backward(self, event: Backward) -> None:
+        if self.doctor.steps == 0 and len(self.frozen) and self.written is None:
+            self.written = _copy_written(user_frames())
+
+    def before_clear(self, event: Clear) -> None:
+        if self.doctor.steps or any(o() is not None for o in self.doctor.optimizers):
+            return
+        windows = []
+        for p in event.parameters:
+            account = self.doctor.ledger.account(p)
+            if p.grad is None or not account.added:
+                continue
+            version, count = self.frozen.get(id(p), (-1, 0))
+            count = count + 1 if version == p._version else 1
+            self.frozen[id(p)] = p._version, count
+            windows.append((count, p))
+        if windows and min(count for count, _ in windows) >= self.full:
+            site = self.written or _copy_written(user_frames())
+            if site is not None:
+                self.report(
+                    "The update is written into a new tensor or a copy: in "
+                    f"{windows[0][0]} backwards no parameter has moved.",
+                    site, parameters=self.doctor.names(p for _, p in windows),
+                    fix="p.sub_(lr * p.grad)  # in place, under torch.no_grad()",
+                )  # fmt: skip
+
+
+def _copy_written(frames: list[Any]) -> Site | None:
+    """The statement that subtracts something with `.grad` from a plain name, and not in a parameter."""
+    for frame in frames:
+        try:
+            lines, first = inspect.getsourcelines(frame.f_code)
+            tree = ast.parse(textwrap.dedent("".join(lines)))
+        except (OSError, SyntaxError, TypeError):
+            continue
+        first = max(first, 1)
+        for node in ast.walk(tree):
+            is_assigned = (
+                isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and isinstance(node.targets[0], ast.Name)
+                and isinstance(node.value, ast.BinOp)
+                and isinstance(node.value.op, ast.Sub)
+            )
+            is_subtracted = (
+                isinstance(node, ast.AugAssign)
+                and isinstance(node.op, ast.Sub)
+                and isinstance(node.target, ast.Name)
+            )
+            if (is_assigned or is_subtracted) and any(
+                isinstance(part, ast.Attribute) and part.attr == "grad" for part in ast.walk(node)
+            ):
+                line = first + node.lineno - 1  # type: ignore[attr-defined]
+                return Site(frame.f_code.co_filename, line, frame.f_code.co_name)
+    return None
