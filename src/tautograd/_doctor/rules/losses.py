@@ -1,0 +1,365 @@
+"""Losses that are given what they do not expect: TG501, TG502, TG503, TG504."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..events import Backward, Loss, Subtraction
+from ..graph import node_name
+from ..sites import Site
+from .base import Rule
+from .roots import before_views
+
+CLIPPED = "Clamp", "ClampMin", "ClampMax"
+POSITIVE = 0.02  # a log-probability is at most 0, or log(1 + eps)
+LOOKS = 3  # calls of a line whose numbers are read
+
+
+def _maker(tensor: Any) -> str:
+    """The operation that made a tensor's numbers: 'Softmax', behind views and clamps."""
+    node = before_views(tensor, CLIPPED)
+    return "" if node is None else node_name(node)
+
+
+class SoftmaxBeforeCrossEntropy(Rule):
+    """`cross_entropy` gets the output of a softmax, and applies another one."""
+
+    code = "TG501"
+    name = "softmax-before-cross-entropy"
+    why = (
+        "cross_entropy takes logits and applies log_softmax itself. Probabilities as logits can never "
+        "be far apart, so that the loss has a floor well above 0 and the gradients are small."
+    )
+    quiet = "A softmax in the target is right: these are labels."
+    fix = "loss = torch.nn.functional.cross_entropy(logits, target)  # no softmax before it"
+    bug = """
+torch.manual_seed(0)
+F = torch.nn.functional
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 4), torch.randint(3, (8,))
+for _ in range(5):
+    optimizer.zero_grad()
+    output = F.softmax(model(x), dim=1)
+    loss = F.cross_entropy(output, y)  # here
+    loss.backward()
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+F = torch.nn.functional
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 4), torch.randint(3, (8,))
+for _ in range(5):
+    optimizer.zero_grad()
+    output = model(x)
+    loss = F.cross_entropy(output, y)
+    loss.backward()
+    optimizer.step()
+"""
+
+    def on_loss(self, event: Loss) -> None:
+        if event.function != "cross_entropy":
+            return
+        maker = _maker(event.input)
+        if maker == "Softmax":
+            self.report(
+                "The input is the output of a softmax; cross_entropy wants logits.", event.site
+            )
+        elif maker == "LogSoftmax":
+            self.report(
+                "The input went through log_softmax already, which cross_entropy does itself.",
+                event.site, severity="warning",
+                fix="loss = torch.nn.functional.nll_loss(log_probabilities, target)",
+            )  # fmt: skip
+
+
+class SigmoidBeforeLogits(Rule):
+    """`binary_cross_entropy_with_logits` gets the output of a sigmoid, and applies another one."""
+
+    code = "TG502"
+    name = "sigmoid-before-bce-with-logits"
+    why = (
+        "The loss with logits applies the sigmoid itself. A second one keeps every probability between "
+        "0.5 and 0.73: the loss has a floor, and negatives are never learned."
+    )
+    quiet = "binary_cross_entropy, which wants probabilities."
+    fix = (
+        "loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, target)  # no sigmoid"
+    )
+    bug = """
+torch.manual_seed(0)
+F = torch.nn.functional
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 4), torch.ones(8, 1)
+for _ in range(5):
+    optimizer.zero_grad()
+    output = torch.sigmoid(model(x))
+    loss = F.binary_cross_entropy_with_logits(output, y)  # here
+    loss.backward()
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+F = torch.nn.functional
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 4), torch.ones(8, 1)
+for _ in range(5):
+    optimizer.zero_grad()
+    output = model(x)
+    loss = F.binary_cross_entropy_with_logits(output, y)
+    loss.backward()
+    optimizer.step()
+"""
+    functions = (
+        "binary_cross_entropy_with_logits",
+        "multilabel_soft_margin_loss",
+        "soft_margin_loss",
+    )
+
+    def on_loss(self, event: Loss) -> None:
+        if event.function in self.functions:
+            maker = _maker(event.input)
+            if maker in ("Sigmoid", "Softmax", "LogSigmoid"):
+                self.report(
+                    f"The input is the output of a {maker.lower()}; {event.function} wants logits and "
+                    "applies a sigmoid to them.",
+                    event.site,
+                )
+
+
+class NllOfProbabilities(Rule):
+    """`nll_loss` or `kl_div` gets probabilities where it wants their logarithm, or the reverse."""
+
+    code = "TG503"
+    name = "nll-of-probabilities"
+    why = (
+        "nll_loss takes log-probabilities and applies no logarithm: of probabilities it is only their "
+        "mean, of plain scores it has no lower bound. kl_div takes the logarithm of the model's "
+        "probabilities first, then the target's probabilities, and its mean should be over the batch."
+    )
+    quiet = (
+        "Inputs that come from log_softmax, and what has no negative and no positive sign to it."
+    )
+    fix = "loss = torch.nn.functional.nll_loss(torch.log_softmax(logits, dim=1), target)"
+    bug = """
+torch.manual_seed(0)
+F = torch.nn.functional
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 4), torch.randint(3, (8,))
+for _ in range(5):
+    optimizer.zero_grad()
+    output = F.softmax(model(x), dim=1)
+    loss = F.nll_loss(output, y)  # here
+    loss.backward()
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+F = torch.nn.functional
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 4), torch.randint(3, (8,))
+for _ in range(5):
+    optimizer.zero_grad()
+    output = F.log_softmax(model(x), dim=1)
+    loss = F.nll_loss(output, y)
+    loss.backward()
+    optimizer.step()
+"""
+    divergence = (
+        "torch.nn.functional.kl_div(log_probabilities, target_probabilities, reduction='batchmean')"
+    )
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.looked: dict[Site | None, int] = {}
+
+    def on_loss(self, event: Loss) -> None:
+        if event.function == "nll_loss":
+            self._likelihood(event)
+        elif event.function == "kl_div":
+            self._divergence(event)
+
+    def _may_look(self, event: Loss) -> bool:
+        self.looked[event.site] = self.looked.get(event.site, 0) + 1
+        return self.looked[event.site] <= LOOKS
+
+    def _likelihood(self, event: Loss) -> None:
+        maker = _maker(event.input)
+        if maker in ("LogSoftmax", "Log", "LogSigmoid", "") or not event.input.requires_grad:
+            return
+        if maker == "Softmax" or (self._may_look(event) and _are_probabilities(event.input)):
+            self.report("The input is probabilities; nll_loss wants their logarithm.", event.site)
+        elif self.looked.get(event.site, LOOKS + 1) <= LOOKS and _highest(event.input) > POSITIVE:
+            self.report(
+                "The input has positive entries, so it is no log-probability: nll_loss of plain scores "
+                "has no lower bound.",
+                event.site,
+            )
+
+    def _divergence(self, event: Loss) -> None:
+        given, wanted, options = event.input, event.target, event.options
+        if not (given.requires_grad or wanted.requires_grad):
+            return
+        makers = _maker(given), _maker(wanted)
+        looks = self._may_look(event)
+        plain = makers[0] == "Softmax" or (
+            makers[0] not in ("LogSoftmax", "Log") and looks and _are_probabilities(given)
+        )
+        in_log = bool(options.get("log_target", False))
+        target_is_log = not in_log and (
+            makers[1] == "LogSoftmax" or (looks and makers[1] != "Softmax" and _lowest(wanted) < 0)
+        )
+        if plain and target_is_log:
+            message = "The arguments are swapped: kl_div wants the logarithm first."
+        elif plain:
+            message = "The input is probabilities; kl_div wants their logarithm."
+        elif target_is_log:
+            message = "The target is a logarithm, and log_target=True is not said."
+        elif in_log and (makers[1] == "Softmax" or (looks and _are_probabilities(wanted))):
+            message = "log_target=True, but the target is probabilities."
+        elif options.get("reduction", "mean") == "mean" and given.dim() > 1 and given.requires_grad:
+            self.report(
+                "reduction='mean' divides by the number of classes as well as by the batch: this is "
+                "not the divergence, but that over its number of classes.",
+                event.site, severity="warning", fix=self.divergence,
+                figures={"divided by": int(given.numel()), "batch": int(given.shape[0])},
+            )  # fmt: skip
+            return
+        else:
+            return
+        self.report(message, event.site, fix=self.divergence)
+
+
+def _are_probabilities(tensor: Any) -> bool:
+    """Whether all entries are in [0, 1], and add up to 1 along a dimension."""
+    tensor = tensor.detach()
+    if tensor.dim() == 0 or not tensor.numel() or not tensor.is_floating_point():
+        return False
+    tensor = tensor.double()
+    if float(tensor.min()) < 0 or float(tensor.max()) > 1:
+        return False
+    dims = {tensor.dim() - 1, min(1, tensor.dim() - 1)}
+    return any(
+        tensor.shape[dim] > 1 and bool(((tensor.sum(dim) - 1).abs() < 0.02).all()) for dim in dims
+    )
+
+
+def _highest(tensor: Any) -> float:
+    return float(tensor.detach().max()) if tensor.numel() else 0.0
+
+
+def _lowest(tensor: Any) -> float:
+    return float(tensor.detach().min()) if tensor.numel() else 0.0
+
+
+class BroadcastLoss(Rule):
+    """Input and target of a loss are both repeated to fit each other: all are compared with all."""
+
+    code = "TG504"
+    name = "broadcast-loss"
+    why = (
+        "(N, 1) against (N) is (N, N): each prediction is compared with every target, and the model "
+        "learns their mean."
+    )
+    quiet = (
+        "Shapes of which only one is repeated: a single target for all, or a single parameter against "
+        "many samples; unless both begin with the same number of samples."
+    )
+    fix = "loss = torch.nn.functional.mse_loss(prediction.squeeze(1), target)"
+    bug = """
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 4), torch.randn(8)
+for _ in range(5):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(x), y)  # here
+    loss.backward()
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 4), torch.randn(8)
+for _ in range(5):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(x).squeeze(1), y)
+    loss.backward()
+    optimizer.step()
+"""
+    path = "Abs", "Div", "Mean", "Mul", "Neg", "Pow", "Sqrt", "Sum", "Square"
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.differences: dict[int, tuple[Site | None, Any, Any]] = {}  # by sequence number
+
+    def on_loss(self, event: Loss) -> None:
+        if event.function not in ("cross_entropy", "nll_loss"):
+            self._say(event.site, tuple(event.input.shape), tuple(event.target.shape))
+
+    def on_subtraction(self, event: Subtraction) -> None:
+        """A prediction's column minus a row of as many targets, or the reverse."""
+        node = event.output.grad_fn
+        learned, other = event.left, event.right
+        if not learned.requires_grad:
+            learned, other = other, learned
+        if node is None or other.requires_grad or learned.grad_fn is None:
+            return
+        shapes = sorted((tuple(learned.shape), tuple(other.shape)), key=len)
+        if len(shapes[0]) == 1 and shapes[1] == (*shapes[0], 1) and shapes[0][0] > 1:
+            known = list(self.differences.items())[-7:]
+            shape = tuple(learned.shape), tuple(other.shape)
+            self.differences = dict([*known, (node._sequence_nr(), (event.site, *shape))])
+
+    def before_backward(self, event: Backward) -> None:
+        if not self.differences:
+            return
+        for root in event.roots:
+            node = root.grad_fn
+            for _ in range(8):
+                if node is None:
+                    break
+                found = self.differences.get(node._sequence_nr())
+                if found is not None and node_name(node) == "Sub":
+                    self._say(*found)
+                    break
+                followers = {f for f, _ in node.next_functions if f is not None}
+                if node_name(node) not in self.path or len(followers) != 1:
+                    break
+                node = followers.pop()
+        self.differences = {}
+
+    def _say(self, site: Site | None, given: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+        result = _broadcast(given, wanted)
+        if result is None or given == wanted or () in (given, wanted):
+            return
+        # Of shapes like (N, T, 1) and (N, 1) only one is repeated; but the samples of the one then
+        # lie beside something else of the other.
+        crossed = len(given) != len(wanted) and given[0] == wanted[0] > 1
+        if result in (given, wanted) and not crossed:
+            return
+        self.report(
+            f"The prediction is {given} and the target {wanted}: together they are {result}, each "
+            "prediction against every target.",
+            site, figures={"input": list(given), "target": list(wanted), "compared": list(result)},
+        )  # fmt: skip
+
+
+def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape of two shapes together; None if they do not fit."""
+    length = max(len(first), len(second))
+    found = []
+    for one, other in zip(
+        (1,) * (length - len(first)) + first, (1,) * (length - len(second)) + second, strict=True
+    ):
+        if one != other and 1 not in (one, other):
+            return None
+        found.append(other if one == 1 else one)
+    return tuple(found)
