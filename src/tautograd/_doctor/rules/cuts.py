@@ -1,0 +1,217 @@
+"""Graphs that are cut between a parameter and the loss: TG401.
+
+Suspected of it are parameters that an optimizer holds and that never got a gradient in its first steps.
+The next iteration is then traced, call by call: if the loss depends on their values but not through
+the graph, the call where the graph ends is named, once some more steps have shown that it stays so.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from ..events import Backward, Step
+from ..graph import leaves
+from ..owners import Owners, is_resting
+from ..source_flow import is_conditional
+from ..tracer import Cut, Tracer, has_steps, live_leaves
+from .base import Rule
+
+SUSPICION = 2  # steps without a gradient before an iteration is traced,
+PATIENCE = 8  # steps of all optimizers before it is told: a warm-up may be meant;
+AT_LEAST = 4  # of them, of this one
+TRACES = 5  # iterations that are traced at most
+WALKS = 4  # backwards whose graph is searched for operations without slope
+
+_HOW = {
+    "data": ".data",
+    "__float__": "float()",
+    "__int__": "int()",
+    "__array__": "a NumPy array",
+    "no_grad": "a part that runs without recording (no_grad, or a checkpoint)",
+    "gt": "a comparison",
+    "lt": "a comparison",
+    "ge": "a comparison",
+    "le": "a comparison",
+    "eq": "a comparison",
+    "ne": "a comparison",
+}
+_SLOPE = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
+
+
+class _Case:
+    """What is known of one optimizer's starved parameters."""
+
+    def __init__(self) -> None:
+        self.steps = 0  # of the optimizer, with starved parameters
+        self.traced = False
+        self.cuts: list[tuple[Cut, list[Any]]] = []  # and weak references to what it starves
+        self.told = False
+
+
+class GraphCut(Rule):
+    """The loss depends on a parameter, but the graph was cut on the way: it gets no gradient."""
+
+    code = "TG401"
+    name = "graph-cut"
+    why = (
+        "detach(), .data, item(), NumPy, no_grad, argmax and comparisons hand on a value without its "
+        "history. If that is the only way from a parameter to the loss, it never learns, although "
+        "the loss depends on it; round() has a history, but its slope is zero."
+    )
+    quiet = (
+        "Parameters that get a gradient on any other way, or now and then; modules whose output is "
+        "not in the loss, that do not run, or that are in eval mode; cuts under a condition."
+    )
+    fix = "features = backbone(x)  # without detach()"
+    bug = """
+torch.manual_seed(0)
+backbone, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*backbone.parameters(), *head.parameters()], lr=0.01)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+for _ in range(9):
+    optimizer.zero_grad()
+    features = torch.tanh(backbone(x)).detach()  # here
+    torch.nn.functional.mse_loss(head(features), y).backward()
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+backbone, head = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*backbone.parameters(), *head.parameters()], lr=0.01)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+for _ in range(9):
+    optimizer.zero_grad()
+    features = torch.tanh(backbone(x))
+    torch.nn.functional.mse_loss(head(features), y).backward()
+    optimizer.step()
+"""
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.cases: dict[int, _Case] = {}
+        self.tracer: Tracer | None = None
+        self.traced: Any = None  # the optimizer whose iteration is traced
+        self.ending: list[Tracer] = []  # tracers that could not be ended yet
+        self.traces = 0
+        self.walks = 0
+        self.flat: dict[int, Any] = {}  # parameters behind operations without slope
+        self.sloped: set[int] = set()  # parameters that a gradient gets to
+        self.backwards = 0
+
+    def before_backward(self, event: Backward) -> None:
+        self.backwards += 1
+        if self.tracer is not None:
+            self.tracer.arrive(event.roots)
+        if self.walks >= WALKS:
+            return
+        self.walks += 1
+        if has_steps(event.roots):
+            live = {id(leaf) for leaf in live_leaves(event.roots)}
+            self.sloped |= live
+            for leaf in leaves(event.roots):
+                if id(leaf) not in live:
+                    self.flat[id(leaf)] = weakref.ref(leaf)
+        else:
+            self.sloped.update(id(leaf) for leaf in leaves(event.roots))
+
+    def before_step(self, event: Step) -> None:
+        self._end_tracers()
+        if self.tracer is not None and self.traced() is event.optimizer:
+            tracer, self.tracer = self.tracer, None
+            if not tracer.stop():
+                self.ending.append(tracer)
+            self._conclude(event, tracer)
+
+    def _end_tracers(self) -> None:
+        self.ending = [tracer for tracer in self.ending if not tracer.stop()]
+
+    # --- suspicion -----------------------------------------------------------------------------
+
+    def _starved(self, parameters: list[Any]) -> list[Any]:
+        found = []
+        account = self.doctor.ledger.account
+        for p in parameters:
+            if not p.requires_grad or not p.numel():
+                continue
+            if p.grad is None:
+                if not account(p).seen:
+                    found.append(p)
+            elif self.flat and id(p) in self.flat and id(p) not in self.sloped:
+                found.append(p)
+        return found
+
+    def after_step(self, event: Step) -> None:
+        case = self.cases.setdefault(id(event.optimizer), _Case())
+        if case.told or (case.traced and not case.cuts and self.tracer is None):
+            return
+        starved = self._starved(event.parameters) if self.backwards else []
+        if not starved:
+            case.told = case.steps > 0
+            return
+        case.steps += 1
+        if case.steps >= SUSPICION and not case.traced and self.traces < TRACES:
+            if self.tracer is None and not self._is_compiled():
+                tracer = Tracer(event.engine, starved)
+                if tracer.start():
+                    self.tracer, self.traced = tracer, weakref.ref(event.optimizer)
+                    case.traced = True
+                    self.traces += 1
+        elif case.steps >= AT_LEAST and self.doctor.steps >= PATIENCE:
+            self._tell(case, event.parameters)
+
+    def _is_compiled(self) -> bool:
+        """Compiled code cannot be watched call by call."""
+        alive = (m for reference in self.doctor.models if (m := reference()) is not None)
+        return any(type(m).__name__ == "OptimizedModule" for m in alive)
+
+    # --- what the trace shows ------------------------------------------------------------------
+
+    def _conclude(self, event: Step, tracer: Tracer) -> None:
+        case = self.cases[id(event.optimizer)]
+        live = frozenset().union(*(a.live for a in tracer.arrivals))
+        cuts = {cut for a in tracer.arrivals for cut in a.cuts}
+        starved = [p for p in self._starved(event.parameters) if id(p) not in live]
+        by_line: dict[Any, tuple[Cut, dict[int, Any]]] = {}
+        for cut in cuts:
+            if cut.site is None or is_conditional(cut.stack):
+                continue
+            mine = {id(p): p for p in starved if id(p) in cut.of}
+            if mine:
+                by_line.setdefault(cut.site, (cut, {}))[1].update(mine)
+        case.cuts = [(cut, [weakref.ref(p) for p in m.values()]) for cut, m in by_line.values()]
+
+    def _tell(self, case: _Case, parameters: list[Any]) -> None:
+        case.told = True
+        starved = {id(p): p for p in self._starved(parameters)}
+        owners = Owners(self.doctor)
+        others = [m for p in parameters if id(p) not in starved for m in owners.modules(p)]
+        resting = is_resting(others)
+        told: set[int] = set()
+        for cut, references in sorted(case.cuts, key=lambda one: -len(one[1])):
+            mine = [p for r in references if (p := r()) is not None and id(p) in starved]
+            if not resting:
+                mine = [p for p in mine if not is_resting(owners.modules(p))]
+            if not mine or told >= {id(p) for p in mine}:
+                continue
+            told |= {id(p) for p in mine}
+            how = _HOW.get(cut.how, f"{cut.how}()")
+            ends = "the slope is zero" if cut.how in _SLOPE else "the graph ends"
+            self.report(
+                f"The loss depends on {len(mine)} parameters that never get a gradient: {ends} in "
+                f"this line, at {how}.",
+                cut.site, parameters=owners.names(self.doctor, mine),
+                figures={"starved": len(mine), "steps": case.steps},
+            )  # fmt: skip
+
+    def at_end(self) -> None:
+        if self.tracer is not None:
+            self.ending.append(self.tracer)
+            self.tracer = None
+        self._end_tracers()
+        for reference in self.doctor.optimizers:
+            optimizer = reference()
+            case = self.cases.get(id(optimizer))
+            if case is not None and case.cuts and not case.told and case.steps >= AT_LEAST:
+                held = [p for group in optimizer.param_groups for p in group["params"]]
+                self._tell(case, held)
