@@ -198,7 +198,7 @@ def list_of_losses(torch: Any):
         for _ in range(14):
             optimizer.zero_grad()
             loss = nn.functional.mse_loss(model(x), y)  # bug: or here
-            loss.backward()
+            loss.backward()  # bug: or here
             optimizer.step()
             history.append(loss)  # bug: here
         return history
