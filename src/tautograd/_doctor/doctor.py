@@ -135,10 +135,14 @@ class Doctor(Reporting):
         observer.start()
         self._observers.append(observer)
         self.watched.append(engine)
-        kind = engine.optim.Optimizer
-        for found in gc.get_objects():
-            if kind in type(found).__mro__:
-                self.know_optimizer(found)
+        kinds = {engine.optim.Optimizer}
+        waiting = list(kinds)
+        while waiting:
+            new = set(waiting.pop().__subclasses__()) - kinds
+            kinds |= new
+            waiting += new
+        for found in [thing for thing in gc.get_objects() if type(thing) in kinds]:
+            self.know_optimizer(found)
 
     def stop(self) -> None:
         if not self._observers:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from .accumulation import AccumulatedGradients, ClearedBeforeUse, MeetingLosses, StrayGradients
 from .base import Rule
 from .clipping import ClipLost, ClipOfNothing, ClipOfOthers
+from .cuts import GraphCut
+from .freezing import FrozenInMidRun
 from .functions import WrongBackward
 from .history import Exploding, VanishingOrDead
+from .identity import StateAliased
 from .leaks import GraphLeak
 from .losses import (
     BroadcastLoss,
@@ -15,16 +18,17 @@ from .losses import (
     SoftmaxBeforeCrossEntropy,
 )
 from .membership import NotInOptimizer, OptimizerHoldsDead
+from .modes import DoubleBatchNorm, DropoutAlwaysOn, EvalLeftOn
 from .nonfinite import NonFiniteGradient
 from .order import LeafLoss, StaleGraph, StepWithoutGradients
 from .scaling import ClipBeforeUnscale, ScaledWithoutScaler
+from .schedule import Scheduler
 from .updates import LostUpdate
 from .window import WindowScale
 
 RULES: tuple[type[Rule], ...] = tuple(
     sorted(
         (
-            WrongBackward,
             AccumulatedGradients,
             BroadcastLoss,
             ClearedBeforeUse,
@@ -32,18 +36,31 @@ RULES: tuple[type[Rule], ...] = tuple(
             ClipLost,
             ClipOfNothing,
             ClipOfOthers,
+            DoubleBatchNorm,
+            DropoutAlwaysOn,
+            EvalLeftOn,
+            Exploding,
+            FrozenInMidRun,
+            GraphCut,
+            GraphLeak,
             LeafLoss,
+            LostUpdate,
             MeetingLosses,
             NllOfProbabilities,
+            NonFiniteGradient,
             NotInOptimizer,
             OptimizerHoldsDead,
             ScaledWithoutScaler,
+            Scheduler,
             SigmoidBeforeLogits,
             SoftmaxBeforeCrossEntropy,
             StaleGraph,
+            StateAliased,
             StepWithoutGradients,
             StrayGradients,
+            VanishingOrDead,
             WindowScale,
+            WrongBackward,
         ),
         key=lambda rule: rule.code,
     )

@@ -140,7 +140,8 @@ for _ in range(4):
         cls.forward = staticmethod(forward)
 
     def _unwatch(self, cls: Any = None) -> None:
-        for kind in [cls] if cls is not None else list(self.watched):
+        kinds: list[Any] = [cls] if cls is not None else list(self.watched)
+        for kind in kinds:
             held = self.watched.pop(kind, None)
             if held is not None:
                 kind.forward = held

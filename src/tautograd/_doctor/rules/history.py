@@ -10,6 +10,7 @@ from typing import Any
 from ..events import Backward, Sample, Step
 from ..flow import Passage
 from ..graph import node_name
+from ..numbers import largest
 from ..sites import Site
 from .base import Rule
 
@@ -54,6 +55,8 @@ for _ in range(12):
     rises = 5  # steps in a row in which the norm grew
     growth = 30.0  # of the norm and of the loss over them
     moved = 0.1  # of a weight's size, in every step: the least that is alarming
+    burst = 1000.0  # growth of norm and loss in one step
+    thrown = 10.0  # of a weight's size, in one step
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
@@ -68,6 +71,7 @@ for _ in range(12):
         norm = math.sqrt(sum(min(n, 1e150) ** 2 for n in event.norms))
         ratios = [r for r in event.ratios if not math.isnan(r)]
         past.append((norm, max(ratios, default=0.0), abs(event.loss)))
+        self._at_once(event, past)
         recent = list(past)[-self.rises - 1 :]
         if len(recent) <= self.rises:
             return
@@ -82,12 +86,36 @@ for _ in range(12):
             return
         if losses[-1] < self.growth * max(losses[0], 1e-30) or min(moves[1:]) < self.moved:
             return
-        worst = max(zip(event.norms, event.parameters, strict=True), key=lambda pair: pair[0])[1]
-        self.report(
+        self._say(
+            event, norms, losses,
             f"The norm of the gradients has grown {norms[-1] / smallest:.0f} times in {self.rises} "
             f"steps and the loss with it; a step moves weights by {min(moves[1:]):.0%} of their size "
             "and more.",
-            self.backward, parameters=self.doctor.names([worst]),
+        )  # fmt: skip
+
+    def _at_once(self, event: Sample, past: deque[tuple[float, float, float]]) -> None:
+        """One step that is out of all proportion to those before and to the weights themselves."""
+        if not len(past) >= 3 or not math.isfinite(past[-1][0]):
+            return
+        norms, moves, losses = zip(*past, strict=True)
+        usual, loss = (
+            sorted(norms[:-1])[len(past) // 2 - 1],
+            sorted(losses[:-1])[len(past) // 2 - 1],
+        )
+        if norms[-1] < self.burst * usual or losses[-1] < self.burst * loss or not usual * loss:
+            return
+        if moves[-1] >= self.thrown:
+            self._say(
+                event, norms[-6:], losses[-6:],
+                f"In one step the norm of the gradients is {norms[-1] / usual:.0f} times what it was, "
+                f"the loss {losses[-1] / loss:.0f} times, and weights are moved by "
+                f"{moves[-1]:.0f} times their size.",
+            )  # fmt: skip
+
+    def _say(self, event: Sample, norms: Any, losses: Any, message: str) -> None:
+        worst = max(zip(event.norms, event.parameters, strict=True), key=lambda pair: pair[0])[1]
+        self.report(
+            message, self.backward, parameters=self.doctor.names([worst]),
             fix_site=self.doctor.made_at.get(id(event.optimizer)),
             figures={"norms": [float(f"{n:.4g}") for n in norms],
                      "losses": [float(f"{v:.4g}") for v in losses]},
@@ -158,15 +186,9 @@ for _ in range(12):
             if max(passage.leaving, default=1.0) == 0.0 and max(passage.arrived, default=0.0) > 0:
                 self.stops.append((passage.name, passage.number))
         elif operation in _PRODUCTS and max(passage.arrived, default=0.0) > 0:
-            # The gradients of both factors: of a bias there is always one.
-            both = [
-                size
-                for grad, size in zip(
-                    [g for g in passage.left if g is not None], passage.leaving, strict=False
-                )
-                if grad.dim() > 1
-            ]
-            if len(both) == 2 and max(both) == 0.0:
+            # The gradients of both factors: what is added has always one.
+            both = passage.left[-2:] if operation == "Addmm" else passage.left[:2]
+            if all(g is not None and largest(event.engine, g) == 0.0 for g in both):
                 self.stops.append((passage.name, passage.number))
 
     def before_step(self, event: Step) -> None:

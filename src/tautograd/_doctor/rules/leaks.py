@@ -9,7 +9,7 @@ from typing import Any
 
 from ..events import Backward, Step
 from ..flow import Lines, line_of
-from ..graph import nodes
+from ..graph import is_leaf_node, nodes
 from ..sites import Site
 from .base import Rule
 
@@ -66,7 +66,7 @@ for _ in range(12):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.graphs: deque[tuple[Any, Any, int, Site | None]] = deque(maxlen=30)
+        self.graphs: deque[tuple[Any, int, Site | None]] = deque(maxlen=30)  # token, step, line
         self.lines = Lines()
         self.asked = self.said = False
 
@@ -75,88 +75,82 @@ for _ in range(12):
         self.lines.stop()
         if self.said or not self.doctor.pulse.is_thorough:
             return
-        if asked and self._growing(event) is not None:
+        if asked:
             self._say(event)
-        root = event.roots[0]
-        node = root.grad_fn
-        if node is None or _MARK in node.metadata:
+        first = min(
+            (node for node in nodes(event.roots, 4000) if not is_leaf_node(node)),
+            key=lambda node: node._sequence_nr(),
+            default=None,
+        )
+        if first is None or _MARK in first.metadata:
             return
-        token = node.metadata[_MARK] = _Token()
-        self.graphs.append(
-            (weakref.ref(token), weakref.ref(root), self.doctor.steps, event.site)
-        )  # fmt: skip
+        token = first.metadata[_MARK] = _Token()
+        self.graphs.append((weakref.ref(token), self.doctor.steps, event.site))
 
     def after_step(self, event: Step) -> None:
-        if self.said or not self.graphs or not self.doctor.pulse.is_thorough:
-            return
-        if self._growing(event) is not None:
+        if not self.said and self.doctor.pulse.is_thorough and self._growing():
             self.asked = True
             self.lines.ask(event.engine)
 
-    def _growing(self, event: Any) -> list[tuple[Any, Any, int, Site | None]] | None:
-        """The graphs of past steps, if there are many and all of them are alive."""
-        site = self.graphs[-1][3] if self.graphs else None
-        past = [g for g in self.graphs if g[2] < self.doctor.steps and g[3] == site]
+    def at_end(self) -> None:
+        self.lines.stop()
+
+    def _growing(self) -> set[int]:
+        """The tokens of past steps' graphs, if there are many and all of them are alive."""
+        if not self.graphs:
+            return set()
+        site = self.graphs[-1][2]
+        past = [g for g in self.graphs if g[1] < self.doctor.steps and g[2] == site]
         recent = past[-self.many - 1 :][: self.many]  # the last one may still have a name
-        steps = {step for _, _, step, _ in recent}
-        if len(steps) < self.many or any(token() is None for token, *_ in recent):
-            return None
-        return recent
+        tokens = {id(token) for reference, *_ in recent if (token := reference()) is not None}
+        steps = {step for _, step, _ in recent}
+        return tokens if len(tokens) == len(steps) == self.many else set()
 
     def _say(self, event: Backward) -> None:
-        found = self._growing(event)
-        if found is None:
+        tokens = self._growing()
+        if not tokens:
             return
-        tokens = {id(token()) for token, *_ in found}
-        kept = [root() for _, root, _, _ in found]
-        listed = [r for r in kept if r is not None]
-        if len(listed) == len(kept):
-            if not _in_one_container(listed):
-                return
-            site, how = line_of(listed[-1].grad_fn), "Past losses are kept with their graphs"
-            newest = self.graphs[-1][1]()
-            if newest is not None and newest.grad_fn is not None:
-                site = line_of(newest.grad_fn) or site
-        elif listed:
-            return  # some are freed in time
+        holders = _holders(event.engine, tokens)
+        most = max(holders, key=lambda pair: len(pair[1]), default=None)
+        if most is None:
+            return
+        if len(most[1]) >= self.many - 1:
+            node, how = most[0].grad_fn, "A sum over steps keeps the graph of every one"
         else:
-            holder = self._holder(event.engine, tokens)
-            if holder is None:
+            kept = _in_one_container([tensor for tensor, _ in holders], self.many - 1)
+            if kept is None:
                 return
-            site, how = line_of(holder.grad_fn), "A sum over steps keeps the graph of every one"
+            newest = kept if line_of(kept.grad_fn) is not None else event.roots[0]
+            node, how = newest.grad_fn, "Tensors of past steps are kept with their graphs"
         self.said = True
         self.report(
-            f"{how}: the graphs of {len(tokens)} past steps are all still alive.",
-            site or event.site, figures={"graphs alive": len(tokens)},
+            f"{how}: those of {len(tokens)} past steps are all still alive.",
+            line_of(node) or event.site, figures={"graphs alive": len(tokens)},
         )  # fmt: skip
 
-    def _holder(self, engine: Any, tokens: set[int]) -> Any:
-        """The tensor whose graph reaches most of the past steps' ones."""
-        best, most = None, 0
-        for thing in gc.get_objects():
-            if engine.Tensor not in type(thing).__mro__ or thing.grad_fn is None:
-                continue
-            reached = sum(
-                id(node.metadata.get(_MARK)) in tokens
+
+def _holders(engine: Any, tokens: set[int]) -> list[tuple[Any, set[int]]]:
+    """Living tensors, with the past steps' graphs that each reaches."""
+    found = []
+    for thing in gc.get_objects():
+        if engine.Tensor in type(thing).__mro__ and thing.grad_fn is not None:
+            reached = {
+                mark
                 for node in nodes([thing], 4000)
-                if node.metadata
-            )
-            if reached > most:
-                best, most = thing, reached
-        return best if most >= self.many - 1 else None
+                if (mark := id(node.metadata.get(_MARK))) in tokens
+            }
+            if reached:
+                found.append((thing, reached))
+    return found
 
 
-def _in_one_container(tensors: list[Any]) -> bool:
-    """Whether a list or a dictionary holds them all (a queue that forgets is none)."""
-    return any(
-        isinstance(holder, (list, dict)) and holder is not tensors and len(holder) >= len(tensors)
-        for holder in gc.get_referrers(tensors[0])
-        if holder is not tensors and _holds(holder, tensors)
-    )
-
-
-def _holds(holder: Any, tensors: list[Any]) -> bool:
-    if not isinstance(holder, (list, dict)):
-        return False
-    inside = {id(v) for v in (holder if isinstance(holder, list) else holder.values())}
-    return all(id(t) in inside for t in tensors)
+def _in_one_container(tensors: list[Any], many: int) -> Any:
+    """The newest tensor of a list or a dictionary that holds many of them (a queue forgets)."""
+    wanted = {id(t) for t in tensors}
+    for holder in gc.get_referrers(*tensors):
+        if holder is tensors or not isinstance(holder, (list, dict)):
+            continue
+        inside = list(holder if isinstance(holder, list) else holder.values())
+        if sum(id(t) in wanted for t in inside) >= many:
+            return inside[-1] if hasattr(inside[-1], "grad_fn") else tensors[-1]
+    return None

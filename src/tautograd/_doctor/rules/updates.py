@@ -9,6 +9,7 @@ import textwrap
 from typing import Any
 
 from ..events import Backward, Clear, Sample, Scaler, Step
+from ..numbers import part
 from ..sites import Site, user_frames
 from .base import Rule
 
@@ -64,7 +65,7 @@ for _ in range(8):
         self.rates: dict[int, list[float]] = {}  # optimizer -> learning rates of the last sample
         self.steps: dict[int, Site | None] = {}  # where optimizers step
         self.scaler: Site | None = None
-        self.frozen: dict[int, tuple[int, int]] = {}  # parameter -> version, windows without a step
+        self.frozen: dict[int, tuple[Any, int]] = {}  # parameter -> values, windows without a step
         self.written: Site | None = None
 
     def before_step(self, event: Step) -> None:
@@ -161,16 +162,20 @@ for _ in range(8):
             self.written = _copy_written(user_frames())
 
     def before_clear(self, event: Clear) -> None:
-        if self.doctor.steps or any(o() is not None for o in self.doctor.optimizers):
+        if self.doctor.steps:
             return
+        held = self.doctor.held()
         windows = []
         for p in event.parameters:
             account = self.doctor.ledger.account(p)
             if p.grad is None or not account.added:
                 continue
-            version, count = self.frozen.get(id(p), (-1, 0))
-            count = count + 1 if version == p._version else 1
-            self.frozen[id(p)] = p._version, count
+            if id(p) in held:
+                return
+            values = part(p)[:64].tolist()  # a new .data does not move the version
+            before, count = self.frozen.get(id(p), (None, 0))
+            count = count + 1 if values == before else 1
+            self.frozen[id(p)] = values, count
             windows.append((count, p))
         if windows and min(count for count, _ in windows) >= self.full:
             site = self.written or _copy_written(user_frames())
@@ -206,7 +211,8 @@ def _copy_written(frames: list[Any]) -> Site | None:
                 and isinstance(node.target, ast.Name)
             )
             if (is_assigned or is_subtracted) and any(
-                isinstance(part, ast.Attribute) and part.attr == "grad" for part in ast.walk(node)
+                isinstance(inner, ast.Attribute) and inner.attr == "grad"
+                for inner in ast.walk(node)
             ):
                 line = first + node.lineno - 1  # type: ignore[attr-defined]
                 return Site(frame.f_code.co_filename, line, frame.f_code.co_name)
