@@ -242,7 +242,7 @@ class Tracer:
 
     def arrive(self, roots: Iterable[Any]) -> None:
         """A backward begins from these tensors."""
-        roots = list(roots)
+        roots = [root for root in roots if not root.is_leaf]  # a leaf is another rule's business
         trails = [trail for root in roots if (trail := self._get(root)) is not None]
         live = frozenset(id(leaf) for leaf in live_leaves(roots)) & self._sources
         cuts: frozenset[Any] = frozenset().union(*(t.cuts for t in trails))
