@@ -17,7 +17,17 @@ from .events import Backward, Step
 class Account:
     """The gradient of one parameter."""
 
-    __slots__ = ("added", "grad", "mixed", "name", "parameter", "read", "seen", "version")
+    __slots__ = (
+        "added",
+        "grad",
+        "mixed",
+        "name",
+        "parameter",
+        "read",
+        "seen",
+        "version",
+        "weights",
+    )
 
     def __init__(self, parameter: Any) -> None:
         self.parameter = weakref.ref(parameter)
@@ -28,6 +38,7 @@ class Account:
         self.read: Step | None = None  # the last step that used it as it is
         self.mixed: list[Backward] = []  # backwards that added to a gradient which a step had read
         self.seen = 0  # backwards that ever reached it
+        self.weights = 0  # the parameter's own version after the last backward that reached it
 
     def forget(self) -> None:
         """The gradient was cleared."""
@@ -40,6 +51,9 @@ class Ledger:
     def __init__(self) -> None:
         self._accounts: dict[int, Account] = {}
         self._order: list[Account] = []
+        self.dropped: list[
+            tuple[Account, list[Backward]]
+        ] = []  # unread, cleared by the user's hand
 
     def account(self, parameter: Any) -> Account:
         found = self._accounts.get(id(parameter))
@@ -77,6 +91,8 @@ class Ledger:
             if grad is None:
                 if account.grad:
                     account.grad = 0
+                    if account.added and account.read is None:
+                        self.dropped = [*self.dropped[-999:], (account, account.added)]
                     account.forget()
             elif id(grad) != account.grad:
                 if account.grad or account.added:  # another tensor was put there
@@ -110,6 +126,7 @@ class Ledger:
                     account.mixed.append(event)
                 account.added.append(event)
                 account.seen += 1
+                account.weights = parameter._version
                 event.reached.append(parameter)
 
     def before_backward(self) -> None:

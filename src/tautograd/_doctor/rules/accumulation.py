@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events import Backward, Clear, Scaler, Step
+from ..events import Backward, Clear, ModuleCall, Scaler, Step
+from ..graph import leaves
 from ..observer import parameters_of
-from ..sites import Site
+from ..sites import Site, line_like
 from .base import Rule
 
 
@@ -70,6 +71,28 @@ for _ in range(5):
     def before_clear(self, event: Clear) -> None:
         if event.site is not None:
             self.cleared.update({id(p): event.site for p in event.parameters})
+
+    def before_backward(self, event: Backward) -> None:
+        """Weights may be moved by hand as well, where no optimizer holds them."""
+        held = self.doctor.held()
+        found, cause = [], None
+        for account in self.doctor.ledger:
+            p = account.parameter()
+            if p is None or p.grad is None or len(account.added) < 1 or id(p) in held:
+                continue
+            if p._version == account.weights:
+                continue
+            if account.mixed:
+                found.append(p)
+                cause = cause or account.mixed[0]
+            account.read = account.read or event  # the update by hand has used it
+        if cause is not None:
+            self.report(
+                f"{len(found)} gradients that an update by hand has used were not cleared before this "
+                "backward added to them.",
+                cause.site, parameters=self.doctor.names(found),
+                fix="p.grad = None  # after the update",
+            )  # fmt: skip
 
     def before_step(self, event: Step) -> None:
         found = []
@@ -223,9 +246,42 @@ for i in range(12):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.lost: dict[int, list[tuple[Clear, set[Any], set[int]]]] = {}  # by optimizer
+        self.lost: dict[int, list[tuple[Site | None, set[Any], set[int]]]] = {}  # by optimizer
         self.bad: dict[int, int] = {}  # windows in a row that lost something
         self.weights: dict[int, int] = {}  # versions of parameters when a backward reached them
+        self.used: set[int] = set()  # numbers of backwards that a step has used
+        self.wasted: dict[Any, tuple[Backward, Site | None]] = {}  # line of a backward -> the last
+        self.waste: dict[Any, int] = {}  # and how often in a row nobody used it
+        self.for_inputs: set[Any] = set()  # lines of backwards that serve something else
+
+    # --- what becomes of gradients -------------------------------------------------------------
+
+    def before_backward(self, event: Backward) -> None:
+        by_hand, self.doctor.ledger.dropped = self.doctor.ledger.dropped, []
+        if by_hand:
+            pattern = r"\.grad\s*=\s*None|\.grad(\.data)?\.zero_\(|zero_grad\(|set_to_none"
+            site = line_like(pattern) or event.site
+            self._note(site, [(a, added) for a, added in by_hand])
+        if self.doctor.pulse.close and event.site not in self.for_inputs:
+            known = {id(a.parameter()) for a in self.doctor.ledger}
+            if any(id(leaf) not in known for leaf in leaves(event.roots, 2000)):
+                self.for_inputs.add(event.site)
+        last = self.wasted.pop(event.site, None)
+        if last is None:
+            return
+        backward, site = last
+        if backward.number in self.used or event.site in self.for_inputs:
+            self.waste[event.site] = 0
+            return
+        if backward.step == event.step:  # no step yet that could have used it
+            return
+        self.waste[event.site] = self.waste.get(event.site, 0) + 1
+        if self.waste[event.site] == 2:
+            line = event.site.line if event.site else "?"
+            self.report(
+                f"The gradients of the backward in line {line} are cleared before any step reads them.",
+                site, parameters=self.doctor.names(backward.reached),
+            )  # fmt: skip
 
     def after_backward(self, event: Backward) -> None:
         for p in event.reached:
@@ -235,26 +291,43 @@ for i in range(12):
         if event.how == "step" and event.optimizer is not None:  # it looks at them, and may skip
             for p in parameters_of(event.optimizer):
                 self.weights.pop(id(p), None)
+                self.used |= {b.number for b in self.doctor.ledger.account(p).added}
 
     def before_clear(self, event: Clear) -> None:
-        held = self.doctor.held()
-        losses: dict[int, tuple[set[Any], set[int]]] = {}
+        found = []
         for p in event.parameters:
             account = self.doctor.ledger.account(p)
             fresh = account.added if account.read is None else account.mixed
-            if not fresh or self.weights.get(id(p)) != p._version or id(p) not in held:
+            if fresh:
+                found.append((account, fresh))
+        self._note(event.site, found)
+
+    def _note(self, site: Site | None, cleared: list[tuple[Any, list[Backward]]]) -> None:
+        """Gradients that nobody has read were cleared in this line."""
+        held = self.doctor.held()
+        losses: dict[int, tuple[set[Any], set[int]]] = {}
+        for account, fresh in cleared:
+            p = account.parameter()
+            if p is None or self.weights.get(id(p)) != p._version or id(p) not in held:
                 continue
             sites, names = losses.setdefault(id(held[id(p)]), (set(), set()))
             sites |= {b.site for b in fresh}
             names.add(id(p))
+            for b in fresh:
+                if not b.retain_graph:
+                    self.wasted[b.site] = b, site
         for optimizer, (sites, ids) in losses.items():
-            self.lost.setdefault(optimizer, []).append((event, sites, ids))
+            self.lost.setdefault(optimizer, []).append((site, sites, ids))
 
     def before_step(self, event: Step) -> None:
         key = id(event.optimizer)
         lost = self.lost.pop(key, [])
         found = _in_step(self, event)
         used = {b.site for account, _ in found for b in account.added}
+        self.used |= {b.number for account, _ in found for b in account.added}
+        if found and not used:  # gradients that the user has made: of those thrown away, it seems
+            self.for_inputs |= set(self.wasted)
+            self.wasted.clear()
         same = [entry for entry in lost if entry[1] & used]
         empty = bool(lost) and not found
         if not same and not empty:
@@ -263,11 +336,11 @@ for i in range(12):
         self.bad[key] = self.bad.get(key, 0) + 1
         if self.bad[key] < 2:
             return
-        clear, sites, ids = (same or lost)[-1]
+        site, sites, ids = (same or lost)[-1]
         names = self.doctor.names(p for p in event.parameters if id(p) in ids)
         if empty:
             backward = next(iter(sites))
-            if _in_source_order(clear.site, event.site, backward):
+            if _in_source_order(site, event.site, backward):
                 return  # the step comes before the backward: another rule's business
             message = "The gradients are cleared between backward and step, so the step has none."
         else:
@@ -275,7 +348,7 @@ for i in range(12):
                 f"{len(same)} backwards' gradients were cleared before this step, unread; only the "
                 "last one's reached it."
             )
-        self.report(message, clear.site, parameters=names, figures={"lost backwards": len(lost)})
+        self.report(message, site, parameters=names, figures={"lost backwards": len(lost)})
 
 
 def _in_source_order(*sites: Site | None) -> bool:
@@ -337,12 +410,34 @@ for _ in range(5):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.recent: list[Step] = []
+        self.inputs: dict[
+            int, dict[int, set[bool]]
+        ] = {}  # module -> memory of an input -> recorded
+        self.against: set[int] = set()  # parameters of modules that judge another's output
+
+    def on_module(self, event: ModuleCall) -> None:
+        """A module that sees the same numbers with and without their graph judges who made them:
+        what it learns from itself is kept apart from what its judgement teaches the other."""
+        if not event.grad_mode or not event.args:
+            return
+        given = event.args[0]
+        if not hasattr(given, "data_ptr") or not given.numel():
+            return
+        seen = self.inputs.setdefault(id(event.module), {})
+        if len(seen) > 64:
+            seen.clear()
+        kinds = seen.setdefault(given.data_ptr(), set())
+        kinds.add(bool(given.requires_grad))
+        if len(kinds) == 2:
+            self.against |= {id(p) for p in event.module.parameters()}
 
     def before_step(self, event: Step) -> None:
-        for account, _ in _in_step(self, event):
+        for account, p in _in_step(self, event):
             if len(account.added) < 2:
                 continue
             last = account.added[-1]
+            if id(p) in self.against and self._follows_both(account, event):
+                return
             for early in account.added[:-1]:
                 if early.site == last.site:
                     continue
@@ -359,5 +454,21 @@ for _ in range(5):
                 )  # fmt: skip
                 return
 
+    def _follows_both(self, account: Any, event: Step) -> bool:
+        """Whether a judge's step uses the loss that is meant for the other one, too."""
+        mine = {id(p) for p in event.parameters}
+        own = [b for b in account.added if all(id(p) in mine for p in b.reached)]
+        others = [b for b in account.added if any(id(p) not in mine for p in b.reached)]
+        if not own or not others:
+            return False
+        names = self.doctor.names(p for p in others[-1].reached if id(p) in mine)
+        self.report(
+            "This loss is meant for another network, but its gradients are still in "
+            f"{len(names)} parameters of the one that judges it when that one steps.",
+            others[-1].site, parameters=names,
+        )  # fmt: skip
+        return True
+
     def after_step(self, event: Step) -> None:
         self.recent = [*self.recent[-20:], event]
+        self.inputs.clear()

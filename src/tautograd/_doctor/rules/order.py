@@ -169,14 +169,18 @@ for _ in range(5):
         self.kept = False
         self.count = 0
         self.stale: dict[int, set[int]] = {}  # number of a backward -> parameters it is stale for
+        self.samples: dict[
+            int, tuple[list[float], int]
+        ] = {}  # numbers of a weight, and their moment
 
     def before_backward(self, event: Backward) -> None:
         self.count += 1
         look = self.kept or self.count <= self.first
         self.kept = self.kept or event.retain_graph
-        if not look or not self.moved:
-            return
         held = self.doctor.held()
+        by_hand = self._moved_by_hand(held) if self.kept else {}
+        if not look or not (self.moved or by_hand):
+            return
         found = set()
         for node in nodes(event.roots, 5000):
             if is_leaf_node(node):
@@ -185,9 +189,11 @@ for _ in range(5):
                 if following is None or not is_leaf_node(following):
                     continue
                 parameter = following.variable
-                moment = self.moved.get(id(held.get(id(parameter))))
+                moment = self.moved.get(id(held.get(id(parameter))), by_hand.get(id(parameter)))
                 if moment is not None and node._sequence_nr() < moment:
                     found.add(id(parameter))
+                    if id(parameter) in by_hand:
+                        self._say(event, self.doctor.names([parameter]))
         if found:
             self.stale[event.number] = found
             self.stale = dict(list(self.stale.items())[-50:])
@@ -199,12 +205,42 @@ for _ in range(5):
                     names = self.doctor.names(
                         q for q in event.parameters if id(q) in self.stale[backward.number]
                     )
-                    self.report(
-                        "This backward goes through operations that were recorded before the last "
-                        f"step moved {names[0]}: its gradient is that of old weights.",
-                        backward.site, parameters=names,
-                    )  # fmt: skip
+                    self._say(backward, names)
                     return
+
+    def after_backward(self, event: Backward) -> None:
+        """Weights that no optimizer holds may be moved by hand: a few numbers of each tell."""
+        if not self.kept:
+            return
+        held = self.doctor.held()
+        moment = None
+        for p in event.reached:
+            if id(p) not in held:
+                moment = present_moment(event.engine) if moment is None else moment
+                self.samples[id(p)] = _sample(p), moment
+
+    def _moved_by_hand(self, held: dict[int, Any]) -> dict[int, int]:
+        found = {}
+        for account in self.doctor.ledger:
+            p = account.parameter()
+            if p is None or id(p) in held or id(p) not in self.samples:
+                continue
+            numbers, moment = self.samples[id(p)]
+            if _sample(p) != numbers:
+                found[id(p)] = moment
+        return found
+
+    def _say(self, backward: Backward, names: list[str]) -> None:
+        self.report(
+            "This backward goes through operations that were recorded before the last step moved "
+            f"{names[0]}: its gradient is that of old weights.",
+            backward.site, parameters=names,
+        )  # fmt: skip
 
     def after_step(self, event: Step) -> None:
         self.moved[id(event.optimizer)] = present_moment(event.engine)
+
+
+def _sample(parameter: Any) -> list[float]:
+    numbers: list[float] = parameter.detach().reshape(-1)[:8].tolist()
+    return numbers
