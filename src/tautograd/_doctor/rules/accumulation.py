@@ -123,6 +123,10 @@ for _ in range(5):
             figures={"backwards in the gradient": times, "parameters": len(found)},
         )  # fmt: skip
 
+    def after_step(self, event: Step) -> None:
+        if event.has_closure:  # its backwards ran inside of the step
+            self.before_step(event)
+
 
 class StrayGradients(Rule):
     """The first step uses gradients of a backward that has nothing to do with the loop."""

@@ -165,7 +165,7 @@ for _ in range(5):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.moved: dict[int, int] = {}  # optimizer -> moment of its last step
+        self.moved: dict[int, int] = {}  # parameter -> moment of the last step that moved it
         self.kept = False
         self.count = 0
         self.stale: dict[int, set[int]] = {}  # number of a backward -> parameters it is stale for
@@ -189,7 +189,7 @@ for _ in range(5):
                 if following is None or not is_leaf_node(following):
                     continue
                 parameter = following.variable
-                moment = self.moved.get(id(held.get(id(parameter))), by_hand.get(id(parameter)))
+                moment = self.moved.get(id(parameter), by_hand.get(id(parameter)))
                 if moment is not None and node._sequence_nr() < moment:
                     found.add(id(parameter))
                     if id(parameter) in by_hand:
@@ -238,7 +238,7 @@ for _ in range(5):
         )  # fmt: skip
 
     def after_step(self, event: Step) -> None:
-        self.moved[id(event.optimizer)] = present_moment(event.engine)
+        self.moved.update(dict.fromkeys(map(id, event.parameters), present_moment(event.engine)))
 
 
 def _sample(parameter: Any) -> list[float]:
