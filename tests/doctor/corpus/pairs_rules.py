@@ -259,3 +259,34 @@ def smoothed_loss_with_its_past(torch: Any):
             meter.update(loss.detach())
 
     return bug, fix
+
+
+@pair("TG902")
+def losses_in_a_log(torch: Any):
+    """A dictionary for every step, with the loss in it."""
+    nn = torch.nn
+    x, y = regression(torch)
+
+    def bug():
+        model = perceptron(torch, 4, 8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        log = {}
+        for step in range(12):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x), y)  # bug: or here
+            loss.backward()  # bug: or here
+            optimizer.step()
+            log[step] = {"loss": loss, "rate": 0.05}  # bug: here
+
+    def fix():
+        model = perceptron(torch, 4, 8, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        log = {}
+        for step in range(12):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            log[step] = {"loss": loss.item(), "rate": 0.05}
+
+    return bug, fix
