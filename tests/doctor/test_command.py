@@ -233,6 +233,21 @@ def test_threads_are_waited_for(shop):
     assert "TG101" in shop.doctor("train.py").stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["model = torch.compile(model{})", "model.compile({})"])
+def test_a_compiled_model_is_watched_from_outside(shop, how):
+    shop.loop("torch", extra="pass")
+    text = (shop.folder / "train.py").read_text(encoding="utf-8")
+    option = ", backend='eager'" if "torch" in how else "backend='eager'"
+    text = text.replace("optimizer = ", f"{how.format(option)}\noptimizer = ")
+    (shop.folder / "train.py").write_text(text, encoding="utf-8")
+    found = shop.doctor("train.py")
+    assert (found.returncode, found.stdout) == (1, "trained 19\n")
+    assert found.stderr.startswith("\ntrain.py:11: TG101"), "no warning of the doctor's making"
+    assert "parameters: weight, bias\n" in found.stderr
+    assert "A model was compiled: what its layers and losses are given is not seen" in found.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
