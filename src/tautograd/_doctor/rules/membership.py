@@ -12,7 +12,8 @@ from typing import Any
 from ..events import Backward, ModuleCall, Registration, Step
 from ..graph import leaves
 from ..observer import parameters_of
-from ..owners import Owners, is_resting
+from ..owners import Owners, is_resting, roots
+from ..patches import Patches
 from ..sites import Site
 from .base import Rule
 
@@ -64,6 +65,8 @@ class _Watch:
         self.replaced: list[_Replacement] = []
         self.counts: dict[Site | None, int] = {}
         self.order: dict[int, int] = {}  # modules with parameters of their own -> last call
+        self.inputs: set[int] = set()  # tensors that a module was given
+        self.patches: Patches | None = None
         self.last_event = 0
 
     def before_backward(self, event: Backward) -> None:
@@ -82,19 +85,48 @@ class _Watch:
         for optimizer in {id(o): o for o in held.values()}.values():
             self.reached.setdefault(id(optimizer), set()).update(found)
         for key, leaf in found.items():
-            if key in held or not isinstance(leaf, event.engine.nn.Parameter):
+            if key in held:
                 self.forgotten.pop(key, None)
                 continue
             known = self.settled.get(key)
             if known is not None and known() is leaf:
                 continue
             before = self.forgotten.get(key)
-            if before is None or before.parameter() is not leaf:
-                self.forgotten[key] = _Forgotten(leaf)
-            else:
+            if before is not None and before.parameter() is leaf:
                 before.reached = True
+            elif isinstance(leaf, event.engine.nn.Parameter):
+                self.forgotten[key] = _Forgotten(leaf)
+            elif key in self._attributes(doctor):
+                self.forgotten[key] = _Forgotten(leaf)
+                self._listen(event.engine)
         if self.forgotten and not self.again:
             self.again = 1
+
+    def _attributes(self, doctor: Any) -> set[int]:
+        """Plain tensors that a module which ran has as attributes, and that are no inputs."""
+        parts = [m for root in roots(doctor) for m in root.modules()]
+        return {id(value) for m in parts for value in vars(m).values()} - self.inputs
+
+    def _listen(self, engine: Any) -> None:
+        """A tensor whose gradient is asked for by name is an input (of a differential equation)."""
+        if self.patches is not None:
+            return
+
+        def watching(original: Any) -> Any:
+            def grad(outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+                given = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+                self.settle([t for t in given if id(t) in self.forgotten])
+                return original(outputs, inputs, *args, **kwargs)
+
+            return grad
+
+        self.patches = Patches()
+        self.patches.function(engine.autograd, "grad", watching)
+
+    def stop_listening(self) -> None:
+        if self.patches is not None:
+            self.patches.undo()
+            self.patches = None
 
     def after_backward(self, event: Backward) -> None:
         """Fewer gradients than the last time in this line: something has changed."""
@@ -134,6 +166,9 @@ class _Watch:
     def on_module(self, event: ModuleCall) -> None:
         if event.module._parameters:
             self.order[id(event.module)] = event.number
+        for value in event.args:
+            if isinstance(value, event.engine.Tensor) and value.requires_grad and value.is_leaf:
+                self.inputs.add(id(value))
 
     def forgotten_for(self, steps: int) -> list[Any]:
         """The parameters that were forgotten in so many steps."""
@@ -307,6 +342,8 @@ for _ in range(6):
         watch.after_step(event)
         reached = watch.reached.pop(id(event.optimizer), set())
         parameters = watch.forgotten_for(ENOUGH)
+        if not watch.forgotten:
+            watch.stop_listening()
         if not parameters or not reached:
             return
         mine = [p for p in event.parameters if id(p) in reached]
@@ -330,6 +367,9 @@ for _ in range(6):
             figures={"not held": len(parameters), "held": len(parameters_of(event.optimizer))},
             key=(self.code, made or event.site),
         )  # fmt: skip
+
+    def at_end(self) -> None:
+        self.watch.stop_listening()
 
     def _is_probe(self, owners: Owners, mine: list[Any], rest: list[Any]) -> bool:
         """Whether the held ones are whole last layers of the model that the others belong to."""
