@@ -5,8 +5,47 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-# Below this likeness a suggestion misleads more often than it helps ("vmap" for "bmm").
-_LIKENESS = 0.6
+# Below this likeness a suggestion misleads more often than it helps ("complex" for "compile").
+_LIKENESS = 0.66
+# Parts of PyTorch that are known by name and are not here: no other name is what was meant.
+_OF_PYTORCH = frozenset(
+    (
+        *(
+            "ao",
+            "compile",
+            "compiler",
+            "cond",
+            "distributed",
+            "distributions",
+            "export",
+            "fft",
+            "func",
+        ),
+        *(
+            "futures",
+            "fx",
+            "hub",
+            "jit",
+            "library",
+            "masked",
+            "monitor",
+            "mps",
+            "mtia",
+            "multiprocessing",
+        ),
+        *("nested", "onnx", "overrides", "package", "profiler", "quantization", "signal", "sparse"),
+        *(
+            "tensorboard",
+            "torchvision",
+            "xpu",
+            "while_loop",
+            "quantize_per_tensor",
+            "stft",
+            "istft",
+        ),
+        *("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"),
+    )
+)
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
@@ -44,6 +83,8 @@ def missing_name(module_name: str, name: str, candidates: Iterable[str]) -> str:
     """
     public = (candidate for candidate in candidates if not candidate.startswith("_"))
     message = f"tautograd has no '{module_name}.{name}'"
+    if name in _OF_PYTORCH:
+        return f"{message}, which PyTorch has"
     suggestion = nearest(name, public)
     if suggestion is not None and suggestion != name:
         message += f"; did you mean '{module_name}.{suggestion}'?"
