@@ -103,7 +103,7 @@ def test_plots(page):
     numbers = [float(n) for d in outline.all("path") for n in re.findall(r"[\d.]+", d["d"] or "")]
     assert all(0 <= n <= 1000 for n in numbers)
     marks = [line for line in outline.all("line") if "mark" in (line.get("class") or "")]
-    assert len(marks) == 4 * 3  # steps 0, 2 (twice: two severities) and 30, in each chart
+    assert len(marks) == 3 * 3  # steps 0, 2 (two findings) and 30, in each chart
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,10 @@ def _page(report: Plain, root: str | None) -> Iterator[str]:
     kind = _worst(report)
     sentence = verdict(report)
     yield f'<p class="verdict {kind}"><strong>{escape(_headline(report))}</strong>'
-    yield f"<span>{escape(sentence[0].upper() + sentence[1:])}</span></p></header>\n<main>"
+    yield f"<span>{escape(sentence[0].upper() + sentence[1:])}</span></p>"
+    for note in report["notes"]:
+        yield f"<p>{escape(note)}</p>"
+    yield "</header>\n<main>"
     yield from _findings(report, root)
     yield from _history(report)
     yield f"</main><footer>Made by tautograd {escape(report['tautograd'])}. "
@@ -209,15 +212,16 @@ def _history(report: Plain) -> Iterator[str]:
 
 
 def _marks(report: Plain) -> list[Mark]:
-    """Findings at their steps; those of one step and severity share a mark."""
-    found: dict[tuple[int, str], list[tuple[int, Any]]] = {}
-    for number, finding in enumerate(report["findings"], 1):
-        found.setdefault((finding["step"], finding["severity"]), []).append((number, finding))
+    """Findings at their steps; those of one step share a mark, in the colour of the worst."""
+    found: dict[int, list[tuple[int, Any]]] = {}
+    for number, finding in enumerate(report["findings"], 1):  # the worst come first
+        found.setdefault(finding["step"], []).append((number, finding))
     marks = []
-    for (step, severity), several in found.items():
+    for step, several in found.items():
         codes = list(dict.fromkeys(finding["code"] for _, finding in several))
         text = ", ".join(codes[:2]) + (f" +{len(codes) - 2}" if len(codes) > 2 else "")
-        marks.append(Mark(step, text, severity, f"f{several[0][0]}"))
+        number, worst = several[0]
+        marks.append(Mark(step, text, worst["severity"], f"f{number}"))
     return marks
 
 

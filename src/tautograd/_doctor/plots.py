@@ -218,7 +218,7 @@ def _steps(steps: Sequence[int]) -> Iterator[str]:
 
 LANE = 1.45  # rem
 APART = 0.2  # of the width: labels nearer than that are put one above the other
-LANES = 4
+LANES = 8
 
 
 def _labels(marks: Sequence[Mark], steps: Sequence[int]) -> Iterator[str]:
