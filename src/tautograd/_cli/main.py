@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -66,5 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         getattr(namespace, "parser", parser).error(f"unknown option {unknown[0]}")
     if namespace.command is None:
         parser.error(f"which command? (there is: {', '.join(names)})")
-    status: int = namespace.execute(namespace)
+    try:
+        status: int = namespace.execute(namespace)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has seen enough: `taut … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     return status
