@@ -29,12 +29,13 @@ NAN = float("nan")
 class _Schedule:
     """When an optimizer's steps are measured."""
 
-    __slots__ = ("count", "last", "next", "sentinel", "since")
+    __slots__ = ("count", "is_single", "last", "next", "sentinel", "since")
 
     def __init__(self) -> None:
         self.count = self.next = self.since = 0
         self.last = 0.0
         self.sentinel: Any = None  # the parameter that is looked at in between
+        self.is_single = False
 
 
 class _Measured:
@@ -67,7 +68,7 @@ class Numbers:
     # --- what happens --------------------------------------------------------------------------
 
     def after_backward(self, root: Any) -> None:
-        self._loss = root.detach() if root.numel() == 1 else None
+        self._loss = root.detach()
 
     def on_scaler(self, how: str, scaler: Any) -> None:
         """A scaler's `step` that is followed by `update` without an optimizer's step was skipped."""
@@ -90,12 +91,9 @@ class Numbers:
 
     def _is_suspicious(self, schedule: _Schedule) -> bool:
         sentinel = schedule.sentinel
-        if sentinel is None:
+        if sentinel is None or (grad := sentinel.grad) is None:
             return False
-        grad = sentinel.grad
-        if grad is None:
-            return False
-        total = grad.sum().item()
+        total = grad.item() if schedule.is_single else grad.sum().item()
         return bool(total - total != 0)  # NaN or infinite
 
     def _measure(self, optimizer: Any, engine: Any, schedule: _Schedule) -> None:
@@ -107,9 +105,10 @@ class Numbers:
         if not found:
             return
         measured = _Measured(optimizer, engine, found)
-        small = min(found[:4], key=lambda p: p.numel())
+        small = min(found[:2], key=lambda p: p.numel())
         usable = small.numel() <= PART and small.device.type == "cpu"
         schedule.sentinel = small if usable else None
+        schedule.is_single = small.numel() == 1
         grads = [p.grad.detach() for p in found]
         measured.norms = norms(engine, grads)
         measured.before = [part(p).clone() for p in found]
@@ -124,7 +123,8 @@ class Numbers:
         self._measured, self.is_measuring = None, False
         started = time.perf_counter()
         ratios, unchanged = _updates(measured)
-        loss = NAN if self._loss is None else float(self._loss.item())
+        last = self._loss
+        loss = NAN if last is None or last.numel() != 1 else float(last.item())
         doctor = self.doctor
         event = Sample(
             *doctor.now(None, measured.engine), optimizer=optimizer, parameters=measured.parameters,

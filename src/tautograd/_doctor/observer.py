@@ -13,6 +13,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .compiled import WithoutWarning
 from .events import (
     Backward,
     Clear,
@@ -69,6 +70,7 @@ class Observer:
         engine, patches = self.engine, self.patches
         part = self._part
         optimizer = part("optim.optimizer")
+        patches.handle(WithoutWarning())
         patches.handle(optimizer.register_optimizer_step_pre_hook(self._before_step))
         patches.handle(optimizer.register_optimizer_step_post_hook(self._after_step))
         patches.method(optimizer.Optimizer, "__init__", self._make_init)
@@ -166,12 +168,13 @@ class Observer:
 
     def _make_clear(self, original: Any) -> Any:
         observer, doctor = self, self.doctor
+        local, pulse = self._local, self.doctor.pulse
 
         def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if observer._inside:
+            if local.inside:
                 return original(self, *args, **kwargs)
-            if not doctor.pulse.awake:
-                doctor.pulse.beat("clear", self)
+            if not pulse.awake:
+                pulse.beat("clear", self)
                 return original(self, *args, **kwargs)
             event: Clear | None = None
             with doctor.quietly():

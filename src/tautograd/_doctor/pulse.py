@@ -13,7 +13,7 @@ from typing import Any
 from .sites import user_site
 
 CLOSE_STEPS = 12  # so many first steps are watched closely,
-CLOSE_AGAIN = 200  # and one in so many after that
+CLOSE_AGAIN = 400  # and one in so many after that
 LONGEST = 2000  # steps that it stays awake, waiting for something rare to come again
 LIMIT = 20_000  # events that are remembered; a loop that never repeats is watched for ever
 KNOWN = 2  # times that a cycle must have been seen

@@ -62,11 +62,11 @@ def user_site(depth: int = 0) -> Site | None:
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None:
         code = frame.f_code
+        key = id(code), frame.f_lasti
+        known = _known.get(key)
+        if known is not None:
+            return known[1]
         if not foreign[code.co_filename]:
-            key = id(code), frame.f_lasti
-            known = _known.get(key)
-            if known is not None:
-                return known[1]
             site = Site(code.co_filename, frame.f_lineno, code.co_name)
             if len(_known) < _MANY:  # the code is kept, so that its id is never another's
                 _known[key] = code, site

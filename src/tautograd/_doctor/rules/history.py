@@ -222,7 +222,9 @@ for _ in range(12):
                 self.backward, parameters=names,
                 figures={"operation": stops[0][0], "steps": self.stopped},
             )  # fmt: skip
-        if vanished:
+        if any(
+            p.dim() > 1 for p, _ in vanished
+        ):  # a bias before a normalisation has none by nature
             names = self.doctor.names(p for p, _ in vanished)
             least = min(n for _, n in vanished)
             self.report(
