@@ -22,6 +22,7 @@ class _Made:
     scheduler: Any  # a weak reference
     optimizer: int
     site: Site | None
+    before: int = 0  # steps of the optimizer until then
     steps: int = 0
     early: Site | None = None  # where it stepped before its optimizer ever did
 
@@ -38,8 +39,8 @@ class Scheduler(Rule):
         "rate stays at its first value, which for a warm-up is next to nothing."
     )
     quiet = (
-        "One step before the loop, steps that a scaler skips, schedulers inside of others, and a "
-        "scheduler whose step() is in the source and was not reached."
+        "One step before the loop, steps that a scaler skips, and schedulers that are given to someone "
+        "else or whose step() is in the source and was not reached."
     )
     fix = "scheduler.step()  # right after optimizer.step(), or after the epoch"
     bug = """
@@ -87,11 +88,14 @@ for _ in range(5):
         key, optimizer = id(event.scheduler), id(event.optimizer)
         known = self.made.get(key)
         if event.made or known is None or known.scheduler() is not event.scheduler:
+            if known is not None:
+                self._judge(known)
             self.window.pop(key, None)
             self.often[key] = 0
             known = self.made[key] = _Made(
-                weakref.ref(event.scheduler), optimizer, event.site if event.made else None
-            )
+                weakref.ref(event.scheduler), optimizer, event.site if event.made else None,
+                self.stepped.get(optimizer, 0),
+            )  # fmt: skip
             # One that was there before anyone looked may have a history.
             known.steps = 0 if event.made else 1
         if event.made:
@@ -141,18 +145,19 @@ for _ in range(5):
         self.backwards = []
 
     def at_end(self) -> None:
-        alive = [(m, s) for m in self.made.values() if (s := m.scheduler()) is not None]
-        inside = {id(part) for _, s in alive for part in getattr(s, "_schedulers", ())}
-        for made, scheduler in alive:
-            steps = self.stepped.get(made.optimizer, 0)
-            if made.steps or made.site is None or steps < ENOUGH or id(scheduler) in inside:
-                continue
-            if _is_never_stepped(made.site):
-                self.report(
-                    f"This scheduler is made and never stepped, in {steps} or more steps of its "
-                    "optimizer: the learning rate stays at its first value.",
-                    made.site, figures={"optimizer steps": steps, "scheduler steps": 0},
-                )  # fmt: skip
+        for made in self.made.values():
+            self._judge(made)
+
+    def _judge(self, made: _Made) -> None:
+        """A scheduler that is gone, or will be: whether it was of any use."""
+        steps = self.stepped.get(made.optimizer, 0) - made.before
+        if made.steps or made.site is None or steps < ENOUGH or not _is_never_stepped(made.site):
+            return
+        self.report(
+            f"This scheduler is made and never stepped, in {steps} or more steps of its optimizer: the "
+            "learning rate stays at its first value.",
+            made.site, figures={"optimizer steps": steps, "scheduler steps": 0},
+        )  # fmt: skip
 
 
 def _is_never_stepped(site: Site) -> bool:
