@@ -45,8 +45,10 @@ def _function(site: Site) -> _Function | None:
 
 
 def _statement(function: _Function, line: int) -> ast.stmt | None:
-    """The innermost statement around a line."""
+    """The innermost statement around a line; None if several share it."""
     inside = [n for n in ast.walk(function) if isinstance(n, ast.stmt) and _holds(n, line)]
+    if sum(isinstance(n, _SIMPLE) for n in inside) > 1:
+        return None
     return min((n for n in inside if n is not function), key=_length, default=None)
 
 
@@ -158,7 +160,9 @@ def is_conditional(stack: list[Site]) -> bool:
         for node in ast.walk(function):
             if not _holds(node, site.line):
                 continue
-            asks = isinstance(node, ast.If) and _holds(node.test, site.line)
+            asks = isinstance(node, ast.If) and not any(
+                _holds(part, site.line) for part in (*node.body, *node.orelse)
+            )
             if depth == 0 and isinstance(node, ast.If | ast.IfExp) and not asks:
                 return True
             if isinstance(node, ast.With) and any(_is_switch(i.context_expr) for i in node.items):
