@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ def run(source: str, file: Path, engine: str) -> Doctor:
     """The doctor after it has watched an example, which lies in a file of its own."""
     torch: Any = importlib.import_module(engine)
     file.write_text(source, encoding="utf-8")
-    with doctor(engines=[torch]) as found:
+    with warnings.catch_warnings(), doctor(engines=[torch]) as found:
+        warnings.simplefilter("ignore")  # the engine itself warns of some mistakes
         exec(compile(source, str(file), "exec"), {"torch": torch, "__name__": "__main__"})
     assert not found.troubles
     return found

@@ -114,8 +114,9 @@ def _explain(namespace: argparse.Namespace) -> int:
 def _doctor(namespace: argparse.Namespace) -> Doctor:
     """A doctor as the command line and pyproject.toml ask for; the command line comes first."""
     from tautograd._doctor.config import find_config
-    from tautograd._doctor.doctor import Doctor, ignored_by_comment
+    from tautograd._doctor.doctor import Doctor
     from tautograd._doctor.explain import codes_of
+    from tautograd._doctor.ignoring import ignored_by_comment
 
     folder = "." if namespace.is_module else os.path.dirname(namespace.target[0]) or "."
     config: Config = find_config(folder)

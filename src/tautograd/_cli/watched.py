@@ -39,8 +39,7 @@ def run_watched(doctor: Doctor, target: list[str], *, is_module: bool) -> Ending
 
     def watch(engine: ModuleType) -> None:
         try:
-            with doctor.quietly():
-                doctor.see(engine)
+            doctor.see(engine)
         except Exception as reason:  # an engine of another make: the script must run all the same
             print(f"taut doctor: {engine.__name__} cannot be watched: {reason!r}", file=sys.stderr)
 

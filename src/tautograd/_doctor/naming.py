@@ -6,6 +6,7 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from .compiled import plain_path
 from .owners import roots
 from .sites import foreign
 
@@ -32,7 +33,7 @@ def tell_apart(doctor: Doctor) -> None:
             name = label(model, taken)
             taken.add(name)
             for path, parameter in model.named_parameters():
-                doctor.ledger.account(parameter).name = f"{name}.{path}"
+                doctor.ledger.account(parameter).name = f"{name}.{plain_path(path)}"
 
 
 def label(module: Any, taken: set[str]) -> str:

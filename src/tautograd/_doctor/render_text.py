@@ -34,6 +34,8 @@ def _lines(report: Plain, paint: Paint, root: str | None) -> Iterator[str]:
     if report["findings"] and all(f["severity"] != "error" for f in report["findings"]):
         kind = "doubt"
     yield paint(f"taut doctor: {verdict(report)}", kind)
+    for note in report["notes"]:
+        yield from textwrap.wrap(note, width)
     for trouble in report["troubles"][:3]:
         yield paint(
             f"The doctor itself made a mistake, which may hide findings: {trouble}", "doubt"

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from tautograd._version import __version__
 
+from .compiled import NOTE
 from .findings import SEVERITIES, Finding
 from .sites import Site
 
@@ -34,6 +35,7 @@ class Reporting:
     stepped: dict[str, Any]
     ending: str = ""  # why the run ended before its end, if it did
     script: str = ""
+    has_compiled: bool = False
 
     @property
     def history(self) -> History | None:
@@ -120,6 +122,7 @@ def plain(doctor: Reporting) -> Plain:
         "steps": doctor.steps,
         "ending": doctor.ending,
         "ignored": doctor.ignored,
+        "notes": [NOTE] if doctor.has_compiled else [],
         "troubles": [f"{type(error).__name__}: {error}" for error in doctor.troubles],
         "findings": [
             {**f.to_dict(), "site": _site(f.site), "fix_site": _site(f.fix_site)} for f in findings
