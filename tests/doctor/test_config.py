@@ -12,6 +12,7 @@ from tautograd._doctor.config import Config, ConfigError, find_config
 from tautograd._doctor.doctor import doctor
 from tautograd._doctor.explain import UnknownRule, codes_of, rule_called
 from tautograd._doctor.findings import Finding
+from tautograd._doctor.ignoring import ignored_by_comment
 from tautograd._doctor.sites import Site
 
 LOOP = """
@@ -43,6 +44,8 @@ def watched(tmp_path, comment="", **options):
         ("  # taut: ignore[TG403]", 0),
         ("  # taut: ignore", 1),
         ("  # of no interest", 0),
+        ("  # taut: ignored in all cases", 0),
+        ("  #taut:ignore[tg101]  and why", 1),
     ],
 )
 def test_a_comment_on_the_line(tmp_path, comment, ignored):
@@ -50,6 +53,22 @@ def test_a_comment_on_the_line(tmp_path, comment, ignored):
     assert found.ignored == ignored
     assert [f.code for f in found.findings] == ([] if ignored else ["TG101"])
     assert ("; 1 ignored" in str(found)) == bool(ignored)
+
+
+def test_a_comment_at_the_end_of_a_long_statement(tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text("x = f(\n    1,\n)  # taut: ignore[TG101]\ny = 2  # taut: ignore[TG403]\n")
+
+    def ignored(code: str, line: int) -> bool:
+        return ignored_by_comment(Finding(code, "", "", site=Site(str(file), line)))
+
+    assert ignored("TG101", 1)
+    assert ignored("TG101", 3)
+    assert not ignored("TG403", 1), "the next statement's"
+    assert ignored("TG403", 4)
+    assert not ignored("TG101", 9)
+    other = Finding("TG101", "", "", site=Site(str(file), 4), fix_site=Site(str(file), 1))
+    assert ignored_by_comment(other), "on the line to change"
 
 
 @pytest.mark.parametrize(

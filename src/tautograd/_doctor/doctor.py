@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .callbacks import callback
+from .compiled import is_compiled, plain_path
 from .events import (
     Backward,
     Clear,
@@ -30,6 +31,7 @@ from .events import (
 from .findings import Finding
 from .flow import Flow
 from .history import History
+from .ignoring import ignored_by_comment
 from .ledger import Ledger
 from .naming import tell_apart
 from .numbers import Numbers
@@ -97,6 +99,7 @@ class Doctor(Reporting):
         self.made_at: dict[int, Site | None] = {}  # where optimizers were made
         self.models: list[Any] = []  # weak references to the outermost modules that ran
         self._named: set[int] = set()
+        self.has_compiled = False  # whether a model is what torch.compile made
         self._told_apart = 0
         self._engines = None if engines is None else list(engines)
         self._observers: list[Observer] = []
@@ -205,8 +208,9 @@ class Doctor(Reporting):
         self._named.update(id(m) for m in module.modules())
         self.models = [m for m in self.models if m() is not None and m() is not module]
         self.models.append(weakref.ref(module))
+        self.has_compiled = self.has_compiled or is_compiled(module)
         for name, parameter in module.named_parameters():
-            account = self.ledger.account(parameter)
+            account, name = self.ledger.account(parameter), plain_path(name)
             if len(name) > len(account.name):
                 account.name = name
 
@@ -388,21 +392,6 @@ def loaded_engines() -> list[Any]:
                 continue
             found.append(module)
     return found
-
-
-def ignored_by_comment(finding: Finding) -> bool:
-    """`# taut: ignore[TG101]`, or `# taut: ignore`, on the line."""
-    for site in (finding.site, finding.fix_site):
-        if site is None:
-            continue
-        _, found, rest = site.text.partition("# taut: ignore")
-        if found:
-            codes = rest.strip()
-            if not codes.startswith("["):
-                return True
-            if finding.code in [c.strip() for c in codes[1:].partition("]")[0].split(",")]:
-                return True
-    return False
 
 
 def doctor(**options: Any) -> Doctor:
