@@ -425,12 +425,16 @@ for _ in range(5):
         if not event.grad_mode or not event.args:
             return
         given = event.args[0]
-        if not hasattr(given, "data_ptr") or not given.numel():
+        if not isinstance(given, event.engine.Tensor) or not given.numel():
+            return
+        try:
+            memory = given.data_ptr()
+        except RuntimeError:  # inside of a functional transform a tensor has none
             return
         seen = self.inputs.setdefault(id(event.module), {})
         if len(seen) > 64:
             seen.clear()
-        kinds = seen.setdefault(given.data_ptr(), set())
+        kinds = seen.setdefault(memory, set())
         kinds.add(bool(given.requires_grad))
         if len(kinds) == 2:
             self.against |= {id(p) for p in event.module.parameters()}
