@@ -5,7 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..events import Backward, Clip
+from ..events import Backward, Clip, Scaler
+from ..observer import parameters_of
 
 
 class Probe:
@@ -15,6 +16,7 @@ class Probe:
         self.armed = False
         self._parameter: Any = None
         self._copy: Any = None
+        self._unscaled = False
 
     def after_backward(self, event: Backward) -> None:
         if not self.armed or not event.reached:
@@ -23,7 +25,7 @@ class Probe:
         if parameter is None or not any(p is parameter for p in event.reached):
             parameter = min(event.reached, key=lambda p: p.numel())
             self._parameter = weakref.ref(parameter)
-        self._copy = parameter.grad.detach().clone()
+        self._copy, self._unscaled = parameter.grad.detach().clone(), False
 
     def after_clip(self, event: Clip) -> None:
         """Clipping is no secret: the copy is clipped as well."""
@@ -36,6 +38,14 @@ class Probe:
             self._copy = self._copy.clamp(-event.limit, event.limit)
         else:
             self._copy = None
+
+    def on_scaler(self, event: Scaler) -> None:
+        """Neither is unscaling, which a scaler's step does if nobody did before."""
+        if self._copy is None or self._unscaled or event.how not in ("unscale_", "step"):
+            return
+        parameter = self._parameter()
+        if any(p is parameter for p in parameters_of(event.optimizer)):
+            self._copy, self._unscaled = self._copy / float(event.scaler.get_scale()), True
 
     def untouched(self) -> bool | None:
         """Whether the gradient is as the last backward left it; None if that is not known."""

@@ -69,6 +69,7 @@ for i in range(16):
         self.probe = Probe()
 
     def on_scaler(self, event: Scaler) -> None:
+        self.probe.on_scaler(event)
         if event.how == "scale":
             outputs = event.outputs
             for output in outputs if isinstance(outputs, (list, tuple)) else (outputs,):
