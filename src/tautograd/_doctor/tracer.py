@@ -80,7 +80,6 @@ class _Trail:
     tensor: Any  # a weak reference
     live: frozenset[int] = frozenset()
     cuts: frozenset[Any] = frozenset()
-    version: int = 0
 
 
 @dataclass
@@ -100,6 +99,7 @@ class Tracer:
         self.used: frozenset[int] = frozenset()  # parameters that an operation took
         self._trails: dict[int, _Trail] = {}
         self._left: list[tuple[frozenset[Cut], Values]] = []  # numbers that left, by which cuts
+        self._addresses: dict[int, Any] = {}  # of index tensors that carry a parameter
         self._walked = 0
         self._strange: dict[int, Any] = {}  # tensors that came from nowhere, already looked at
         self._mode: Any = None
@@ -143,12 +143,21 @@ class Tracer:
     def _put(self, tensor: Any, live: frozenset[int], cuts: frozenset[Any]) -> None:
         if live or cuts:
             self._trails[id(tensor)] = _Trail(weakref.ref(tensor), live, cuts)
+            if not live and not tensor.is_floating_point():
+                self._addresses[tensor.data_ptr()] = weakref.ref(tensor)
         else:
             self._trails.pop(id(tensor), None)
 
     def _get(self, tensor: Any) -> _Trail | None:
         found = self._trails.get(id(tensor))
         return found if found is not None and found.tensor() is tensor else None
+
+    def _index(self, array: Any) -> Any:
+        """The tensor whose memory an array is, if it carries a parameter."""
+        if not isinstance(array, np.ndarray):
+            return None
+        found = self._addresses.get(array.__array_interface__["data"][0])
+        return None if found is None else found()
 
     # --- calls ---------------------------------------------------------------------------------
 
@@ -162,9 +171,11 @@ class Tracer:
         given: list[Any] = []
         numbers: list[Any] = []
         _sort((args, kwargs), self.engine.Tensor, given, numbers)
+        given += [t for n in numbers if (t := self._index(n)) is not None]
         trails = [trail for t in given if (trail := self._trail(t)) is not None]
-        if self._left and numbers:
-            self._numbers_return(numbers, trails)
+        floats = [n for n in numbers if isinstance(n, (float, np.floating))]
+        if self._left and floats:
+            self._numbers_return(floats, trails)
         if not trails:
             return function(*args, **kwargs)
         live = frozenset().union(*(t.live for t in trails))
@@ -253,8 +264,10 @@ def _sort(value: Any, tensor: type, tensors: list[Any], numbers: list[Any]) -> N
     """Tensors and numbers in nested arguments."""
     if isinstance(value, tensor):
         tensors.append(value)
-    elif isinstance(value, (float, np.floating)):
+    elif isinstance(value, (float, np.floating, np.ndarray)):
         numbers.append(value)
+    elif hasattr(value, "arrays"):  # what a tensor was indexed with
+        _sort(value.arrays, tensor, tensors, numbers)
     elif isinstance(value, dict):
         for part in value.values():
             _sort(part, tensor, tensors, numbers)

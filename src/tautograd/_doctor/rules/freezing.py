@@ -23,15 +23,20 @@ OUTPUT_PATIENCE = 6  # steps with a frozen output layer
 
 
 class _Frozen:
-    """A call that switched gradients off."""
+    """A line that switched gradients off, between two steps."""
 
-    def __init__(self, event: Freeze) -> None:
-        self.site = event.site
-        self.number = event.number
-        self.function = event.stack[0] if event.stack else None
-        self.callers = event.stack[1:]
+    def __init__(self, site: Site | None, stack: list[Site]) -> None:
+        self.site = site
+        self.function = stack[0] if stack else None
+        self.callers = stack[1:]
         self.used = False  # the function that froze them ran them, too
         self.steps_inside = False  # it is the one that trains
+        self.backward = False  # a backward came after it,
+        self.in_part = False  # and then some of them were switched on again
+
+    @property
+    def is_mistake(self) -> bool:
+        return (self.used and not self.steps_inside) or self.in_part
 
     def is_inside(self, stack: list[Site]) -> bool:
         """Whether this is still the call of the function that froze."""
@@ -106,13 +111,18 @@ for step in range(9):
     def on_freeze(self, event: Freeze) -> None:
         if event.on:
             for p in event.parameters:
-                self.off.pop(id(p), None)
+                _, known = self.off.pop(id(p), (None, None))
+                if known is not None and known in self.recent:
+                    known.in_part = known.backward
             return
-        frozen = _Frozen(event)
         fresh = [p for p in event.parameters if p.requires_grad]
+        if not fresh:
+            return
+        again = self.recent and self.recent[-1].site == event.site
+        frozen = self.recent[-1] if again else _Frozen(event.site, event.stack)
         for p in fresh:
             self.off[id(p)] = weakref.ref(p), frozen
-        if fresh:
+        if not again:
             self.recent.append(frozen)
             times = self.times[event.site] = self.times.get(event.site, 0) + 1
             if times <= 2 and self.doctor.steps:  # a line that does it again and again is a plan
@@ -121,8 +131,23 @@ for step in range(9):
     def on_module(self, event: ModuleCall) -> None:
         if event.module._parameters:
             self.last = weakref.ref(event.module)
+            for p in event.module._parameters.values():
+                if p is not None and not p.requires_grad and id(p) not in self.off:
+                    self._see_assigned(p)
         if self.recent:
             self._used()
+
+    def _see_assigned(self, parameter: Any) -> None:
+        """A trained parameter is found frozen: by a line that a running function has, perhaps."""
+        if not self.doctor.ledger.account(parameter).seen:
+            return
+        found = _assignments()
+        frozen = _Frozen(found[0][0], found[0][1]) if len(found) == 1 else _Frozen(None, [])
+        known = [one for one in self.recent if one.site == frozen.site]
+        frozen = known[0] if known else frozen
+        self.off[id(parameter)] = weakref.ref(parameter), frozen
+        if not known:
+            self.recent.append(frozen)
 
     def _used(self) -> None:
         stack = user_stack()
@@ -132,6 +157,8 @@ for step in range(9):
     def before_backward(self, event: Backward) -> None:
         if self.recent:
             self._used()
+            for frozen in self.recent:
+                frozen.backward = True
         if self.doctor.steps < OUTPUT_PATIENCE + 2 and self.last is not None:
             layer = self.last()
             if layer is not None:
@@ -164,15 +191,15 @@ for step in range(9):
             count = self.frozen_steps[id(p)] = self.frozen_steps.get(id(p), 0) + 1
             frozen = known[1]
             trained = self.doctor.ledger.account(p).seen > 0
-            if count >= PATIENCE and trained and frozen.used and not frozen.steps_inside:
+            if count >= PATIENCE and trained and frozen.is_mistake:
                 found.setdefault(id(frozen), []).append(p)
                 calls[id(frozen)] = frozen
         for key, parameters in found.items():
             frozen = calls[key]
             self.report(
                 f"{len(parameters)} parameters were trained until this line switched their "
-                f"gradients off for a run of {frozen.function.function if frozen.function else '?'}"
-                "(); they were not switched on again, and the optimizer steps without them.",
+                "gradients off for a run in between; they were not switched on again, and the "
+                "optimizer steps without them.",
                 frozen.site, parameters=self.doctor.names(parameters),
                 figures={"frozen": len(parameters), "held": len(event.parameters)},
             )  # fmt: skip
@@ -207,7 +234,10 @@ for step in range(9):
             return
         known = self.off.get(id(frozen[0]))
         made = self.doctor.made_at.get(id(event.optimizer))
-        site = known[1].site if known is not None else _assignment() or made or event.site
+        site = known[1].site if known is not None else None
+        if site is None:
+            lines = _assignments()
+            site = lines[0][0] if len(lines) == 1 else made or event.site
         self.report(
             "All parameters of the optimizer train but those of the output layer, which have "
             "requires_grad=False: it keeps its first, random weights.",
@@ -217,18 +247,24 @@ for step in range(9):
         )  # fmt: skip
 
 
-def _assignment() -> Site | None:
-    """The only line of the functions that run now which assigns to a `requires_grad`."""
-    sites = user_stack()
-    files = {site.file for site in sites}
+def _assignments() -> list[tuple[Site, list[Site]]]:
+    """Lines of the functions that run now which set a `requires_grad` to False: each with the lines
+    that led to its function, innermost first."""
+    stack = user_stack()
+    found: list[tuple[Site, list[Site]]] = []
     frame: FrameType | None = sys._getframe(1)
-    found: set[Site] = set()
-    while frame is not None:
-        code = frame.f_code
-        if code.co_filename in files:
-            found.update(_stores(code))
+    depth = 0
+    while frame is not None and depth < len(stack):
+        code, site = frame.f_code, stack[depth]
+        if (code.co_filename, code.co_name, frame.f_lineno) == (
+            site.file,
+            site.function,
+            site.line,
+        ):
+            found += [(line, stack[depth:]) for line in _stores(code) if line.line < site.line]
+            depth += 1
         frame = frame.f_back
-    return found.pop() if len(found) == 1 else None
+    return found
 
 
 def _stores(code: CodeType) -> list[Site]:
