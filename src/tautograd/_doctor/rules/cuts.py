@@ -42,7 +42,8 @@ _SLOPE = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "he
 class _Case:
     """What is known of one optimizer's starved parameters."""
 
-    def __init__(self) -> None:
+    def __init__(self, optimizer: Any) -> None:
+        self.optimizer = weakref.ref(optimizer)
         self.steps = 0  # of the optimizer, with starved parameters
         self.traced = False
         self.cuts: list[tuple[Cut, list[Any]]] = []  # and weak references to what it starves
@@ -142,7 +143,9 @@ for _ in range(9):
         return found
 
     def after_step(self, event: Step) -> None:
-        case = self.cases.setdefault(id(event.optimizer), _Case())
+        case = self.cases.get(id(event.optimizer))
+        if case is None or case.optimizer() is not event.optimizer:
+            case = self.cases[id(event.optimizer)] = _Case(event.optimizer)
         if case.told or (case.traced and not case.cuts and self.tracer is None):
             return
         starved = self._starved(event.parameters) if self.backwards else []

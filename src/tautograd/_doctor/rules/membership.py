@@ -67,7 +67,8 @@ class _Watch:
         self.order: dict[int, int] = {}  # modules with parameters of their own -> last call
         self.inputs: set[int] = set()  # tensors that a module was given
         self.patches: Patches | None = None
-        self.last_event = 0
+        self.last_event = self.last_step = 0
+        self.just_reached: set[int] = set()  # of the step that was just made
 
     def before_backward(self, event: Backward) -> None:
         doctor = self.doctor()
@@ -137,6 +138,10 @@ class _Watch:
 
     def after_step(self, event: Step) -> None:
         """Count the steps in which the forgotten were forgotten."""
+        if event.number == self.last_step:
+            return
+        self.last_step = event.number
+        self.just_reached = self.reached.pop(id(event.optimizer), set())
         for key, one in list(self.forgotten.items()):
             parameter = one.parameter()
             if parameter is None or not parameter.requires_grad:
@@ -240,8 +245,17 @@ for _ in range(6):
     def before_backward(self, event: Backward) -> None:
         self.watch.before_backward(event)
 
+    def after_backward(self, event: Backward) -> None:
+        self.watch.after_backward(event)
+
+    def after_step(self, event: Step) -> None:
+        self.watch.after_step(event)
+
     def on_registered(self, event: Registration) -> None:
         self.watch.on_registered(event)
+
+    def at_end(self) -> None:
+        self.watch.stop_listening()
 
     def before_step(self, event: Step) -> None:
         watch = self.watch
@@ -340,7 +354,7 @@ for _ in range(6):
     def after_step(self, event: Step) -> None:
         watch = self.watch
         watch.after_step(event)
-        reached = watch.reached.pop(id(event.optimizer), set())
+        reached = watch.just_reached
         parameters = watch.forgotten_for(ENOUGH)
         if not watch.forgotten:
             watch.stop_listening()
