@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from bench import peers
 from bench.measure import interleaved, once_each, side_by_side
 from bench.steps import STEPS
+from bench.watched import watched_step
 
 PROJECT = Path(__file__).resolve().parent.parent
 PACKAGE = PROJECT / "src" / "tautograd"
@@ -227,4 +228,11 @@ ROWS = (
     Row("installed size, with dependencies", installed_size, 0.3, "B"),
     # Both figures of this one are tautograd's: cost per operation must not grow with the graph.
     Row("backward per op in a chain of 1,000,000, against 10,000", long_chain, 1.3, "s"),
+    # These compare a step under the doctor with the same step without it, on one engine.
+    Row("doctor on tautograd: step of Linear(10,1)", watched_step("linear", "tautograd"), 1.3, "s"),
+    Row("doctor on tautograd: step of the MLP", watched_step("mlp", "tautograd"), 1.05, "s"),
+    Row("doctor on tautograd: step of the GPT", watched_step("gpt", "tautograd"), 1.02, "s"),
+    Row("doctor on PyTorch: step of Linear(10,1)", watched_step("linear", "torch"), 1.3, "s"),
+    Row("doctor on PyTorch: step of the MLP", watched_step("mlp", "torch"), 1.05, "s"),
+    Row("doctor on PyTorch: step of the GPT", watched_step("gpt", "torch"), 1.02, "s"),
 )
