@@ -117,7 +117,8 @@ for _ in range(3):
             )  # fmt: skip
         elif key in self.ever:
             self.empty[key] = self.empty.get(key, 0) + 1
-            if self.empty[key] == 2:
+            cleared = any(finding.code == "TG103" for finding in self.doctor.findings)
+            if self.empty[key] == 2 and not cleared:  # else that says why there is none
                 self.report(
                     "None of its parameters has a gradient: the step does nothing.", event.site
                 )
