@@ -18,6 +18,7 @@ from .losses import (
     SoftmaxBeforeCrossEntropy,
 )
 from .membership import NotInOptimizer, OptimizerHoldsDead
+from .mixing import MixedSamples
 from .modes import DoubleBatchNorm, DropoutAlwaysOn, EvalLeftOn
 from .nonfinite import NonFiniteGradient
 from .order import LeafLoss, StaleGraph, StepWithoutGradients
@@ -46,6 +47,7 @@ RULES: tuple[type[Rule], ...] = tuple(
             LeafLoss,
             LostUpdate,
             MeetingLosses,
+            MixedSamples,
             NllOfProbabilities,
             NonFiniteGradient,
             NotInOptimizer,

@@ -1,0 +1,120 @@
+"""Samples of a batch that leak into each other, where the shapes prove it: TG904."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..events import Backward, Step
+from ..flow import Lines, Passage, line_of
+from ..graph import node_name, nodes
+from .base import Rule
+
+_VIEWS = frozenset(("View", "UnsafeView", "ReshapeAlias", "Reshape"))
+
+
+class MixedSamples(Rule):
+    """Two axes are exchanged by a view, which moves no number, or a softmax goes over the batch."""
+
+    code = "TG904"
+    name = "mixed-samples"
+    severity = "warning"
+    why = (
+        "view() reads the same numbers in the same order: from (T, B, D) to (B, T, D) it puts parts "
+        "of different samples into one row. A softmax over axis 0 lets samples compete."
+    )
+    quiet = (
+        "Everything else that mixes samples: batch norm, contrastive losses, attention over a batch, "
+        "axes of equal length. Only what the shapes prove is told."
+    )
+    fix = "hidden = hidden.permute(1, 0, 2)  # instead of view()"
+    bug = """
+torch.manual_seed(0)
+body, head = torch.nn.Linear(3, 4), torch.nn.Linear(20, 1)
+optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
+x, y = torch.randn(5, 6, 3), torch.randn(6, 1)  # (time, batch, features)
+for _ in range(4):
+    optimizer.zero_grad()
+    hidden = body(x).tanh()
+    hidden = hidden.view(6, 5, 4)  # here
+    loss = torch.nn.functional.mse_loss(head(hidden.flatten(1)), y)
+    loss.backward()
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+body, head = torch.nn.Linear(3, 4), torch.nn.Linear(20, 1)
+optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.01)
+x, y = torch.randn(5, 6, 3), torch.randn(6, 1)  # (time, batch, features)
+for _ in range(4):
+    optimizer.zero_grad()
+    hidden = body(x).tanh()
+    hidden = hidden.permute(1, 0, 2)
+    loss = torch.nn.functional.mse_loss(head(hidden.flatten(1)), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.pending: tuple[int, str, str] | None = None  # place in the graph, name, what is wrong
+        self.lines = Lines()
+        self.said = False
+        self.losses: set[int] = set()  # log-softmaxes that go straight into a negative likelihood
+
+    def before_backward(self, event: Backward) -> None:
+        self.lines.stop()
+        if self.said or not self.doctor.pulse.is_thorough:
+            return
+        found = list(nodes(event.roots, 3000))
+        if self.pending is not None:
+            number, name, message = self.pending
+            self.pending, self.said = None, True
+            same = number < len(found) and found[number].name() == name
+            self.report(message, (line_of(found[number]) if same else None) or event.site)
+        places = {node: i for i, node in enumerate(found)}
+        self.losses = {
+            places[following]
+            for node in found
+            if node_name(node) == "NllLoss"
+            for following, _ in node.next_functions[:1]
+            if following is not None
+            and node_name(following) == "LogSoftmax"
+            and getattr(following, "_saved_dim", None) == 0
+        }
+
+    def on_passage(self, event: Backward, passage: Passage) -> None:
+        if self.said or self.pending is not None:
+            return
+        if passage.number in self.losses and passage.came[0] is not None:
+            if passage.came[0].dim() == 2 and passage.came[0].shape[1] > 1:
+                message = (
+                    "log_softmax goes over the samples, and the loss takes it for one over classes."
+                )
+                self._found(passage, message)
+        elif node_name(passage.node) in _VIEWS and len(passage.left) == 1:
+            before, after = passage.left[0], passage.came[0]
+            if before is None or after is None or before.dim() < 3 or before.dim() != after.dim():
+                return
+            (a, b, *rest), (c, d, *others) = tuple(before.shape), tuple(after.shape)
+            if a != b and (a, b) == (d, c) and rest == others and min(a, b) > 1:
+                self._found(
+                    passage,
+                    f"A view makes {tuple(after.shape)} of {tuple(before.shape)}: it exchanges the first "
+                    "two lengths and moves no number, so each row holds parts of several others.",
+                )
+
+    def _found(self, passage: Passage, message: str) -> None:
+        self.pending = passage.number, passage.node.name(), message
+        site = line_of(passage.node)
+        if site is not None:
+            self.pending, self.said = None, True
+            self.report(message, site)
+
+    def after_step(self, event: Step) -> None:
+        if self.pending is not None:
+            self.lines.ask(event.engine)
+
+    def at_end(self) -> None:
+        self.lines.stop()
+        if self.pending is not None:
+            self.report(self.pending[2], None)
