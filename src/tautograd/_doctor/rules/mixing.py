@@ -6,14 +6,15 @@ from typing import Any
 
 from ..events import Backward, Step
 from ..flow import Lines, Passage, line_of
-from ..graph import node_name, nodes
+from ..graph import is_leaf_node, node_name, nodes
 from .base import Rule
 
+_NORMS = frozenset(("LinalgVectorNorm", "Norm"))
 _VIEWS = frozenset(("View", "UnsafeView", "ReshapeAlias", "Reshape"))
 
 
 class MixedSamples(Rule):
-    """Two axes are exchanged by a view, which moves no number, or a softmax goes over the batch."""
+    """Two axes are exchanged by a view, which moves no number; or a softmax or a norm goes over the batch."""
 
     code = "TG904"
     name = "mixed-samples"
@@ -59,6 +60,7 @@ for _ in range(4):
         self.pending: tuple[int, str, str] | None = None  # place in the graph, name, what is wrong
         self.lines = Lines()
         self.said = False
+        self.batch = 0  # samples that a classifier's loss saw
         self.losses: set[int] = set()  # log-softmaxes that go straight into a negative likelihood
 
     def before_backward(self, event: Backward) -> None:
@@ -66,6 +68,7 @@ for _ in range(4):
         if self.said or not self.doctor.pulse.is_thorough:
             return
         found = list(nodes(event.roots, 3000))
+        self.batch = 0
         if self.pending is not None:
             number, name, message = self.pending
             self.pending, self.said = None, True
@@ -85,13 +88,22 @@ for _ in range(4):
     def on_passage(self, event: Backward, passage: Passage) -> None:
         if self.said or self.pending is not None:
             return
+        name = node_name(passage.node)
+        if name == "NllLoss" and passage.left[0] is not None:
+            self.batch = int(passage.left[0].shape[0])
+        elif name in _NORMS and self._over_the_batch(passage):
+            self._found(
+                passage,
+                f"A norm is taken over the {self.batch} samples of the batch, not over the features of "
+                "each: every sample is divided by what the others are.",
+            )
         if passage.number in self.losses and passage.came[0] is not None:
             if passage.came[0].dim() == 2 and passage.came[0].shape[1] > 1:
                 message = (
                     "log_softmax goes over the samples, and the loss takes it for one over classes."
                 )
                 self._found(passage, message)
-        elif node_name(passage.node) in _VIEWS and len(passage.left) == 1:
+        elif name in _VIEWS and len(passage.left) == 1:
             before, after = passage.left[0], passage.came[0]
             if before is None or after is None or before.dim() < 3 or before.dim() != after.dim():
                 return
@@ -102,6 +114,17 @@ for _ in range(4):
                     f"A view makes {tuple(after.shape)} of {tuple(before.shape)}: it exchanges the first "
                     "two lengths and moves no number, so each row holds parts of several others.",
                 )
+
+    def _over_the_batch(self, passage: Passage) -> bool:
+        """Of a classifier's inner values, not of a weight, with the axis kept to divide by it."""
+        before, after = passage.left[0], passage.came[0]
+        if before is None or after is None or before.dim() != 2 or after.dim() != 2:
+            return False
+        following = passage.node.next_functions[0][0]
+        if following is None or is_leaf_node(following):
+            return False
+        rows, features = (int(n) for n in before.shape)
+        return rows == self.batch > 1 and tuple(after.shape) == (1, features) and features > 1
 
     def _found(self, passage: Passage, message: str) -> None:
         self.pending = passage.number, passage.node.name(), message
