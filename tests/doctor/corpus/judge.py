@@ -25,6 +25,7 @@ def findings(loop: Loop) -> list[Any]:
         warnings.simplefilter("ignore")
         with tautograd.doctor() as doctor:
             loop()
+    assert not doctor.troubles, f"the doctor itself went wrong: {doctor.troubles[0]!r}"
     return doctor.findings
 
 

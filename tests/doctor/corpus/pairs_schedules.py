@@ -186,33 +186,6 @@ def softmax_over_the_batch(torch: Any):
 
 
 @pair("TG904")
-def recurrence_over_the_batch(torch: Any):
-    """nn.LSTM without batch_first is given (B, T, D): it remembers one sample in the next."""
-    nn = torch.nn
-    x, y = waves(torch, n=6, length=8)
-
-    def bug():
-        lstm, head = nn.LSTM(1, 6), nn.Linear(6, 1)
-        optimizer = torch.optim.Adam([*lstm.parameters(), *head.parameters()], lr=0.02)
-        for _ in range(10):
-            optimizer.zero_grad()
-            output, _ = lstm(x)  # bug: here
-            nn.functional.mse_loss(head(output), y).backward()
-            optimizer.step()
-
-    def fix():
-        lstm, head = nn.LSTM(1, 6, batch_first=True), nn.Linear(6, 1)
-        optimizer = torch.optim.Adam([*lstm.parameters(), *head.parameters()], lr=0.02)
-        for _ in range(10):
-            optimizer.zero_grad()
-            output, _ = lstm(x)
-            nn.functional.mse_loss(head(output), y).backward()
-            optimizer.step()
-
-    return bug, fix
-
-
-@pair("TG904")
 def normalised_over_the_batch(torch: Any):
     """Embeddings are divided by their norm over the batch instead of over the features."""
     nn, F = torch.nn, torch.nn.functional

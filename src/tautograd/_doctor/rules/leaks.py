@@ -145,12 +145,19 @@ def _holders(engine: Any, tokens: set[int]) -> list[tuple[Any, set[int]]]:
 
 
 def _in_one_container(tensors: list[Any], many: int) -> Any:
-    """The newest tensor of a list or a dictionary that holds many of them (a queue forgets)."""
-    wanted = {id(t) for t in tensors}
-    for holder in gc.get_referrers(*tensors):
-        if holder is tensors or not isinstance(holder, (list, dict)):
-            continue
-        inside = list(holder if isinstance(holder, list) else holder.values())
-        if sum(id(t) in wanted for t in inside) >= many:
-            return inside[-1] if hasattr(inside[-1], "grad_fn") else tensors[-1]
+    """The newest tensor of a list or a dictionary that holds many of them, or many records with one
+    of them each (a queue forgets)."""
+    records = [
+        holder
+        for holder in gc.get_referrers(*tensors)
+        if holder is not tensors and isinstance(holder, (list, dict, tuple))
+    ]
+    for things in (tensors, records):
+        wanted = {id(thing) for thing in things}
+        for holder in gc.get_referrers(*things) if things else ():
+            if holder is things or holder is tensors or not isinstance(holder, (list, dict)):
+                continue
+            inside = list(holder if isinstance(holder, list) else holder.values())
+            if sum(id(thing) in wanted for thing in inside) >= many:
+                return inside[-1] if hasattr(inside[-1], "grad_fn") else tensors[-1]
     return None
