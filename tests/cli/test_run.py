@@ -118,9 +118,13 @@ def test_a_script_in_another_folder_finds_its_neighbours(furnished):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 def test_ctrl_c_ends_it_as_it_ends_python(furnished):
-    furnished.write(
-        "script.py", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('late')\n"
+    script = (
+        "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has none\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        "print('late')\n"
     )
+    furnished.write("script.py", script)
     got = furnished.taut("run", "script.py")
     expected = furnished.python("script.py")
     assert got.returncode == expected.returncode == -signal.SIGINT

@@ -205,7 +205,10 @@ def test_an_exit_of_0_from_a_clean_script_is_0(shop):
 
 
 def test_control_c_reports_what_was_seen(shop):
-    shop.loop(extra="step == 4 and __import__('os').kill(__import__('os').getpid(), 2)")
+    interrupt = (
+        "import os, signal; signal.signal(2, signal.default_int_handler); os.kill(os.getpid(), 2)"
+    )
+    shop.loop(extra=f"if step == 4: {interrupt}")
     found = shop.doctor("train.py")
     assert found.returncode == shop.python("train.py").returncode == -signal.SIGINT
     assert "KeyboardInterrupt" in found.stderr
