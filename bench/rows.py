@@ -81,18 +81,36 @@ def one_recorded_op() -> tuple[float, float]:
     return on_both(make)
 
 
+def checked_function(torch: Any) -> tuple[Callable[[Any], Any], Any]:
+    """A function of 512 parameters in float64."""
+    torch.manual_seed(0)
+    inputs = torch.randn(8, 16, dtype=torch.float64)
+    weights = torch.randn(16, 32, dtype=torch.float64, requires_grad=True)
+    return lambda w: (inputs @ w).tanh().square().mean(), weights
+
+
 def gradient_check() -> tuple[float, float]:
     def make(torch: Any) -> Callable[[], object]:
-        torch.manual_seed(0)
-        inputs = torch.randn(8, 16, dtype=torch.float64)
-        weights = torch.randn(16, 32, dtype=torch.float64, requires_grad=True)  # 512 of them
-
-        def loss(w: Any) -> Any:
-            return (inputs @ w).tanh().square().mean()
-
+        loss, weights = checked_function(torch)
         return lambda: torch.autograd.gradcheck(loss, (weights,))
 
     return on_both(make, rounds=9)
+
+
+def verified(on_pytorch: bool) -> Callable[[], tuple[float, float]]:
+    """`verify` of the whole Jacobian, all references, against PyTorch's gradcheck."""
+
+    def measure() -> tuple[float, float]:
+        ours, theirs = engines()
+        checked, weights = checked_function(theirs)
+        loss, own = checked_function(theirs if on_pytorch else ours)
+        return interleaved(
+            lambda: ours.verify(loss, own, mode="full", confirm=False),
+            lambda: theirs.autograd.gradcheck(checked, (weights,)),
+            rounds=9,
+        ).medians
+
+    return measure
 
 
 # ---- training steps ------------------------------------------------------------------------------
@@ -214,6 +232,8 @@ ROWS = (
     Row("scalar lesson: x**2, backward()", scalar_lesson, 0.35, "s"),
     Row("one recorded op: a + b, 32×32", one_recorded_op, 0.8, "s"),
     Row("gradient check, 512 parameters, float64", gradient_check, 0.2, "s"),
+    Row("verify, all references, 512 parameters", verified(on_pytorch=False), 0.2, "s"),
+    Row("verify on PyTorch, 512 parameters", verified(on_pytorch=True), 1.0, "s"),
     Row("step: Linear(10,1), batch 32, Adam", step_time("linear"), 0.2, "s"),
     Row("step: MLP 784-256-128-10, batch 64, Adam", step_time("mlp"), 0.8, "s"),
     Row("step: MLP 1024×4, batch 256, Adam", step_time("wide"), 1.1, "s"),
