@@ -105,7 +105,7 @@ class Doctor(Reporting):
         self._observers: list[Observer] = []
         self._by_key: dict[Any, Finding] = {}
         self._quiet = Quiet()
-        self._step: Step | None = None
+        self._open: dict[int, Step] = {}  # steps that are running, by optimizer
         self._inner = 0  # backwards inside of a step, by its closure
         self.pulse = Pulse()
         self._evaluations = 0
@@ -258,13 +258,15 @@ class Doctor(Reporting):
 
     def before_clear(self, event: Clear) -> None:
         self.pulse.learn("clear", event.site, event.owner)
-        self.ledger.know(event.parameters)
+        self.ledger.take_over(event.parameters)
         self.ledger.look_around()
         for rule in self.hearing["before_clear"]:
             rule.before_clear(event)
 
     def before_step(self, event: Step) -> None:
-        self._step, self._inner = event, 0
+        self._open[id(event.optimizer)] = event
+        self._inner = 0
+        self.ledger.take_over(event.parameters)
         self.pulse.learn_step(event.site, event.optimizer)
         self.ledger.look_around()
         if self._told_apart != len(self._named):
@@ -276,10 +278,9 @@ class Doctor(Reporting):
             self.numbers.before_step(event.optimizer, event.engine)
 
     def after_step(self, optimizer: Any) -> None:
-        event = self._step
-        if event is None or event.optimizer is not optimizer:
+        event = self._open.pop(id(optimizer), None)
+        if event is None:
             return
-        self._step = None
         if event.has_closure and self._inner < 2:  # trainers hand closures even to a plain step
             event.number = self.now(None, None)[0]
             for rule in self.hearing["before_step"]:

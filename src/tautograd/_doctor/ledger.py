@@ -3,12 +3,16 @@
 No number is read for that: a gradient is known by its object and its version. It is new if the object
 is, added to if the version moved during a backward, cleared if it is gone. A user may also clear it
 through `.data`, which moves no version; whether it is zero is looked at only where that would matter.
+
+A backward in another thread writes gradients while this one runs: only the gradients of parameters that
+this thread trains are looked at.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
+from threading import active_count, get_ident
 from typing import Any
 
 from .events import Backward, Step
@@ -25,6 +29,7 @@ class Account:
         "parameter",
         "read",
         "seen",
+        "thread",
         "version",
         "weights",
     )
@@ -38,6 +43,7 @@ class Account:
         self.read: Step | None = None  # the last step that used it as it is
         self.mixed: list[Backward] = []  # backwards that added to a gradient which a step had read
         self.seen = 0  # backwards that ever reached it
+        self.thread = get_ident()  # the thread that trains it
         self.weights = 0  # the parameter's own version after the last backward that reached it
 
     def forget(self) -> None:
@@ -70,7 +76,23 @@ class Ledger:
                 self.account(parameter)
 
     def __iter__(self) -> Any:
-        return iter(self._order)
+        return iter(self._mine())
+
+    def everyone(self) -> list[Account]:
+        """All accounts, other threads' too: their gradients are not to be looked at."""
+        return self._order
+
+    def _mine(self) -> list[Account]:
+        if active_count() == 1:
+            return self._order
+        thread = get_ident()
+        return [account for account in self._order if account.thread == thread]
+
+    def take_over(self, parameters: Iterable[Any]) -> None:
+        """This thread trains these parameters."""
+        thread = get_ident()
+        for parameter in parameters:
+            self.account(parameter).thread = thread
 
     def name(self, parameter: Any) -> str:
         """A parameter's path in its model, as far as known."""
@@ -83,7 +105,7 @@ class Ledger:
 
     def look_around(self) -> None:
         """Before something happens: what the user's own code did to gradients in the meantime."""
-        for account in self._order:
+        for account in self._mine():
             parameter = account.parameter()
             if parameter is None:
                 continue
@@ -105,7 +127,7 @@ class Ledger:
 
     def start_again(self) -> None:
         """After some time in which nobody looked: nothing is known of what is there."""
-        for account in self._order:
+        for account in self._mine():
             parameter = account.parameter()
             if parameter is not None:
                 account.forget()
@@ -113,7 +135,7 @@ class Ledger:
 
     def after_backward(self, event: Backward) -> None:
         """Which parameters it gave a gradient to."""
-        for account in self._order:
+        for account in self._mine():
             parameter = account.parameter()
             if parameter is None:
                 continue
@@ -133,7 +155,7 @@ class Ledger:
         """A gradient that a step has read may have been cleared through `.data`: look at it, the
         smallest first; if one still has its numbers, so have the others."""
         self.look_around()
-        read = [(p.numel(), i, a, p) for i, a in enumerate(self._order)
+        read = [(p.numel(), i, a, p) for i, a in enumerate(self._mine())
                 if a.read is not None and not a.mixed
                 and (p := a.parameter()) is not None and p.grad is not None]  # fmt: skip
         for *_, account, parameter in sorted(read, key=lambda entry: entry[:2]):

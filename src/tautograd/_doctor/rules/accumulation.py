@@ -267,7 +267,7 @@ for i in range(12):
             site = line_like(pattern) or event.site
             self._note(site, [(a, added) for a, added in by_hand])
         if self.doctor.pulse.close and event.site not in self.for_inputs:
-            known = {id(a.parameter()) for a in self.doctor.ledger}
+            known = {id(a.parameter()) for a in self.doctor.ledger.everyone()}
             if any(id(leaf) not in known for leaf in leaves(event.roots, 2000)):
                 self.for_inputs.add(event.site)
         last = self.wasted.pop(event.site, None)
