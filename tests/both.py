@@ -22,12 +22,26 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 ENGINES = ("torch", "tautograd")
 
 # A few units in the last place: both engines round, in orders of their own.
 _TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 4e-6, "complex64": 4e-6}
 _DOUBLE = 1e-11
+
+
+def shared_out(names: Any) -> list[Any]:
+    """Parameters `("name", "engine")`: every case on both engines, half of them in the fast tests.
+
+    Each case is fast on one engine and slow on the other, turn by turn, so that `make test` meets
+    every case and both engines in half of the time.
+    """
+    return [
+        pytest.param(name, engine, id=f"{name}-{engine}", marks=[pytest.mark.slow] * ((i + j) % 2))
+        for i, name in enumerate(names)
+        for j, engine in enumerate(ENGINES)
+    ]
 
 
 def same(test: Callable[..., Any]) -> Callable[..., Any]:

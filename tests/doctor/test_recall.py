@@ -9,15 +9,14 @@ from collections import Counter
 
 import pytest
 
-from tests.both import ENGINES
+from tests.both import shared_out
 
 from .corpus import PAIRS
 from .corpus.judge import engine as load
 from .corpus.judge import findings, located, matching, told
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize(("name", "engine"), shared_out(PAIRS))
 def test_a_mistake_is_found_on_its_line(name, engine, count):
     case = PAIRS[name]
     bug, _ = case.loops(load(engine))
@@ -31,8 +30,7 @@ def test_a_mistake_is_found_on_its_line(name, engine, count):
     count("mistakes located")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize(("name", "engine"), shared_out(PAIRS))
 def test_a_correction_is_clean(name, engine, count):
     case = PAIRS[name]
     _, fix = case.loops(load(engine))

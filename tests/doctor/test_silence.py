@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.both import ENGINES
+from tests.both import ENGINES, shared_out
 
 from .corpus import SOUND
 from .corpus.judge import engine as load
@@ -24,8 +24,7 @@ FEW_STEPS = {"char_gpt": ("--steps", "5", "--write", "20")}
 TAUT = "import sys; from tautograd._cli.main import main; sys.exit(main())"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize(("name", "engine"), shared_out(SOUND))
 def test_a_sound_loop_is_not_accused(name, engine, count):
     case = SOUND[name]
     loop = case.loop(load(engine))

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.both import ENGINES
+from tests.both import shared_out
 
 from .corpus import RIGHT, WRONG
 from .corpus.judge import judge
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize(("name", "engine"), shared_out(WRONG))
 def test_a_wrong_gradient_is_caught_and_located(name, engine, count):
     case = WRONG[name]
     count("wrong gradients")
@@ -27,8 +26,7 @@ def test_a_wrong_gradient_is_caught_and_located(name, engine, count):
     count("wrong gradients located to operation and line")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize(("name", "engine"), shared_out(RIGHT))
 def test_a_right_gradient_is_not_accused(name, engine, count):
     case = RIGHT[name]
     count("right gradients")
@@ -39,8 +37,9 @@ def test_a_right_gradient_is_not_accused(name, engine, count):
     assert not judged.report.suspects, f"suspected: {case.why}\n{judged.said}"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", [name for name, case in RIGHT.items() if case.kink])
+@pytest.mark.parametrize(
+    ("name", "engine"), shared_out([name for name, case in RIGHT.items() if case.kink])
+)
 def test_a_kink_is_reported(name, engine, count):
     case = RIGHT[name]
     judged = judge(case, engine)

@@ -14,8 +14,7 @@ ENGINES = "torch", "tautograd"
 
 
 @pytest.mark.filterwarnings("ignore:To copy construct")
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize(("name", "engine"), shared_out(CUT))
 def test_cut(engine, name):
     torch = importlib.import_module(engine)
     run, leaves, wanted, starved = CUT[name](torch)

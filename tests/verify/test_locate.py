@@ -34,8 +34,7 @@ def assert_located(found: Any, program: Any, wanted: str) -> None:
         assert suspect.node
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", FIRST_ORDER)
+@pytest.mark.parametrize(("name", "engine"), shared_out(FIRST_ORDER))
 def test_wrong_rule(engine, name):
     torch = importlib.import_module(engine)
     run, leaves, wanted = FIRST_ORDER[name](torch)
@@ -44,8 +43,7 @@ def test_wrong_rule(engine, name):
     assert not found.cuts
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", SECOND_ORDER)
+@pytest.mark.parametrize(("name", "engine"), shared_out(SECOND_ORDER))
 def test_wrong_in_second_order_only(engine, name):
     torch = importlib.import_module(engine)
     run, leaves, wanted = SECOND_ORDER[name](torch)
@@ -54,8 +52,7 @@ def test_wrong_in_second_order_only(engine, name):
     assert TWICE in found.suspects[0].note
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize(("name", "engine"), shared_out(RIGHT))
 def test_right_program_is_not_accused(engine, name):
     torch = importlib.import_module(engine)
     run, leaves = RIGHT[name](torch)
