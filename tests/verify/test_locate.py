@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tautograd._verify.locate import CHANGED, TWICE, locate
+from tests.both import shared_out
 from tests.verify.right_programs import RIGHT
 from tests.verify.wrong_rules import FIRST_ORDER, SECOND_ORDER
 
