@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import linecache
 from typing import Any
 
 import numpy as np
 
 from .engines import as_reals, is_tensor
-from .findings import Site, Suspect
+from .findings import Suspect, site_of
 from .first_order import Outcome
 from .report import Check
 from .subject import Subject
@@ -55,12 +54,7 @@ def wrong_by_hand(analytical: Any, checks: list[Check]) -> list[Suspect]:
     failed = [check for check in checks if not check.ok]
     if not failed or (len(checks) > 1 and checks[-1].ok):
         return []
-    code = getattr(analytical, "__code__", None)
-    site = None
-    if code is not None:
-        text = linecache.getline(code.co_filename, code.co_firstlineno).strip()
-        site = Site(code.co_filename, code.co_firstlineno, code.co_name, text)
-    return [Suspect("analytical gradient", "", "", site, [], failed[-1].note)]
+    return [Suspect("analytical gradient", "", "", site_of(analytical), [], failed[-1].note)]
 
 
 def _check(against: str, derived: Any, other: Any, error: Any, subject: Subject) -> Check:

@@ -22,14 +22,6 @@ class Comparison:
     kink: Any  # and the derivative under test lies between the sides
     unseen: Any  # the function is not finite around the point
 
-    @property
-    def worst(self) -> float:
-        """The largest gap in units of its tolerance, kinks aside."""
-        seen = ~self.kink & ~self.unseen
-        with np.errstate(all="ignore"):
-            ratio = np.where(self.gap > 0, self.gap / self.tolerance, 0.0)[seen]
-        return float(np.nan_to_num(ratio, nan=np.inf).max(initial=0.0))
-
 
 def compare(found: Derivatives, claimed: Any, spread: Any, size: Any) -> Comparison:
     """`spread` is how far rounding may have moved the claimed derivatives, `size` how large those are

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -49,6 +50,21 @@ class Site(Plain):
         if self.function and self.function != "<module>":
             where += f" in {self.function}"
         return f"{where}: {self.text}" if self.text else where
+
+
+def site_of(function: Any) -> Site | None:
+    """Where a function is written; None for one that is not Python's."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    text = linecache.getline(code.co_filename, code.co_firstlineno).strip()
+    return Site(code.co_filename, code.co_firstlineno, code.co_name, text)
+
+
+def in_a_line(error: Exception) -> str:
+    """An error's kind and the first line of what it says."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:160] if text else ''}"
 
 
 @dataclass(frozen=True)

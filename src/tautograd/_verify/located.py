@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .findings import in_a_line
 from .first_order import Outcome
 from .forward_rules import wrong_forward_rules
 from .locate import locate
@@ -69,8 +70,7 @@ def _runnable(subject: Subject) -> tuple[Callable[[], Any], dict[str, Any]]:
 
 
 def _could_not(error: Exception) -> str:
-    line = (str(error).strip().splitlines() or [""])[0][:160]
-    return f"The operations could not be checked one by one ({type(error).__name__}: {line})."
+    return f"The operations could not be checked one by one ({in_a_line(error)})."
 
 
 def _explained_by_kinks(report: Report, outcome: Outcome) -> bool:

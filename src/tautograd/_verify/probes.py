@@ -61,19 +61,35 @@ class Probes:
         """The outputs weighted by each cotangent, at many points."""
         return self.values(points) @ self.cotangents.T
 
-    def run(self, spread: Any = 0.0) -> tuple[Derivatives, Any, Comparison]:
-        row = self.subject.row
-        gradients = self.subject.gradients(row, self.cotangents)
+    @cached_property
+    def gradients(self) -> Any:
+        """What backward gives for each cotangent."""
+        return self.subject.gradients(self.subject.row, self.cotangents)
+
+    @property
+    def claimed(self) -> Any:
+        """The derivative along each direction, by backward."""
         with np.errstate(all="ignore"):
-            claimed = self.directions @ gradients.T
-            size = np.abs(self.directions) @ np.abs(gradients).T
+            return self.directions @ self.gradients.T
+
+    def differences(self) -> Derivatives:
+        """The same, by differences."""
         epsilon = max(EPSILON, self.subject.epsilon)
-        found = directional(
-            self.summed, row, self.directions, noise=self.noise, claimed=claimed, epsilon=epsilon
-        )
-        compared = compare(found, claimed, 16 * epsilon * size + spread, size)
+        return directional(
+            self.summed, self.subject.row, self.directions, noise=self.noise,
+            claimed=self.claimed, epsilon=epsilon,
+        )  # fmt: skip
+
+    def compare(self, found: Derivatives, spread: Any = 0.0) -> Comparison:
+        """Both, where rounding may have moved the gradients by `spread`."""
+        with np.errstate(all="ignore"):
+            size = np.abs(self.directions) @ np.abs(self.gradients).T
+            moved = 16 * max(EPSILON, self.subject.epsilon) * size
+            moved = moved + np.abs(self.directions) @ np.transpose(
+                np.broadcast_to(spread, self.gradients.shape)
+            )
         self.least = SINGLE * size
-        return found, claimed, compared
+        return compare(found, self.claimed, moved, size)
 
     def sensitivity(
         self, found: Derivatives, claimed: Any, compared: Comparison

@@ -14,6 +14,7 @@ import numpy as np
 from .compare import Comparison
 from .differences import Derivatives
 from .engines import as_reals
+from .findings import in_a_line
 from .noise import EPSILON, noise_level
 from .probes import Probes
 from .report import Check
@@ -37,7 +38,7 @@ def forward_mode(probes: Probes, gradients: Any, epsilon: float) -> Check:
     try:
         tangents = np.array([_pushed(subject, row, direction) for direction in directions])
     except Exception as error:
-        check.verdict, check.note = "not applicable", _first_line(error)
+        check.verdict, check.note = "not applicable", in_a_line(error)
         return check
     with np.errstate(all="ignore"):
         gaps = np.abs(tangents @ probes.cotangents.T - directions @ gradients.T)
@@ -96,7 +97,7 @@ def complex_step(
         try:
             stepped = _imaginary(subject, direction, tiny) / tiny
         except Exception as error:
-            check.verdict, check.note = "not applicable", _first_line(error)
+            check.verdict, check.note = "not applicable", in_a_line(error)
             return check
         if stepped.size != probes.outputs:
             check.verdict, check.note = "not applicable", "its results are not complex"
@@ -176,8 +177,3 @@ def _judged(check: Check, gaps: Any, tolerances: Any) -> Check:
     check.error, check.tolerance = float(gaps[worst]), float(tolerances[worst])
     check.verdict = "wrong" if check.worst > 1 else "agrees"
     return check
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0][:160] if text else ''}"

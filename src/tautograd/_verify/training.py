@@ -6,14 +6,13 @@ optimizer gets, and shows only here.
 
 from __future__ import annotations
 
-import linecache
 import warnings
 from typing import Any
 
 import numpy as np
 
 from .engines import as_reals
-from .findings import Site, Suspect
+from .findings import Suspect, in_a_line, site_of
 from .probes import sign_vectors
 from .report import Check
 from .subject import Subject
@@ -26,13 +25,10 @@ def hooked_parameters(subject: Subject) -> list[Suspect]:
     found = []
     for name, parameter in subject.target.named_parameters():  # type: ignore[attr-defined]
         for hook in (getattr(parameter, "_backward_hooks", None) or {}).values():
-            code = getattr(hook, "__code__", None)
-            site = None
-            if code is not None:
-                text = linecache.getline(code.co_filename, code.co_firstlineno).strip()
-                site = Site(code.co_filename, code.co_firstlineno, code.co_name, text)
             note = f"a hook on {name} changes the gradient that training gets"
-            found.append(Suspect("register_hook", "", name.rpartition(".")[0], site, [], note))
+            found.append(
+                Suspect("register_hook", "", name.rpartition(".")[0], site_of(hook), [], note)
+            )
     return found
 
 
@@ -50,8 +46,7 @@ def as_it_trains(subject: Subject, seed: int) -> Check:
     try:
         grads = _trained(subject, [own[leaf.name] for leaf in chosen], cotangent)
     except Exception as error:
-        line = (str(error).strip().splitlines() or [""])[0][:160]
-        check.verdict, check.note = "not applicable", f"{type(error).__name__}: {line}"
+        check.verdict, check.note = "not applicable", in_a_line(error)
         return check
     for leaf, grad in zip(chosen, grads, strict=True):
         there = expected[leaf.start : leaf.start + leaf.reals]

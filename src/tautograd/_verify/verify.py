@@ -16,6 +16,7 @@ from .analytical import against_analytical, wrong_by_hand
 from .compare import Comparison
 from .engines import is_module, is_tensor, name_of
 from .evaluate import Values
+from .findings import in_a_line
 from .first_order import Outcome, fast, full
 from .linearity import linear_backward
 from .located import explain, explain_forward
@@ -209,9 +210,8 @@ def _widest(subject: Subject, report: Report) -> Subject:
     try:
         return subject.in_double()
     except Exception as error:
-        line = (str(error).strip().splitlines() or [""])[0][:160]
         report.notes.append(
-            f"It cannot be run in float64 ({type(error).__name__}: {line}), so differences were "
+            f"It cannot be run in float64 ({in_a_line(error)}), so differences were "
             "taken in its own precision, with the error that has."
         )
         return subject
