@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .engines import as_reals
+from .engines import as_reals, reals_in
 from .tape import Call
 
 _MOST_NODES = 200  # in one call
@@ -120,7 +120,7 @@ class Arrivals:
         parts = []
         for i in live:
             gradient = found.get(position[id(outputs[i])])
-            size = int(outputs[i].numel()) * (2 if outputs[i].is_complex() else 1)
+            size = reals_in(outputs[i])
             row = np.zeros(size) if gradient is None else as_reals(gradient)
             if row.size != size:
                 return None
@@ -135,7 +135,7 @@ class Arrivals:
         parts = []
         for i in variables:
             tensor = call.copies[i]
-            size = int(tensor.numel()) * (2 if tensor.is_complex() else 1)
+            size = reals_in(tensor)
             if i not in found:
                 parts.append(np.full(size, unknown))
                 continue

@@ -76,5 +76,24 @@ def as_reals(tensor: Any) -> Any:
     return array.reshape(-1).astype(np.float64)
 
 
+def reals_in(tensor: Any) -> int:
+    """How many real numbers a tensor has."""
+    return int(tensor.numel()) * (2 if tensor.is_complex() else 1)
+
+
+def as_tensors(engine: Any, row: Any, like: Iterable[Any]) -> list[Any]:
+    """A row of real numbers as tensors like these: `as_reals`, the other way."""
+    found, start = [], 0
+    for tensor in like:
+        stop = start + reals_in(tensor)
+        part = np.array(row[start:stop], np.float64)
+        start = stop
+        if tensor.is_complex():
+            part = part.view(np.complex128)
+        made = engine.from_numpy(part.reshape(tuple(tensor.shape)))
+        found.append(made.to(dtype=tensor.dtype, device=tensor.device))
+    return found
+
+
 def _named(tensor: Any, name: str) -> Any:
     return getattr(engine_of([tensor]), name)

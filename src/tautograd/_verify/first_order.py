@@ -10,6 +10,7 @@ import numpy as np
 
 from .compare import SINGLE, Comparison, compare
 from .differences import Derivatives, directional
+from .engines import reals_in
 from .evaluate import Values
 from .findings import Entry, Kink
 from .noise import EPSILON
@@ -115,7 +116,7 @@ def block_sizes(subject: Subject, claimed: Any) -> Any:
     sizes = np.zeros_like(claimed)
     at = 0
     for _, tensor in subject.outputs:
-        columns = slice(at, at + int(tensor.numel()) * (2 if tensor.is_complex() else 1))
+        columns = slice(at, at + reals_in(tensor))
         at = columns.stop
         for leaf in subject.leaves:
             rows = slice(leaf.start, leaf.start + leaf.reals)

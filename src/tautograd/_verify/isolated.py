@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .engines import as_reals
+from .engines import as_reals, as_tensors, reals_in
 from .tape import Call, Slot
 from .trees import leaves_of, mapped
 
@@ -44,7 +44,7 @@ class Isolated:
             self._args, self._kwargs = mapped(
                 (call.args, call.kwargs), lambda _, value: self._wide_dtype(value)
             )
-        self._sizes = [_reals(call.copies[i]) for i in self.variables]
+        self._sizes = [reals_in(call.copies[i]) for i in self.variables]
         self._starts = np.cumsum([0, *self._sizes])
         parts = [as_reals(call.copies[i]) for i in self.variables]
         self.x = np.concatenate(parts) if parts else np.zeros(0)
@@ -171,7 +171,7 @@ class Isolated:
 
     def _flat(self, gradients: Any, leaves: Any) -> Any:
         parts = [
-            np.zeros(_reals(leaf)) if g is None else as_reals(g)
+            np.zeros(reals_in(leaf)) if g is None else as_reals(g)
             for g, leaf in zip(gradients, leaves, strict=True)
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
@@ -180,16 +180,7 @@ class Isolated:
         """A row of numbers as tensors like these."""
         if not isinstance(row, np.ndarray):
             return list(row)
-        found, start = [], 0
-        for tensor in like:
-            count = _reals(tensor)
-            part = np.array(row[start : start + count], np.float64)
-            start += count
-            if tensor.is_complex():
-                part = part.view(np.complex128)
-            made = self.engine.from_numpy(part.reshape(tuple(tensor.shape)))
-            found.append(made.to(dtype=tensor.dtype, device=tensor.device))
-        return found
+        return as_tensors(self.engine, row, like)
 
 
 class Backward(Isolated):
@@ -240,10 +231,6 @@ class Backward(Isolated):
                     )
             rows.append(self._flat(found, variables))
         return np.array(rows).reshape(len(cotangents), row.size)
-
-
-def _reals(tensor: Any) -> int:
-    return int(tensor.numel()) * (2 if tensor.is_complex() else 1)
 
 
 def _laid_out(engine: Any, tensor: Any, like: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .engines import as_reals, engine_of, is_module, is_tensor
+from .engines import as_reals, as_tensors, engine_of, is_module, is_tensor, reals_in
 from .trees import leaves_of, mapped, tensors_of
 
 DOUBLE = {"complex64": "complex128", "complex32": "complex128"}
@@ -33,7 +33,7 @@ class Leaf:
 
     @property
     def reals(self) -> int:
-        return int(self.tensor.numel()) * (2 if self.tensor.is_complex() else 1)
+        return reals_in(self.tensor)
 
     def index_of(self, place: int) -> tuple[int, ...]:
         """The index in the tensor of a number of the row."""
@@ -134,14 +134,7 @@ class Subject:
 
     def tensors_from(self, row: Any) -> list[Any]:
         """The leaves with other values."""
-        found = []
-        for leaf in self.leaves:
-            part = np.array(row[leaf.start : leaf.start + leaf.reals], np.float64)
-            if leaf.tensor.is_complex():
-                part = part.view(np.complex128)
-            made = self.engine.from_numpy(part.reshape(tuple(leaf.tensor.shape)))
-            found.append(made.to(dtype=leaf.tensor.dtype, device=leaf.tensor.device))
-        return found
+        return as_tensors(self.engine, row, [leaf.tensor for leaf in self.leaves])
 
     def call(self, tensors: list[Any]) -> Any:
         """The computation's result at these leaves, from the same state as ever."""
@@ -234,7 +227,7 @@ class Subject:
     @property
     def size(self) -> int:
         """How many real numbers the result has."""
-        return sum(int(t.numel()) * (2 if t.is_complex() else 1) for _, t in self.outputs)
+        return sum(reals_in(t) for _, t in self.outputs)
 
     @property
     def is_random(self) -> bool:
@@ -292,16 +285,8 @@ class Subject:
         return np.array(rows).reshape(len(rows), sum(leaf.reals for leaf in self.leaves))
 
     def as_outputs(self, cotangent: Any, outputs: list[Any]) -> list[Any]:
-        parts, at = [], 0
-        for out in outputs:
-            count = int(out.numel()) * (2 if out.is_complex() else 1)
-            part = np.array(cotangent[at : at + count], np.float64)
-            at += count
-            if out.is_complex():
-                part = part.view(np.complex128)
-            made = self.engine.from_numpy(part.reshape(tuple(out.shape)))
-            parts.append(made.to(dtype=out.dtype, device=out.device))
-        return parts
+        """A cotangent's numbers as tensors like these outputs."""
+        return as_tensors(self.engine, cotangent, outputs)
 
     # --- at another precision ------------------------------------------------------------------
 
