@@ -215,6 +215,19 @@ def test_an_analytical_gradient(torch):
         verify(torch.sin, x, analytical=torch.ones(3))
 
 
+def test_a_function_may_carry_its_analytical_gradient(torch):
+    def square(x):
+        return x * x
+
+    x = torch.tensor(3.0, dtype=torch.float64)
+    for by_hand, verdict in ((lambda x: 2 * x, "correct"), (lambda x: x, "wrong")):
+        square.analytical = by_hand
+        assert verify(square, x).verdict == verdict
+    assert verify(square, x, analytical=2 * x).ok, "what is asked for comes first"
+    (note,) = {c.note for c in verify(square, x).checks if "differences" in c.note}
+    assert note == "x: differences give 6, you gave 3"
+
+
 def test_detection_is_stated(torch):
     x = torch.randn(50, dtype=torch.float64)
     for mode in ("full", "fast"):

@@ -76,7 +76,8 @@ def _check(against: str, derived: Any, other: Any, error: Any, subject: Subject)
             leaf = subject.leaf_at(at)
             check.verdict = "wrong"
             check.note = (
-                f"{leaf.name}{list(leaf.index_of(at))}: {against} gives {other[at]:.6g}, "
+                f"{leaf.name}{list(leaf.index_of(at)) or ''}: {against} "
+                f"{'give' if against.endswith('s') else 'gives'} {other[at]:.6g}, "
                 f"you gave {derived[at]:.6g}"
             )
     return check

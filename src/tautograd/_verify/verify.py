@@ -8,6 +8,7 @@ only if something is off go through the recorded operations one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ def verify(
         mode: "full" compares every entry of the Jacobian, "fast" a few random probes; "auto" takes
             the first while it is small.
         order: 2 checks the gradient's own gradient too.
-        analytical: the gradient you derived yourself: a function of the same inputs, or tensors.
+        analytical: the gradient you derived yourself: a function of the same inputs, or tensors;
+            by default what the function has as its attribute `analytical`, if it has one.
         probes: how many random directions fast mode uses.
         seed: of the probes.
         wrt: the leaves to check, by name or number (all by default).
@@ -81,6 +83,8 @@ def verify(
         raise ValueError(f"probes: at least 1 is needed, got {probes!r}")
     if not callable(target):
         raise TypeError(f"target: a function or a module expected, got {type(target).__name__}")
+    if analytical is None and isinstance(target, FunctionType):
+        analytical = target.__dict__.get("analytical")
     told = progress or (lambda what, part: None)
     args, named = _arguments(inputs, kwargs)
 
