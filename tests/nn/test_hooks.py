@@ -409,3 +409,22 @@ def test_arguments_by_name_are_not_watched(torch):
         warnings.simplefilter("ignore")
         layer(input=x).sum().backward()
     return [seen, x.grad]
+
+
+def test_hooks_of_all_modules_come_and_go():
+    """The last one gone, a call is as quick as it was; the next one is seen again."""
+    import tautograd
+    from tautograd.nn.modules.module import register_module_forward_hook
+
+    model, x = tautograd.nn.Linear(2, 1), tautograd.ones(1, 2)
+    model(x)
+    plain = tautograd.nn.Module.__call__
+    seen = []
+    for _ in range(2):
+        handle = register_module_forward_hook(lambda *_: seen.append("ran"))
+        model(x)
+        assert tautograd.nn.Module.__call__ is not plain
+        handle.remove()
+        model(x)
+        assert tautograd.nn.Module.__call__ is plain
+    assert seen == ["ran", "ran"]

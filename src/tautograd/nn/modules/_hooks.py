@@ -39,15 +39,16 @@ class GlobalHooks:
         self.backward_pre: dict[int, Hook] = OrderedDict()
         self.backward: dict[int, Hook] = OrderedDict()
         self.full_backward: bool | None = None  # whether `backward` are full ones
-        # From the first of them on, every call of a module has to look for them.
+        # While there are any, every call of a module has to look for them.
         self.when_used: Callable[[], None] = lambda: None
 
     def hang(
         self, hooks: dict[int, Hook], hook: Hook, *marks: tuple[dict[int, bool], bool]
     ) -> RemovableHandle:
         """Add a hook of all modules."""
+        handle = hang(hooks, hook, *marks)
         self.when_used()
-        return hang(hooks, hook, *marks)
+        return handle
 
 
 global_hooks = GlobalHooks()

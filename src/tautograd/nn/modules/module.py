@@ -280,12 +280,24 @@ class Module(Members, Conversion, State, Hooked):
 
 
 def _call_watched(self: Module, *args: Any, **kwargs: Any) -> Any:
-    """`Module.__call__` once there have been hooks of all modules."""
+    """`Module.__call__` while there are hooks of all modules; the last one gone, it is as before."""
+    if not _hooks_are_used() and vars(Module)["__call__"] is _call_watched:
+        Module.__call__ = _call_plain  # type: ignore[method-assign]
+        if _hooks_are_used():  # another thread has just hung one
+            _watch_all_modules()
     try:
         return call_with_hooks(self, args, kwargs)
     except Exception as error:
         explain(error, self, args, kwargs)
         raise
+
+
+_call_plain = Module.__call__
+
+
+def _hooks_are_used() -> bool:
+    used = global_hooks
+    return bool(used.forward_pre or used.forward or used.backward_pre or used.backward)
 
 
 def _watch_all_modules() -> None:
