@@ -14,8 +14,8 @@ from .saved import as_tensor, unpack
 
 def saved_names(node: Node) -> list[str]:
     """What `dir()` shows of a node."""
-    names = [f"_saved_{n}" for n in node.parameters]
-    if node.saved:
+    names = [f"_saved_{n}" for n in getattr(node, "parameters", ())]
+    if getattr(node, "saved", None):
         names += [
             f"_saved_{name}"
             for name, value in zip((*node.op.inputs, "result"), node.saved, strict=False)

@@ -7,9 +7,10 @@ part of them. Nothing of the program changes: arguments and results are handed o
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -20,22 +21,9 @@ from .trees import leaves_of, mapped
 
 def trace(engine: Any, run: Callable[[], Any]) -> Tape:
     """Run a program once and write down its calls."""
-    recorder = _Recorder(engine)
-    mode = mode_of(engine, recorder.see)
-    before: Any = sys.getprofile()
-    if callable(before):
-        recorder.before = before
-    elif before is not None:  # a profiler written in C has a switch instead
-        before.disable()
-    recorder.boundary = sys._getframe()
-    with recorder.paths, mode:
-        sys.setprofile(recorder.profile)
-        try:
-            result = run()
-        finally:
-            sys.setprofile(before if callable(before) else None)
-            if before is not None and not callable(before):
-                before.enable()
+    recorder = Recorder(engine)
+    with recorder.recording():
+        result = run()
     return Tape(recorder.calls, result, recorder.altered, recorder.kept)
 
 
@@ -60,7 +48,7 @@ def name_of_call(engine: Any, function: Any) -> str:
     return name
 
 
-class _Recorder:
+class Recorder:
     """Writes down what a mode and the profiling hook show."""
 
     def __init__(self, engine: Any) -> None:
@@ -79,6 +67,24 @@ class _Recorder:
         self._checkpoints: list[FrameType] = []
         self._busy = False  # the recorder's own calls are no part of the program
         self._last_copy: dict[int, tuple[Any, Any]] = {}
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """Inside, what this thread does is written down."""
+        before: Any = sys.getprofile()
+        if callable(before):
+            self.before = before
+        elif before is not None:  # a profiler written in C has a switch instead
+            before.disable()
+        self.boundary = sys._getframe(2)
+        with self.paths, mode_of(self.engine, self.see):
+            sys.setprofile(self.profile)
+            try:
+                yield
+            finally:
+                sys.setprofile(before if callable(before) else None)
+                if before is not None and not callable(before):
+                    before.enable()
 
     # --- what is shown -------------------------------------------------------------------------
 
