@@ -1,0 +1,238 @@
+"""`taut lab`: the lessons, in the terminal or as notebooks, with the learner's progress kept."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tautograd._lab.learner import Learner
+    from tautograd._lab.progress import Progress
+
+SUMMARY = "lessons: see backpropagation, break it, mend it, and keep the evidence"
+EXAMPLE = """\
+examples:
+  taut lab                        goes on where you are, lesson by lesson
+  taut lab chain-rule             this lesson (its number does as well)
+  taut lab --list                 all lessons, and how far you are
+  taut lab --engine torch         the same programs on PyTorch
+  taut lab --auto chain-rule      shows a lesson with the model answers
+  taut lab --notebook DIR         writes the lessons as notebooks
+
+At every question: ? gives a hint, skip shows the answer, q (or Ctrl-C) stops and keeps your place.
+Without a terminal, answers are read from stdin, one per line; when there are no more, the model
+answers are taken. Exit status: 0 fine, 1 a lesson saw something else than it says, 2 could not run."""
+
+_FINE, _FOUND, _INTERRUPTED = 0, 1, 130
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `taut lab`."""
+    add = parser.add_argument
+    add("name", nargs="?", metavar="NAME", help="a lesson, by name or number")
+    add("--list", action="store_true", help="list the lessons, and nothing else")
+    add(
+        "--engine",
+        choices=("tautograd", "torch"),
+        default="tautograd",
+        help="what the programs run on (default: tautograd)",
+    )
+    add("--auto", action="store_true", help="ask nothing, take the model answers, keep no progress")
+    add("--again", action="store_true", help="begin the lesson again; your files are kept")
+    add(
+        "--progress",
+        metavar="FILE",
+        help="where progress is kept; the files of the lessons are beside it "
+        "(default: the variable TAUTOGRAD_LAB_PROGRESS, else your data folder)",
+    )
+    add("--notebook", metavar="DIR", help="write the lesson, or all of them, as notebooks")
+    add("--json", action="store_true", help="print JSON: the list, or what came of a lesson")
+
+
+def execute(namespace: argparse.Namespace) -> int:
+    """Do what the command line asks for."""
+    parser: argparse.ArgumentParser = namespace.parser
+    from tautograd._lab.progress import NewerProgress, Progress, default_path
+
+    name = _name(namespace)
+    path = Path(namespace.progress) if namespace.progress else default_path()
+    try:
+        progress = Progress(path)
+    except NewerProgress as reason:
+        parser.error(f"{path}: {reason}")
+    if namespace.list:
+        return _list(namespace, progress)
+    if namespace.notebook is not None:
+        return _notebooks(namespace, name)
+    if name is None and (namespace.auto or namespace.json):
+        parser.error("which lesson? --auto and --json show one; taut lab --list names them")
+    engine = _engine(namespace)
+    try:
+        return _lessons(namespace, name, progress, engine)
+    except OSError as error:
+        parser.error(f"the files of the lesson cannot be written: {error}")
+
+
+def _name(namespace: argparse.Namespace) -> str | None:
+    """The lesson that is meant."""
+    from tautograd._lab.lessons import NAMES, names
+    from tautograd._nearest import nearest
+
+    parser: argparse.ArgumentParser = namespace.parser
+    wanted: str | None = namespace.name
+    if wanted is None:
+        return None
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(NAMES):
+        wanted = NAMES[int(wanted) - 1]
+    if wanted not in names():
+        near = nearest(wanted, names())
+        hint = f"did you mean '{near}'?" if near else "taut lab --list names them"
+        parser.error(f"there is no lesson '{wanted}'; {hint}")
+    return wanted
+
+
+def _engine(namespace: argparse.Namespace) -> ModuleType:
+    parser: argparse.ArgumentParser = namespace.parser
+    try:
+        return importlib.import_module(namespace.engine)
+    except ImportError:
+        parser.error(
+            "--engine torch: PyTorch is not installed; every lesson runs on tautograd without it"
+        )
+
+
+# ---- lessons -------------------------------------------------------------------------------------
+
+
+def _lessons(
+    namespace: argparse.Namespace, name: str | None, progress: Progress, engine: ModuleType
+) -> int:
+    import io
+
+    from tautograd._lab.learner import Left
+    from tautograd._lab.lessons import lesson_called
+    from tautograd._lab.screen import Screen
+    from tautograd._lab.teacher import Teacher
+
+    screen = Screen(io.StringIO() if namespace.json else None)
+    learner = _learner(namespace)
+    teacher = Teacher(screen, learner, progress, engine)
+    wanted: str | None = name or _next(progress)
+    surprises = []
+    try:
+        if wanted is None:
+            screen.say("You have finished every lesson. taut lab NAME takes one again.")
+        while wanted is not None:
+            outcome = teacher.teach(
+                lesson_called(wanted), again=_again(namespace, wanted, progress)
+            )
+            surprises += outcome.surprises
+            if namespace.json:
+                print(json.dumps(vars(outcome), indent=2))
+            wanted = _following(wanted, screen, learner, progress)
+            namespace.again = False
+    except Left:
+        screen.say(_kept(progress))
+    except KeyboardInterrupt:
+        screen.line()
+        screen.say(_kept(progress))
+        return _INTERRUPTED
+    return _FOUND if surprises else _FINE
+
+
+def _learner(namespace: argparse.Namespace) -> Learner:
+    from tautograd._lab.learner import Lines, Nobody, Person
+
+    if namespace.auto or namespace.json:
+        return Nobody()
+    return Person() if sys.stdin.isatty() else Lines()
+
+
+def _again(namespace: argparse.Namespace, name: str, progress: Progress) -> bool:
+    """Whether to begin at the first step: when asked to, or when the lesson was finished."""
+    finished = progress.is_finished(name) and progress.step(name) is None
+    return not namespace.auto and not namespace.json and (namespace.again or finished)
+
+
+def _next(progress: Progress) -> str | None:
+    """The lesson to go on with: the one that is open, else the first that is not finished."""
+    from tautograd._lab.lessons import names
+
+    current = progress.current
+    if current in names() and progress.step(current) is not None:
+        return current
+    return next((name for name in names() if not progress.is_finished(name)), None)
+
+
+def _following(name: str, screen: Any, learner: Learner, progress: Progress) -> str | None:
+    """The next lesson, if somebody is there who wants it."""
+    from tautograd._lab.learner import Person
+    from tautograd._lab.lessons import lesson_called, names
+
+    after = names()[names().index(name) + 1 :]
+    if not isinstance(learner, Person) or not after:
+        return None
+    screen.line()
+    screen.say(f"Next: {lesson_called(after[0]).title} ({after[0]}).")
+    typed = learner.answer("[Enter] goes on, q stops here ")
+    return None if typed is None or typed.strip() else after[0]
+
+
+def _kept(progress: Progress) -> str:
+    """What is said to whoever stops in the middle."""
+    current = progress.current
+    if not progress.keeps or current is None:
+        return "Stopped."
+    return f"Stopped. Your place is kept ({current}, {progress.state(current)}): taut lab goes on."
+
+
+# ---- the list, notebooks -------------------------------------------------------------------------
+
+
+def _list(namespace: argparse.Namespace, progress: Progress) -> int:
+    from tautograd._lab.lessons import all_lessons, number_of
+
+    rows = [
+        {
+            "number": number_of(lesson.name),
+            "name": lesson.name,
+            "title": lesson.title,
+            "contract": list(lesson.contract),
+            "state": progress.state(lesson.name),
+        }
+        for lesson in all_lessons()
+    ]
+    for note in progress.notes:
+        print(f"taut lab: {note}", file=sys.stderr)
+    if namespace.json:
+        print(json.dumps({"progress": str(progress.path), "lessons": rows}, indent=2))
+        return _FINE
+    width = max(len(str(row["name"])) for row in rows)
+    for row in rows:
+        state = "" if row["state"] == "new" else f"  [{row['state']}]"
+        print(f"{row['number']:>3}  {row['name']:<{width}}  {row['title']}{state}")
+    return _FINE
+
+
+def _notebooks(namespace: argparse.Namespace, name: str | None) -> int:
+    from tautograd._lab.lessons import names
+    from tautograd._lab.notebook import write
+
+    try:
+        paths = [
+            write(each, Path(namespace.notebook), namespace.engine)
+            for each in ([name] if name else names())
+        ]
+    except OSError as error:
+        namespace.parser.error(f"--notebook: {error}")
+    if namespace.json:
+        print(json.dumps({"notebooks": [str(path) for path in paths]}, indent=2))
+    else:
+        for path in paths:
+            print(path)
+    return _FINE

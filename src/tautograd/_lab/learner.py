@@ -1,0 +1,58 @@
+"""Who answers: a person at a terminal, lines of a file, or nobody (then the model answers are taken)."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import IO, Protocol
+
+
+class Left(Exception):
+    """The learner wants to stop here."""
+
+
+class Learner(Protocol):
+    """Answers prompts."""
+
+    def answer(self, prompt: str) -> str | None:
+        """What is typed; None if nobody is there to type."""
+        ...
+
+
+class Nobody:
+    """Every prompt is passed over."""
+
+    def answer(self, prompt: str) -> str | None:
+        return None
+
+
+class Person:
+    """Someone at a terminal."""
+
+    def __init__(self) -> None:
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401  (input() then has editing and a history)
+
+    def answer(self, prompt: str) -> str | None:
+        try:
+            return input(prompt)
+        except EOFError:  # Ctrl-D
+            sys.stdout.write("\n")
+            raise Left from None
+
+
+class Lines:
+    """Answers that stand in a file, one per line; when they are used up, nobody is there."""
+
+    def __init__(self, stream: IO[str] | None = None) -> None:
+        self._stream = sys.stdin if stream is None else stream
+        self.is_empty = False
+
+    def answer(self, prompt: str) -> str | None:
+        line = "" if self.is_empty else self._stream.readline()
+        if not line:
+            self.is_empty = True
+            return None
+        typed = line.rstrip("\r\n")
+        sys.stdout.write(f"{prompt}{typed}\n")
+        return typed

@@ -1,0 +1,74 @@
+"""Is a program mended? The same judge for the learner's edit and for the model, with exact reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import ModuleType
+
+from . import running
+from .running import Checked, Ran
+from .summaries import of_verify
+from .workshop import Workshop
+
+
+@dataclass
+class Judgement:
+    """Whether a program is mended, and why not."""
+
+    ran: Ran
+    checked: Checked | None = None
+    reasons: list[str] = field(default_factory=list)
+    """What is still off, the first thing to look at first; empty if it is mended."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is mended."""
+        return not self.reasons
+
+
+def judge(workshop: Workshop, engine: ModuleType) -> Judgement:
+    """Run `yours.py`, with the doctor where the lesson asks it, verify it, and keep the evidence."""
+    lesson, path = workshop.lesson, workshop.path("yours.py")
+    ran = running.run(path, engine, watched=bool(lesson.breaks.doctor))
+    found = Judgement(ran)
+    if ran.error:
+        found.reasons.append(f"It stops with an error:\n\n{_indented(ran.error)}")
+        return found
+    for finding in (ran.findings or {"findings": []})["findings"]:
+        line = finding["site"]["line"] if finding["site"] else "?"
+        found.reasons.append(
+            f"The doctor still finds {finding['code']} {finding['name']} at line {line}: "
+            f"{finding['message']}"
+        )
+    found.checked = running.check(
+        path,
+        lesson.checks,
+        engine,
+        order=lesson.order,
+        evidence=workshop.path("after.json"),
+    )
+    if found.checked.report is None:
+        found.reasons.append(f"Verify could not check it: {found.checked.error}")
+    elif found.checked.verdict != "correct":
+        where = "\n".join(f"    {line.strip()}" for line in of_verify(found.checked.report)[1:])
+        found.reasons.append(
+            f"Verify says of `{lesson.checks}`: {found.checked.verdict}.\n\n{where}".rstrip()
+        )
+    if not found.reasons:
+        found.reasons += _other_output(ran.output, lesson.prints)
+    return found
+
+
+def _other_output(printed: str, expected: str) -> list[str]:
+    if [line.rstrip() for line in printed.splitlines()] == expected.rstrip("\n").split("\n"):
+        return []
+    reason = (
+        "Nothing is wrong with the gradient, but the program prints something else than the first "
+        f"one did. It printed\n\n{_indented(printed) or '    (nothing)'}\n\nand should print\n\n"
+        f"{_indented(expected)}"
+    )
+    return [reason]
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")).rstrip()

@@ -1,0 +1,167 @@
+"""Runs the programs of a lesson in this process: what they print, how they end, what is found in them.
+
+In this process, because PyTorch takes seconds to import. So what a program may leave behind is put
+back: the current folder, `__main__`, the module search path, grad mode and the default dtype.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import io
+import linecache
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+@dataclass
+class Ran:
+    """What came of a program."""
+
+    output: str = ""
+    error: str = ""
+    """What it stopped with, as it is told to a learner; empty if it came to its end."""
+    findings: dict[str, Any] | None = None
+    """The doctor's report in its plain form, if the doctor was watching."""
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of what the doctor found, in order."""
+        return tuple(
+            dict.fromkeys(f["code"] for f in (self.findings or {"findings": []})["findings"])
+        )
+
+
+@dataclass
+class Checked:
+    """What verify says of a function in a program."""
+
+    verdict: str
+    """Of the report; "could not run" if there is none."""
+    report: dict[str, Any] | None = None
+    error: str = ""
+    evidence: Path | None = None
+
+
+def run(path: Path, engine: ModuleType, *, watched: bool = False) -> Ran:
+    """Run a program as `__main__`; with the doctor watching, if asked."""
+    ran = Ran()
+    printed = io.StringIO()
+    doctor = _doctor(engine) if watched else None
+    with _as_it_was(path.parent, engine), _printing_to(printed):
+        try:
+            code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+            if doctor is not None:
+                doctor.start()
+            _execute(code, path)
+        except SystemExit as exit:
+            if exit.code not in (None, 0):
+                ran.error = f"It ended with sys.exit({exit.code!r})."
+        except Exception as error:
+            ran.error = explained(error, path)
+        finally:
+            if doctor is not None:
+                doctor.stop()
+    ran.output = printed.getvalue()
+    if doctor is not None:
+        from tautograd._doctor.report import plain
+
+        ran.findings = plain(doctor)
+    return ran
+
+
+def check(path: Path, name: str, engine: ModuleType, *, order: int, evidence: Path) -> Checked:
+    """Verify the function `name` of a program, and write the evidence for it."""
+    from tautograd import evidence as files
+    from tautograd._evidence.job import Job, prepare
+    from tautograd._evidence.job import run as verify
+    from tautograd._evidence.refusals import CannotRun, EvidenceError
+
+    job = Job(
+        target=f"{path.name}:{name}",
+        engine=engine.__name__,
+        settings={"order": order},
+        for_evidence=True,
+    )
+    with _as_it_was(path.parent, engine), _printing_to(io.StringIO()):
+        try:
+            report = verify(job, prepare(job))
+            files.save(report, evidence, overwrite=True)
+        except (CannotRun, EvidenceError) as reason:
+            return Checked("could not run", error=str(reason))
+        except Exception as error:
+            return Checked("could not run", error=explained(error, path))
+    return Checked(report.verdict, report.to_dict(), evidence=evidence)
+
+
+def explained(error: BaseException, path: Path) -> str:
+    """An error of a program: the last line of it that was running, and what the error says."""
+    said = "\n".join(traceback.format_exception_only(error)).rstrip()
+    if isinstance(error, SyntaxError):
+        return said.replace(str(path), path.name)
+    lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    if not lines:
+        return said
+    return f"{path.name}, line {lines[-1].lineno}: {lines[-1].line}\n{said}"
+
+
+def _doctor(engine: ModuleType) -> Any:
+    from tautograd._doctor.doctor import Doctor
+
+    gc.collect()  # optimizers of programs that ran before are none of its business
+    return Doctor(engines=[engine])
+
+
+def _execute(code: Any, path: Path) -> None:
+    main = ModuleType("__main__")
+    main.__dict__.update(__file__=str(path), __builtins__=sys.modules["builtins"])
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)
+
+
+@contextlib.contextmanager
+def _printing_to(printed: io.StringIO) -> Iterator[None]:
+    stdin = sys.stdin
+    sys.stdin = io.StringIO()  # a program that asks for input is told that there is none
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            yield
+    finally:
+        sys.stdin = stdin
+
+
+@contextlib.contextmanager
+def _as_it_was(folder: Path, engine: ModuleType) -> Iterator[None]:
+    """In the folder of a lesson, with nothing remembered of its files, before and after."""
+    main, path, writes = sys.modules["__main__"], list(sys.path), sys.dont_write_bytecode
+    dtype, recording = engine.get_default_dtype(), engine.is_grad_enabled()
+    sys.dont_write_bytecode = True  # a file edited within the second would be taken from the cache
+    _forget(folder)
+    try:
+        with contextlib.chdir(folder):
+            yield
+    finally:
+        sys.modules["__main__"] = main
+        sys.path[:] = path
+        sys.dont_write_bytecode = writes
+        engine.set_default_dtype(dtype)
+        engine.set_grad_enabled(recording)
+        _forget(folder)
+
+
+def _forget(folder: Path) -> None:
+    """Modules and lines of the lesson's files: the next run reads them anew."""
+    starts = (f"{folder}{os.sep}", os.path.realpath(folder) + os.sep)
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(starts):
+            del sys.modules[name]
+    for file in [file for file in linecache.cache if file.startswith(starts)]:
+        del linecache.cache[file]
+    importlib.invalidate_caches()

@@ -1,0 +1,116 @@
+"""What the learner sees: texts wrapped to the terminal, code with line numbers, output, changes."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import IO
+
+from tautograd._verify.render_text import Paint, wants_colour
+
+_WIDEST = 80
+
+
+class Screen:
+    """A place to print on; colours and the width are those of the terminal, if it is one."""
+
+    def __init__(self, stream: IO[str] | None = None) -> None:
+        self._stream = sys.stdout if stream is None else stream
+        self.paint = Paint(wants_colour(self._stream))
+        columns = shutil.get_terminal_size((_WIDEST, 24)).columns
+        self.width = max(min(columns, _WIDEST) - 1, 40)
+
+    def line(self, text: str = "", kind: str | None = None) -> None:
+        """One line, as it stands."""
+        print(self.paint(text, kind) if text else "", file=self._stream, flush=True)
+
+    def heading(self, text: str) -> None:
+        """The title of a step."""
+        self.line()
+        self.line(text, "title")
+        self.line("-" * len(text), "quiet")
+
+    def say(self, text: str, kind: str | None = None, indent: str = "") -> None:
+        """Paragraphs, wrapped; lines that begin with four spaces are shown as they stand."""
+        for line in wrapped(text, self.width, indent):
+            self.line(line if kind else self._marked(line), kind)
+
+    def note(self, label: str, text: str, kind: str) -> None:
+        """A paragraph behind a coloured word; its other lines stand under its first."""
+        first, *rest = wrapped(f"{label} {text}", self.width) or [label]
+        self.line(self.paint(label, kind) + first.removeprefix(label))
+        for line in rest:
+            self.line(line)
+
+    def code(self, program: str) -> None:
+        """A program with the numbers of its lines."""
+        self.line()
+        for number, line in enumerate(program.rstrip("\n").split("\n"), 1):
+            self.line(f"{self.paint(f'{number:>4} |', 'quiet')} {line}".rstrip())
+        self.line()
+
+    def changes(self, before: str, after: str) -> None:
+        """The lines that differ between two programs, with a line around each."""
+        self.line()
+        for kind, line in changed(before, after):
+            colour = {"-": "bad", "+": "good"}.get(kind, "quiet")
+            self.line(f"  {kind} {line}".rstrip(), colour)
+        self.line()
+
+    def output(self, text: str) -> None:
+        """What a program printed."""
+        for line in text.rstrip("\n").split("\n"):
+            self.line(f"{self.paint('   >', 'quiet')} {line}".rstrip())
+
+    def _marked(self, line: str) -> str:
+        """Code within a sentence stands out by its colour as well."""
+        return re.sub(r"`([^`]+)`", lambda m: self.paint(m[0], "title"), line)
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Paragraphs in lines of that width; what is indented or a list keeps its lines."""
+    lines: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
+        if lines:
+            lines.append("")
+        for block in _blocks(paragraph):
+            if block.startswith("    "):
+                lines.append(indent + block)
+                continue
+            hanging = indent + ("  " if block.startswith("- ") else "")
+            lines += textwrap.wrap(
+                block,
+                width,
+                initial_indent=indent,
+                subsequent_indent=hanging,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return lines
+
+
+def _blocks(paragraph: str) -> Iterator[str]:
+    """Runs of lines that belong together; a line of code, or of a list, is one by itself."""
+    block: list[str] = []
+    for line in paragraph.split("\n"):
+        if block and line.startswith(("    ", "- ")):
+            yield " ".join(block)
+            block = []
+        if line.startswith("    "):
+            yield line
+        else:
+            block.append(line.strip())
+    if block:
+        yield " ".join(block)
+
+
+def changed(before: str, after: str) -> list[tuple[str, str]]:
+    """Lines with what they are: "-" taken away, "+" added, " " around these, ":" where some are left out."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
+    found = [(":", "...") if line.startswith("@@") else (line[0], line[1:]) for line in lines][2:]
+    found = found[1:]  # where the first part begins needs no mark
+    return [(kind, line) for kind, line in found if line.strip() or kind != " "]

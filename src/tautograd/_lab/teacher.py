@@ -1,0 +1,281 @@
+"""Teaches a lesson, step by step: the idea, predict, run, break, mend, questions.
+
+Where the learner is gets written down before each step and after each answer, so that whoever stops
+(Ctrl-C, a closed window) goes on from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from . import running, summaries
+from .asking import ask, pause
+from .bench import mend
+from .contract import ROWS
+from .learner import Learner, Lines, Nobody
+from .lesson import Lesson
+from .lessons import NAMES, number_of
+from .progress import STEPS, Progress
+from .questions import Question
+from .screen import Screen
+from .workshop import Workshop
+
+TITLES = {
+    "idea": "The idea",
+    "predict": "Predict",
+    "run": "Run it",
+    "break": "Break it on purpose",
+    "mend": "Mend it",
+    "questions": "What have you learned?",
+}
+
+
+@dataclass
+class Outcome:
+    """What came of a lesson, for machines and for tests."""
+
+    lesson: str
+    engine: str
+    folder: str
+    run: dict[str, Any] = field(default_factory=dict)
+    broken: dict[str, Any] = field(default_factory=dict)
+    mended: dict[str, Any] = field(default_factory=dict)
+    experiment: dict[str, Any] = field(default_factory=dict)
+    surprises: list[str] = field(default_factory=list)
+    """Where something else was seen than the lesson says; empty if all is as it says."""
+
+
+class Teacher:
+    """Teaches one learner, on one engine."""
+
+    def __init__(
+        self, screen: Screen, learner: Learner, progress: Progress, engine: ModuleType
+    ) -> None:
+        self.screen, self.learner, self.progress, self.engine = screen, learner, progress, engine
+
+    def teach(self, lesson: Lesson, *, again: bool = False) -> Outcome:
+        """Go through a lesson, from where the learner left it."""
+        alone = isinstance(self.learner, Nobody)
+        root = self.progress.folder.with_name("shown") if alone else self.progress.folder
+        workshop = Workshop.open(lesson, self.engine.__name__, root)
+        if again:
+            self.progress.begin_again(lesson.name)
+            workshop.begin_again()
+        start = None if alone else self.progress.step(lesson.name)
+        outcome = Outcome(lesson.name, self.engine.__name__, str(workshop.folder))
+        self._head(lesson, start)
+        steps = {
+            "idea": self._idea,
+            "predict": self._predict,
+            "run": self._run,
+            "break": self._break,
+            "mend": self._mend,
+            "questions": self._questions,
+        }
+        for step in STEPS[STEPS.index(start) if start else 0 :]:
+            self._at(lesson, step)
+            number = STEPS.index(step) + 1
+            self.screen.heading(f"{number}/{len(STEPS)}  {TITLES[step]}")
+            steps[step](lesson, workshop, outcome)
+        self._finish(lesson)
+        return outcome
+
+    # ---- the steps -------------------------------------------------------------------------------
+
+    def _idea(self, lesson: Lesson, workshop: Workshop, outcome: Outcome) -> None:
+        self.screen.say(lesson.idea)
+        self.screen.line()
+        for row in lesson.contract:
+            self.screen.note(f"{row}:", ROWS[row], "quiet")
+        self.screen.code(workshop.text_of("program.py"))
+        self.screen.say(f"It is in the file\n\n    {_short(workshop.path('program.py'))}", "quiet")
+
+    def _predict(self, lesson: Lesson, workshop: Workshop, outcome: Outcome) -> None:
+        self._ask(lesson, "predict", lesson.predict)
+
+    def _run(self, lesson: Lesson, workshop: Workshop, outcome: Outcome) -> None:
+        pause("runs the program", self.screen, self.learner)
+        watched = bool(lesson.breaks.doctor)
+        ran = running.run(workshop.path("program.py"), self.engine, watched=watched)
+        self._show(ran)
+        self._expect(outcome, "the program prints", ran.output, lesson.prints)
+        self._expect(outcome, "the program's error", ran.error, "")
+        outcome.run = {"output": ran.output, "error": ran.error, "codes": list(ran.codes)}
+        self.screen.line()
+        self.screen.say(lesson.seen)
+        if lesson.experiment is not None:
+            self._experiment(lesson, workshop, outcome)
+
+    def _experiment(self, lesson: Lesson, workshop: Workshop, outcome: Outcome) -> None:
+        experiment = lesson.experiment
+        assert experiment is not None
+        self.screen.line()
+        self.screen.say(experiment.how)
+        self.screen.code(workshop.text_of("experiment.py"))
+        pause("runs it", self.screen, self.learner)
+        ran = running.run(workshop.path("experiment.py"), self.engine)
+        self._show(ran)
+        if experiment.raises not in ran.error:
+            self._surprise(
+                outcome, f"the error says {experiment.raises!r}", ran.error or "no error"
+            )
+        outcome.experiment = {"output": ran.output, "error": ran.error}
+        self.screen.line()
+        self.screen.say(experiment.means)
+
+    def _break(self, lesson: Lesson, workshop: Workshop, outcome: Outcome) -> None:
+        breaks = lesson.breaks
+        self.screen.say(breaks.how)
+        self.screen.changes(workshop.text_of("program.py"), workshop.text_of("broken.py"))
+        pause("runs the broken program", self.screen, self.learner)
+        ran = running.run(workshop.path("broken.py"), self.engine, watched=bool(breaks.doctor))
+        self._show(ran)
+        self._expect(outcome, "the broken program prints", ran.output, breaks.prints)
+        if breaks.raises not in ran.error or bool(ran.error) != bool(breaks.raises):
+            self._surprise(outcome, f"the error says {breaks.raises!r}", ran.error or "no error")
+        if ran.findings is not None:
+            self._told("The doctor says:", summaries.of_doctor(ran.findings))
+            self._expect(outcome, "the doctor finds", sorted(ran.codes), sorted(breaks.doctor))
+        checked = running.check(
+            workshop.path("broken.py"),
+            lesson.checks,
+            self.engine,
+            order=lesson.order,
+            evidence=workshop.path("before.json"),
+        )
+        said = summaries.of_verify(checked.report) if checked.report else [checked.error]
+        self._told("Verify says:", said)
+        self._expect(outcome, "verify says", checked.verdict, breaks.verdict)
+        outcome.broken = {
+            "output": ran.output,
+            "error": ran.error,
+            "codes": list(ran.codes),
+            "verdict": checked.verdict,
+            "evidence": str(checked.evidence or ""),
+        }
+        self.screen.line()
+        self.screen.say(breaks.means)
+
+    def _mend(self, lesson: Lesson, workshop: Workshop, outcome: Outcome) -> None:
+        judgement = mend(workshop, self.screen, self.learner, self.engine)
+        checked = judgement.checked
+        outcome.mended = {
+            "output": judgement.ran.output,
+            "error": judgement.ran.error,
+            "codes": list(judgement.ran.codes),
+            "verdict": checked.verdict if checked else "could not run",
+            "evidence": str((checked and checked.evidence) or ""),
+        }
+        for reason in judgement.reasons:
+            self._surprise(outcome, "the program is mended", reason)
+        if checked is not None and checked.report is not None:
+            self._told("Verify says:", summaries.of_verify(checked.report))
+        self.screen.line()
+        self.screen.say(lesson.breaks.mended)
+        self._evidence(workshop)
+
+    def _evidence(self, workshop: Workshop) -> None:
+        self.screen.line()
+        self.screen.say(
+            "Gradient correctness is on record: before.json for the broken program, after.json for "
+            "the mended one. To compare them, and to run one again:"
+        )
+        for command in (
+            f"cd {_short(workshop.folder)}",
+            "taut evidence diff before.json after.json",
+            "taut replay after.json",
+        ):
+            self.screen.line(f"    {command}", "title")
+
+    def _questions(self, lesson: Lesson, workshop: Workshop, outcome: Outcome) -> None:
+        known = self.progress.answers(lesson.name) if self.progress.step(lesson.name) else {}
+        for number, question in enumerate(lesson.questions, 1):
+            name = f"question {number}"
+            if name in known:
+                continue
+            if number > 1:
+                self.screen.line()
+            self._ask(lesson, name, question)
+
+    # ---- what they share -------------------------------------------------------------------------
+
+    def _head(self, lesson: Lesson, start: str | None) -> None:
+        number = number_of(lesson.name)
+        self.screen.line()
+        title = f"Lesson {number} of {len(NAMES)}: {lesson.title}"
+        self.screen.line(title, "title")
+        self.screen.line("=" * len(title), "quiet")
+        if start not in (None, STEPS[0]):
+            self.screen.say("You were here before; this goes on where you stopped.", "quiet")
+
+    def _at(self, lesson: Lesson, step: str) -> None:
+        self._notice_absence()
+        self.progress.at(lesson.name, step)
+        while self.progress.notes:
+            self.screen.note("Note:", self.progress.notes.pop(0), "doubt")
+
+    def _ask(self, lesson: Lesson, name: str, question: Question) -> None:
+        answer = ask(question, self.screen, self.learner)
+        self._notice_absence()
+        if answer.given is not None:
+            self.progress.answered(
+                lesson.name, name, answer.given, right=answer.right, tries=answer.tries
+            )
+
+    def _notice_absence(self) -> None:
+        """What nobody did is not written down as somebody's progress."""
+        learner = self.learner
+        if isinstance(learner, Nobody) or (isinstance(learner, Lines) and learner.is_empty):
+            self.progress.keeps = False
+
+    def _show(self, ran: running.Ran) -> None:
+        if ran.output:
+            self.screen.output(ran.output)
+        if ran.error:
+            self.screen.line()
+            self.screen.line("It stopped with an error:", "doubt")
+            self.screen.say("\n".join(f"    {line}" for line in ran.error.split("\n")))
+
+    def _told(self, title: str, lines: list[str]) -> None:
+        self.screen.line()
+        self.screen.line(title, "title")
+        for line in lines:
+            inner = line.lstrip()
+            self.screen.say(inner, indent=" " * (2 + len(line) - len(inner)))
+
+    def _expect(self, outcome: Outcome, what: str, found: Any, expected: Any) -> None:
+        if found != expected:
+            self._surprise(outcome, f"{what} {expected!r}", repr(found))
+
+    def _surprise(self, outcome: Outcome, expected: str, found: str) -> None:
+        outcome.surprises.append(f"expected: {expected}; found: {found}")
+        self.screen.line()
+        self.screen.note(
+            "Note:",
+            "this lesson was written for another outcome; with your versions of things it may "
+            f"read oddly. Expected: {expected}.",
+            "doubt",
+        )
+
+    def _finish(self, lesson: Lesson) -> None:
+        self._notice_absence()
+        self.progress.finished(lesson.name)
+        self.screen.line()
+        answers = self.progress.answers(lesson.name).values()
+        right = sum(bool(answer.get("right")) and answer.get("tries") == 1 for answer in answers)
+        if self.progress.keeps:
+            said = f"Lesson finished. Right at the first try: {right} of {len(answers)}."
+        else:
+            said = "That was the lesson."
+        self.screen.line(said, "good")
+
+
+def _short(path: Path) -> str:
+    """A path as one would type it."""
+    try:
+        return f"~/{path.relative_to(Path.home())}"
+    except (ValueError, RuntimeError):
+        return str(path)
