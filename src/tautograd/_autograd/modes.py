@@ -52,6 +52,7 @@ class _Modes(threading.local):
     vmap_levels: tuple[Any, ...] = ()  # the vmaps this thread is inside of, innermost last
     function_modes: tuple[Any, ...] = ()  # the TorchFunctionModes in force, innermost last
     lower: Any = None  # the dtype that autocast casts to, while it is in force
+    recorder: Any = None  # the tape that notes what this thread computes, while it is compiled
 
     @property
     def grad(self) -> bool:

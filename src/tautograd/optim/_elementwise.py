@@ -92,14 +92,13 @@ class Elementwise(Optimizer):
         if group.get("differentiable"):
             self._update_differentiably(group, members, states)
             return
-        names = self._scalars + self._names(group)
-        layout = self._layouts.get(number)
-        if layout is None or not layout.holds(members, states, names):
-            layout = self._layouts[number] = Layout(members, states, len(self._scalars), names)
-        flags = self._flags(group)
-        formula: Formula = self._formula
-        for batch in layout.batches:
-            batch.run(formula, flags, self._constants(group, batch.scalars))
+        if modes.recorder is not None:
+            modes.recorder.update(self, group, number, members, states)
+        else:
+            flags = self._flags(group)
+            formula: Formula = self._formula
+            for batch in self._batched(group, number, members, states).batches:
+                batch.run(formula, flags, self._constants(group, batch.scalars))
         at = mark(2)
         for p in members:
             box = p._version_box
@@ -108,6 +107,16 @@ class Elementwise(Optimizer):
                 box[1] = at
             else:
                 box[:] = box[0] + 1, at
+
+    def _batched(
+        self, group: Group, number: int, members: list[Tensor], states: list[State]
+    ) -> Layout:
+        """How these parameters are updated together: as before, for as long as that holds."""
+        names = self._scalars + self._names(group)
+        layout = self._layouts.get(number)
+        if layout is None or not layout.holds(members, states, names):
+            layout = self._layouts[number] = Layout(members, states, len(self._scalars), names)
+        return layout
 
     def _states_of(self, members: list[Tensor], group: Group) -> list[State]:
         """What is remembered of each parameter, from its first step on."""

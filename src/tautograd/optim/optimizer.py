@@ -178,12 +178,11 @@ class Optimizer:
         """Forget the gradients of all parameters, or set them to zero."""
         for group in self.param_groups:
             for p in group["params"]:
-                grad = p._grad
-                if grad is None:
-                    continue
                 if set_to_none:
                     p._grad = None
-                else:
+                    continue
+                grad = p._grad
+                if grad is not None:
                     if grad.grad_fn is not None:
                         grad.detach_()
                     else:

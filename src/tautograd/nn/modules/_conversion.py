@@ -116,11 +116,11 @@ class Conversion:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the parameters' gradients, or fill them with zeros."""
         for param in self.parameters():
-            grad = param.grad
-            if grad is None:
-                continue
             if set_to_none:
                 param.grad = None
+                continue
+            grad = param.grad
+            if grad is None:
                 continue
             if grad.grad_fn is not None:
                 grad.detach_()

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..._autograd.effects import replayed
 from ..._tensor.tensor import Tensor
 from ..optimizer import Optimizer
 
@@ -90,6 +91,7 @@ class LRScheduler:
         """The learning rates of this epoch."""
         raise NotImplementedError
 
+    @replayed
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch; after the optimizer's step."""
         if self._step_count == 1:
@@ -99,7 +101,7 @@ class LRScheduler:
                     "initialization. Please, make sure to call `optimizer.step()` before "
                     f"`lr_scheduler.step()`. {_ORDER}",
                     UserWarning,
-                    stacklevel=2,
+                    stacklevel=3,
                 )
             elif not getattr(self.optimizer, "_opt_called", False):
                 warnings.warn(
@@ -109,11 +111,11 @@ class LRScheduler:
                     "result in PyTorch skipping the first value of the learning rate schedule. "
                     f"{_ORDER}",
                     UserWarning,
-                    stacklevel=2,
+                    stacklevel=3,
                 )
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:

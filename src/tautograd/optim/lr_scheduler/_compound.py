@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from ..._autograd.effects import replayed
 from ..optimizer import Optimizer
 from ._base import LRScheduler, set_value, values_of
 from ._plateau import ReduceLROnPlateau
@@ -89,6 +90,7 @@ class SequentialLR(_Compound):
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 
+    @replayed
     def step(self) -> None:  # type: ignore[override]
         """Go to the next epoch."""
         self.last_epoch += 1
@@ -118,6 +120,7 @@ class ChainedScheduler(_Compound):
         self.optimizer = optimizer
         self._last_lr = values_of(schedulers[-1].optimizer, "lr")
 
+    @replayed
     def step(self) -> None:  # type: ignore[override]
         """Go to the next epoch."""
         for scheduler in self._schedulers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..._autograd.effects import replayed
 from ..optimizer import Optimizer
 from ._base import LRScheduler, Rate, warn_outside_step
 
@@ -73,6 +74,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (lr - self.eta_min) * height / 2 for lr in self.base_lrs]
 
+    @replayed
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to a given one, which may lie between two."""
         if epoch is None and self.last_epoch < 0:

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any, SupportsFloat
 
+from ..._autograd.effects import replayed
 from ..optimizer import Optimizer
 from ._base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_value, values_of
 
@@ -77,13 +78,14 @@ class ReduceLROnPlateau(LRScheduler):
             goal = best + sign * self.threshold
         return value < goal if self.mode == "min" else value > goal
 
+    @replayed
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
         """Look at the metric of an epoch."""
         value = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
         self.last_epoch = epoch
         if self._is_better(value, self.best):
             self.best = value

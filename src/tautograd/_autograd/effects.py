@@ -1,0 +1,27 @@
+"""Python code that a compiled function must run again at every replay: schedules, seeds.
+
+Such a function changes Python's own state (a learning rate, a generator) and no tensor. While a
+computation is recorded for compiling, the tape notes the call; otherwise it is just called.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .modes import modes
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def replayed(function: Function) -> Function:
+    """Mark a function as one that is called at every replay of what called it."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if modes.recorder is None:
+            return function(*args, **kwargs)
+        return modes.recorder.effect(function, args, kwargs)
+
+    return call  # type: ignore[return-value]
