@@ -66,6 +66,13 @@ class Screen:
         for line in text.rstrip("\n").split("\n"):
             self.line(f"{self.paint('   >', 'quiet')} {line}".rstrip())
 
+    def error(self, text: str) -> None:
+        """What a program stopped with: indented, and only lines that are too long are wrapped."""
+        for line in text.split("\n"):
+            parts = textwrap.wrap(line, self.width - 4) if len(line) > self.width - 4 else [line]
+            for part in parts:
+                self.line(f"    {part}".rstrip())
+
     def _marked(self, line: str) -> str:
         """Code within a sentence stands out by its colour as well."""
         return re.sub(r"`([^`]+)`", lambda m: self.paint(m[0], "title"), line)

@@ -171,6 +171,8 @@ class Teacher:
         }
         for reason in judgement.reasons:
             self._surprise(outcome, "the program is mended", reason)
+        if judgement.ran.findings is not None:
+            self._told("The doctor says:", summaries.of_doctor(judgement.ran.findings))
         if checked is not None and checked.report is not None:
             self._told("Verify says:", summaries.of_verify(checked.report))
         self.screen.line()
@@ -237,7 +239,7 @@ class Teacher:
         if ran.error:
             self.screen.line()
             self.screen.line("It stopped with an error:", "doubt")
-            self.screen.say("\n".join(f"    {line}" for line in ran.error.split("\n")))
+            self.screen.error(ran.error)
 
     def _told(self, title: str, lines: list[str]) -> None:
         self.screen.line()
