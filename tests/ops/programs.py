@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tautograd._ops.casting import moved_to
 from tautograd._ops.samples import Sample, T
 from tautograd._tensor.tensor import make
 
@@ -118,7 +119,16 @@ DRAWN: dict[str, tuple[Any, list[Sample]]] = {
     "Binomial0": (lambda m, x: m.binomial(m.full_like(x, 9).detach(), x), _CHANCES),
 }
 
+
+def _moved(engine: Any) -> Any:
+    """A copy on another device, of which there is one here: the same."""
+    if engine.name == "torch":
+        return lambda x: x.to("cpu", copy=True)
+    return lambda x: moved_to(x, x.device)
+
+
 PROGRAMS: dict[str, tuple[Any, list[Sample] | None]] = {
+    "to_device": (_moved, [Sample(T(3, 2)), Sample(T())]),
     "view_scatter": (_write_through_view, [Sample(T(3, 2), T(2)), Sample(T(3), T())]),
     "view_replay": (_seen_again, [Sample(T(3, 2), T(2))]),
     "alias": (lambda engine: lambda x: x[...], [Sample(T(3, 2)), Sample(T())]),

@@ -1,12 +1,15 @@
-"""Devices: where an array lives, and how one is made there.
+"""Devices: where an array lives, and how one is made there or moved.
 
 Operations never ask for the device: NumPy's dispatch protocols carry them to whatever array type
-they are given. Only *creation* has no array to dispatch on, and goes through `creator`.
+they are given. Only *creation* has no array to dispatch on, and goes through `creator`; `moved`
+takes an array to another device. The CPU's arrays are NumPy's, a GPU's are `cuda_array`'s.
 """
 
 from __future__ import annotations
 
 import re
+import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +35,9 @@ class device:  # noqa: N801 - PyTorch's name
         if isinstance(given, cls):
             return given
         if isinstance(given, int) and not isinstance(given, bool):
-            raise RuntimeError("Cannot access accelerator device when none is available.")
+            if cuda_backend() is None:
+                raise RuntimeError("Cannot access accelerator device when none is available.")
+            return gpu(given)
         if not isinstance(given, str):
             shown = "" if given is None else given.__class__.__name__
             raise TypeError(
@@ -80,35 +85,126 @@ class device:  # noqa: N801 - PyTorch's name
     def __reduce__(self) -> tuple[Any, ...]:
         return device_named, (str(self),)
 
+    def __enter__(self) -> device:
+        """Make this the place of new tensors inside a `with` block."""
+        default.enter(as_device(self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        default.leave()
+
 
 def device_named(name: str) -> device:
     return device(name)
 
 
 CPU = device("cpu")
+_GPUS: dict[int, device] = {}
+
+
+class _Default(threading.local):
+    """Where tensors are made that no device is named for: `device` is None for the CPU."""
+
+    device: Any = None
+    before: tuple[Any, ...] = ()
+
+    def enter(self, where: device) -> None:
+        self.before = (*self.before, self.device)
+        self.device = None if where.type == "cpu" else where
+
+    def leave(self) -> None:
+        *rest, self.device = self.before
+        self.before = tuple(rest)
+
+
+default = _Default()
+
+
+def cuda_backend() -> Any:
+    """What computes on a GPU here, or None. CuPy is imported by the first call."""
+    from .cuda_backend import find
+
+    return find()
+
+
+def gpu(index: int) -> device:
+    """The device `cuda:index`, one object for each."""
+    found = _GPUS.get(index)
+    if found is None:
+        found = _GPUS[index] = device("cuda", index)
+    return found
 
 
 def as_device(value: Any) -> device:
-    """A device from what PyTorch accepts; `None` means the CPU."""
+    """A device from what PyTorch accepts, one that can be used; `None` means the default."""
     if value is None:
-        return CPU
+        return default.device or CPU
     found = value if isinstance(value, device) else device(value)
     if found.type == "cuda":
-        raise AssertionError(
-            "Torch not compiled with CUDA enabled: this build of tautograd computes on the CPU"
-        )
+        return _usable(found)
     if found.type != "cpu":
         raise RuntimeError(
-            f"device '{found}' is not available: this build of tautograd computes on the CPU"
+            f"device '{found}' is not available: this build of tautograd computes on the CPU and, with "
+            "CuPy, on NVIDIA's GPUs"
         )
     return CPU if found.index is None else found
 
 
+def _usable(found: device) -> device:
+    backend = cuda_backend()
+    if backend is None:
+        from .cuda_backend import Found
+
+        raise AssertionError(f"Torch not compiled with CUDA enabled: {Found.reason}")
+    index = backend.current_device() if found.index is None else found.index
+    if index >= backend.device_count():
+        raise RuntimeError(
+            f"CUDA error: invalid device ordinal: {found} was asked for, and there are "
+            f"{backend.device_count()} GPUs"
+        )
+    return gpu(index)
+
+
+class _OnGpu:
+    """NumPy's creation functions, for arrays on a GPU."""
+
+    def __init__(self, prototype: Any) -> None:
+        self.prototype = prototype
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(getattr(np, name), like=self.prototype)
+
+
 def creator(where: device) -> Any:
     """The module whose `empty`, `zeros`, `asarray`, … make arrays on this device."""
-    return np
+    if where.type == "cpu":
+        return np
+    return _OnGpu(cuda_backend().prototype())
 
 
 def device_of(array: Any) -> device:
     """The device an array lives on."""
+    while type(array) is not np.ndarray:
+        index = getattr(array, "gpu_index", None)
+        if index is not None:
+            return gpu(index)
+        array = getattr(array, "data", None)  # a batch's
+        if array is None:
+            break
     return CPU
+
+
+def moved(array: Any, where: device, order: str = "K") -> Any:
+    """The array on a device: itself if it is there, else a copy."""
+    if device_of(array) == where or (where.type == "cpu" and device_of(array).type == "cpu"):
+        return array
+    if where.type == "cpu":
+        return (
+            array.host() if hasattr(array, "host") else type(array)(array.data.host(), array.level)
+        )
+    from .cuda_array import wrap
+
+    if hasattr(array, "level"):  # a batch's
+        return type(array)(moved(array.data, where), array.level)
+    source = array.host() if hasattr(array, "host") else array
+    return wrap(cuda_backend().to_device(source))

@@ -73,8 +73,15 @@ def with_steps_of(data: Any, model: Any) -> Any:
     return out
 
 
+def has_memory(array: Any) -> bool:
+    """Whether an array is memory that views share, and not a batch or a record of one."""
+    return type(array) is np.ndarray or hasattr(array, "strided")
+
+
 def storage_of(array: Any) -> Any:
     """The array that owns the memory an array looks into."""
+    if type(array) is not np.ndarray and hasattr(array, "storage"):
+        return array.storage()
     owner = array
     while True:
         base = getattr(owner, "base", None)
@@ -87,6 +94,8 @@ def storage_of(array: Any) -> Any:
 
 
 def address(array: Any) -> int:
+    if type(array) is not np.ndarray and hasattr(array, "address"):
+        return array.address  # type: ignore[no-any-return]
     found: int = array.__array_interface__["data"][0]
     return found
 
@@ -101,6 +110,8 @@ def storage_offset_of(array: Any) -> int:
 
 def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Any:
     """An array over the same memory, `offset` and `strides` in bytes from where `array` begins."""
+    if type(array) is not np.ndarray and hasattr(array, "strided"):
+        return array.strided(shape, strides, offset)
     owner = storage_of(array)
     flags = owner.flags
     if flags.c_contiguous or flags.f_contiguous:

@@ -110,6 +110,9 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
                     if leaf._grad is None:
                         leaf._grad = make(grad)
                         return
+        elif alone and leaf._grad is None and type(grad) is not _ndarray and _keeps(leaf, grad):
+            leaf._grad = make(grad)
+            return
         _add_to_grad(leaf, grad, lifted)
         return
     accumulator = leaf._accumulator and leaf._accumulator()
@@ -128,6 +131,14 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
     if accumulator is not None and accumulator.hooks:
         for hook in list(accumulator.hooks.values()):
             hook((), (as_grad_tensor(grad),))
+
+
+def _keeps(leaf: Tensor, grad: Any) -> bool:
+    """Whether a gradient of another array type can become the leaf's without being copied."""
+    own = getattr(grad, "is_sole_owner", None)
+    if own is None or leaf._grad is not None or not leaf._data.flags.c_contiguous:
+        return False
+    return bool(grad.flags.c_contiguous and own())
 
 
 def _fits(present: Any, grad: Any) -> bool:

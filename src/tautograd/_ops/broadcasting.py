@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
-from .._arrays.strided import spelled_out, strided
+from .._arrays.strided import has_memory, spelled_out, strided
 from .._autograd.apply_view import apply_view
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Size, Tensor
@@ -19,7 +19,7 @@ from .shapes import ints, tensor_list
 
 
 def _expand(x: Any, size: tuple[int, ...]) -> Any:
-    if type(x) is not np.ndarray:
+    if not has_memory(x):
         return np.broadcast_to(x, size)
     x = spelled_out(x)
     steps: list[int] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.devices import as_device, device
+from .._arrays.devices import CPU, as_device, device, moved
 from .._arrays.dtypes import DTYPE_NAMES, LEGACY_NAMES, as_dtype, dtype, from_numpy_dtype
 from .._arrays.formats import empty_preserving, preserve_format
 from .._arrays.strided import with_strides_of
@@ -110,10 +110,37 @@ def to(self: Tensor, *args: Any, **given: Any) -> Tensor:
         shown = [type(a).__name__ for a in args]
         shown += [f"{k}={type(v).__name__}, " for k, v in given.items()]
         raise TypeError(_FORMS.format(", ".join(shown)))
-    if place is not None:
-        as_device(place)
     wanted = other.dtype if other is not None else None if kind is None else as_dtype(kind)
-    return cast(self, wanted, bool(options.get("copy", False)), options.get("memory_format"))
+    copy = bool(options.get("copy", False))
+    if place is not None or other is not None:
+        where = as_device(place if other is None else other.device)
+        if where != self.device:
+            self = moved_to(self, where)
+            copy = False
+    return cast(self, wanted, copy, options.get("memory_format"))
+
+
+def _to_device(x: Any, target: Any, source: Any) -> Any:
+    found = moved(x, target)
+    return _to_copy(x, x.dtype, preserve_format) if found is x else found
+
+
+to_device_op: Op = Op(
+    "to_device",
+    _to_device,
+    ("x",),
+    vjp={"x": lambda g, target, source: to_device_op(g, target=source, source=target)},
+    jvp=LINEAR,
+    opmath=False,
+    node="ToCopyBackward0",
+    internal=True,
+)
+
+
+def moved_to(tensor: Tensor, where: device) -> Tensor:
+    """A copy of a tensor on another device; its gradient comes back to where the tensor is."""
+    found: Tensor = apply(to_device_op, (tensor,), {"target": where, "source": tensor.device})
+    return found
 
 
 def _conversion(name: str) -> None:
@@ -170,6 +197,8 @@ def type_as(self: Tensor, other: Any) -> Tensor:
 @public(function=False, out=False)
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """This tensor on the CPU."""
+    if type(self._data) is not np.ndarray and self.device != CPU:
+        self = moved_to(self, CPU)
     return cast(self, None, memory_format=memory_format)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
 from .._arrays.result_layout import as_iterated
-from .._arrays.strided import strides_of, with_steps_of
+from .._arrays.strided import has_memory, strides_of, with_steps_of
 from .._autograd.apply import apply
 from .._autograd.lifted import COUNTERPARTS, counterpart
 from .._tensor.tensor import Tensor
@@ -39,13 +39,13 @@ def is_complex(x: Any) -> bool:
 
 
 def _as_real(x: Any) -> Any:
-    if isinstance(x, np.ndarray):
-        return np.expand_dims(x, -1).view(np.real(x).dtype)
+    if has_memory(x):
+        return np.expand_dims(x, -1).view(np.finfo(x.dtype).dtype)
     return np.stack((np.real(x), np.imag(x)), axis=-1)  # an array type without views of bytes
 
 
 def _as_complex(x: Any) -> Any:
-    if isinstance(x, np.ndarray):
+    if has_memory(x):
         return x.view(np.result_type(x.dtype, np.complex64))[..., 0]
     return x[..., 0] + 1j * x[..., 1]
 
@@ -125,7 +125,7 @@ def view_as_complex(input: Any) -> Tensor:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if data.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    strides = strides_of(data) if isinstance(data, np.ndarray) else ()
+    strides = strides_of(data) if has_memory(data) else ()
     if strides and strides[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(s % 2 for s, n in zip(strides[:-1], data.shape, strict=False) if n > 1):

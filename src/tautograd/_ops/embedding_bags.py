@@ -169,7 +169,7 @@ def _bag_of_each(count: int, offsets: Any) -> Any:
     """Which bag each of `count` elements is in."""
     if type(offsets) is np.ndarray:
         return np.searchsorted(offsets, np.arange(count), side="right") - 1
-    later = np.arange(count)[:, None] >= offsets[1:]
+    later = np.arange(count, like=offsets)[:, None] >= offsets[1:]
     return np.sum(np.astype(later, np.int64), axis=1)
 
 

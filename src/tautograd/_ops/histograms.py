@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
+from .._arrays.strided import has_memory
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor, make
 from .elementwise import refuse, require_tensor
@@ -32,7 +33,7 @@ def _edges(low: Any, high: Any, bins: int, like: Any) -> Any:
     real = like.dtype if like.dtype.kind == "f" and like.dtype.itemsize > 2 else np.float32
     start, end = (np.full_like(like, edge, shape=(1,), dtype=real) for edge in (low, high))
     step = (end - start) / bins
-    i = np.arange(bins + 1, dtype=real)
+    i = np.arange(bins + 1, dtype=real, like=like)
     edges = np.where(i < (bins + 1) // 2, start + step * i, end - step * (bins - i))
     return np.astype(edges, like.dtype)
 
@@ -45,7 +46,7 @@ def _span(data: Any, widen: float) -> tuple[Any, Any]:
 
 def _known(value: Any) -> bool:
     """Whether a number can be looked at: inside `vmap` there is one per example."""
-    return isinstance(value, (float, np.ndarray, np.generic))
+    return isinstance(value, (float, np.ndarray, np.generic)) or has_memory(value)
 
 
 def _places(x: Any, edges: Any, how: str) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from .._arrays.batch_levels import bottom
 from .._arrays.formats import dense, iteration_order
 from .._arrays.result_layout import as_first
-from .._arrays.strided import view_strides
+from .._arrays.strided import has_memory, view_strides
 from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._autograd.views import bump, check_writable
@@ -28,7 +28,7 @@ from .samples import Sample, T
 
 def _index(x: Any, indices: Indices) -> Any:
     given = [(d, a) for d, a in enumerate(indices.arrays) if a is not None and a is not COVERED]
-    if any(not isinstance(a, np.ndarray) for _, a in given):  # another array type picks by position
+    if any(not has_memory(a) for _, a in given):  # another array type picks by position
         refuse_batched_mask(indices)
         flat = taken(np.reshape(x, (-1,)), positions(indices, x.shape))
         return np.reshape(flat, indices.result_shape)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.strided import has_memory
 from .._tensor.tensor import Tensor, make
 from .index_arguments import check_range, count
 
@@ -86,7 +87,7 @@ COVERED: Any = object()
 
 def refuse_batched_mask(indices: Indices) -> None:
     """How many places a mask has differs from example to example: no batch can hold them."""
-    if any(a.dtype == np.bool_ and not isinstance(a, np.ndarray) for a in indices.given):
+    if any(a.dtype == np.bool_ and not has_memory(a) for a in indices.given):
         raise RuntimeError(BATCHED_MASK)
 
 
@@ -119,7 +120,7 @@ def prepare(input: Tensor, given: list[Any]) -> Indices:
             data = data != 0
         if data.dtype == np.bool_:
             _check_mask(data.shape, shape, len(entries), position)
-            if not isinstance(data, np.ndarray) and not (alone and data.ndim):
+            if not has_memory(data) and not (alone and data.ndim):
                 raise RuntimeError(BATCHED_MASK)
             if alone and data.ndim:
                 entries += [data, *(COVERED,) * (data.ndim - 1)]

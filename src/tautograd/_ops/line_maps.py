@@ -74,7 +74,9 @@ class LineMap:
 
 def constant(array: Any, like: Any) -> Any:
     """An array of ours beside an array of another type."""
-    return array if type(like) is np.ndarray else np.asarray(array, like=like)
+    if type(like) is np.ndarray or not hasattr(like, "__array_function__"):
+        return array
+    return np.asarray(array, like=like)
 
 
 def picking(size: int, index: Any) -> LineMap:

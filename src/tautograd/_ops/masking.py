@@ -8,6 +8,7 @@ import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
 from .._arrays.result_layout import in_c_order
+from .._arrays.strided import has_memory
 from .._autograd.apply import apply
 from .._tensor.arguments import as_element, number
 from .._tensor.tensor import Tensor, make
@@ -201,7 +202,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
             f"{LEGACY_NAMES[mask.dtype]}"
         )
     check_broadcast(mask._data.shape, input._data.shape)
-    if isinstance(mask._data, np.ndarray):
+    if has_memory(mask._data):
         shape = np.broadcast_shapes(input._data.shape, mask._data.shape)
         repeats = count(shape) // max(mask._data.size, 1)
         if source._data.size < int(np.count_nonzero(mask._data)) * repeats:

@@ -13,6 +13,7 @@ from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
+from .line_maps import constant
 from .parts import diagonal_op, narrow_bounds, select_op, slice_op
 from .public import CONTIGUOUS_OUT, public
 from .rearranging import copy_as
@@ -38,6 +39,7 @@ def _scatter_of(part: Op, parameters: str, samples: Callable[[], list[Sample]]) 
         shape = tuple(x.shape)
         there = np.zeros(shape, np.bool_)
         np.copyto(part.forward(there, **where), True)
+        there = constant(there, x)
         return np.where(there, embedding.forward(np.astype(src, x.dtype), shape, **where), x)
 
     scope: dict[str, Any] = {"part": part, "np": np}

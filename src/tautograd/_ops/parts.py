@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.strided import spelled_out, strided
+from .._arrays.strided import has_memory, spelled_out, strided
 from .._autograd.apply_view import apply_view
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
@@ -34,7 +34,7 @@ def part(
     call = ", ".join(f"{n}={n}" for n in names)
 
     def embed(x: Any, shape: tuple[int, ...], **where: Any) -> Any:
-        if embed_by is not None and type(x) is not np.ndarray:
+        if embed_by is not None and not has_memory(x):
             return embed_by(x, shape, **where)
         out = np.zeros_like(x, shape=shape, order="C")
         np.copyto(forward(out, **where), x)
@@ -69,7 +69,7 @@ _ALL = slice(None)
 
 
 def _slice(x: Any, dim: int, start: int, end: int, step: int) -> Any:
-    if start < end or type(x) is not np.ndarray:
+    if start < end or not has_memory(x):
         return spelled_out(x)[(*(_ALL,) * dim, slice(start, end, step), ...)]
     # NumPy's slices without elements all begin where `x` does; PyTorch's where they were asked to.
     x = spelled_out(x)
@@ -240,7 +240,7 @@ counterpart(np.diagonal)(lambda x, offset=0, axis1=0, axis2=1: diagonal(x, offse
 def _windows(x: Any, dimension: int, size: int, step: int) -> Any:
     if not x.ndim:
         return np.reshape(x, (1,))[:size]
-    if type(x) is not np.ndarray:
+    if not has_memory(x):
         windows: Any = np.lib.stride_tricks.sliding_window_view(x, size, dimension)
         return windows[(*(_ALL,) * dimension, slice(None, None, step), ...)]
     x = spelled_out(x)

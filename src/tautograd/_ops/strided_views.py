@@ -13,12 +13,20 @@ from typing import Any
 import numpy as np
 
 from .._arrays.result_layout import as_first
-from .._arrays.strided import storage_of, storage_offset_of, strided, strides_of, with_steps_of
+from .._arrays.strided import (
+    has_memory,
+    storage_of,
+    storage_offset_of,
+    strided,
+    strides_of,
+    with_steps_of,
+)
 from .._autograd.apply import apply
 from .._autograd.apply_view import apply_view
 from .._tensor.tensor import Tensor
 from .dims import require_int
 from .elementwise import require_tensor
+from .line_maps import constant
 from .public import public
 from .record import LINEAR, Op
 from .samples import Sample, T
@@ -55,10 +63,10 @@ def _sharing(shape: Ints, strides: Ints) -> Any:
 def _as_strided(
     x: Any, size: Ints, stride: Ints, storage_offset: int, strides: Ints, start: int
 ) -> Any:
-    if type(x) is np.ndarray and strides_of(x) == strides:
+    if has_memory(x) and strides_of(x) == strides:
         step = x.dtype.itemsize
         return strided(x, size, [s * step for s in stride], (storage_offset - start) * step)
-    shown = _shown(tuple(x.shape), strides, start, size, stride, storage_offset)
+    shown = constant(_shown(tuple(x.shape), strides, start, size, stride, storage_offset), x)
     flat = np.reshape(x, (-1,))
     values = np.where(shown < 0, np.zeros_like(flat, shape=()), np.take(flat, np.maximum(shown, 0)))
     return np.reshape(values, size)
@@ -214,6 +222,7 @@ def _scatter(
     source = source[:count].reshape(x.shape)
     if not len(shown):
         return np.copy(x)
+    source = constant(source, x)
     taken = np.take(np.reshape(np.astype(src, x.dtype), (-1,)), np.maximum(source, 0))
     return np.where(source < 0, x, taken)
 

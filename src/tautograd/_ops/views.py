@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES, dtype
-from .._arrays.strided import strided, strides_of, view_strides
+from .._arrays.strided import has_memory, strided, strides_of, view_strides
 from .._autograd.apply import apply
 from .._autograd.apply_view import apply_view
 from .._autograd.lifted import counterpart
@@ -28,7 +28,7 @@ from .shapes import infer_shape, ints
 
 
 def _view(x: Any, size: tuple[int, ...]) -> Any:
-    if type(x) is np.ndarray and not x.flags.c_contiguous:
+    if has_memory(x) and not x.flags.c_contiguous:
         found = view_strides(x.shape, x.strides, size)
         if found is not None:
             return strided(x, size, found)

@@ -43,7 +43,7 @@ def _nothing_forward(t: Any) -> Any:
 def _copied(x: Any, src: Any) -> Any:
     if type(x) is not np.ndarray or type(src) is not np.ndarray:
         values = np.astype(real_part(src, x.dtype), x.dtype)
-        return np.where(np.ones(tuple(x.shape), np.bool_), values, x)
+        return np.where(np.ones_like(x, dtype=np.bool_), values, x)
     out = np.empty_like(x)
     np.copyto(out, real_part(src, x.dtype), casting="unsafe")
     return out

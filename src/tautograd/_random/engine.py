@@ -46,9 +46,11 @@ class Generator:
     (or None). They are part of the state: they survive between calls and travel in `get_state`.
     """
 
+    on_gpu: Any = False  # whether its numbers are drawn on a GPU
+
     def __init__(self, device: Any = "cpu") -> None:
-        if str(device).partition(":")[0] != "cpu":
-            raise RuntimeError(f"Generator: device must be a CPU device, got device={device!s}")
+        if str(device).partition(":")[0] not in ("cpu", "cuda"):
+            raise RuntimeError(f"Generator: no random numbers on device={device!s}")
         self.device = device
         self._pump: Any = None
         self._reseed(DEFAULT_SEED)

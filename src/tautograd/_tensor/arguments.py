@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.devices import as_device, creator
+from .._arrays.devices import as_device, creator, default, moved
 from .._arrays.dtypes import LEGACY_NAMES, as_dtype, dtype
 from .._autograd.modes import modes
 from .tensor import Tensor, make
@@ -112,6 +112,13 @@ def place(device: Any = None) -> Any:
     return creator(as_device(device))
 
 
+def put(array: Any, device: Any) -> Any:
+    """An array that was made on the CPU, on the device asked for or the default one."""
+    if device is None and default.device is None:
+        return array
+    return moved(array, as_device(device))
+
+
 def number(name: str, value: Any, argument: str, position: int) -> Any:
     """A Python number from a number, a NumPy scalar or a 0-dim tensor."""
     if isinstance(value, (bool, int, float, complex)):
@@ -165,6 +172,11 @@ def overflow(kind: dtype) -> RuntimeError:
 
 
 def refuse_pinned() -> None:
+    """Memory is pinned for an accelerator; an error where there is none."""
+    from .._arrays.devices import cuda_backend
+
+    if cuda_backend() is not None:
+        return
     raise RuntimeError(
         "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator "
         "is available on this system."

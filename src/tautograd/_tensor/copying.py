@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.devices import CPU, as_device, moved
 from .._arrays.dtypes import dtype_named
 from .._arrays.strided import storage_of, storage_offset_of, strided, strides_of
 from .._ops.public import attach
@@ -60,7 +61,7 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     owner = storage_of(self._data)
     storages = memo.setdefault("storages of tensors", {})  # type: ignore[call-overload]
     if id(owner) not in storages:
-        storages[id(owner)] = np.array(owner, copy=True, order="K"), owner
+        storages[id(owner)] = np.copy(owner, order="K"), owner
     fresh = storages[id(owner)][0]
     offset = storage_offset_of(self._data) * self._data.dtype.itemsize
     array = strided(
@@ -89,6 +90,7 @@ def rebuild(
     strides: tuple[int, ...],
     requires_grad: bool,
     attributes: dict[str, Any],
+    device: str = "cpu",
 ) -> Any:
     """A tensor from what `reduce` wrote down."""
     kind = dtype_named(dtype).numpy
@@ -98,12 +100,12 @@ def rebuild(
     if any(s < 0 for s in strides) or reach >= flat.size:
         raise ValueError("the pickled tensor's strides reach outside of its data")
     array = np.ndarray(shape, kind, flat, 0, [s * size for s in strides])
-    return _with(make(array), cls or Tensor, requires_grad, attributes)
+    return _with(make(moved(array, as_device(device))), cls or Tensor, requires_grad, attributes)
 
 
 def reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     """What `pickle` writes: the elements as they lie in memory, without gaps between views."""
-    array = self._data
+    array = moved(self._data, CPU)
     strides = strides_of(array)
     reach = sum((n - 1) * s for n, s in zip(array.shape, strides, strict=True))
     if 0 in array.shape:
@@ -115,7 +117,8 @@ def reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
         data, strides = array.tobytes(), strides_of(array)
     cls = None if type(self) is Tensor else type(self)
     state = (cls, data, self.dtype.name, tuple(array.shape), strides, self.requires_grad)
-    return rebuild, (*state, own_attributes(self))
+    place = () if array is self._data else (str(self.device),)
+    return rebuild, (*state, own_attributes(self), *place)
 
 
 def _span(array: Any, length: int) -> bytes:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.devices import as_device
+from .._arrays.devices import as_device, default, moved
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype, get_default_dtype
 from .._autograd.modes import modes, shared
 from .._ops.public import FUNCTIONS
 from .arguments import (
     checked_size,
     finish,
+    put,
     refuse_pinned,
     require_differentiable,
     type_name,
@@ -46,19 +47,20 @@ def tensor(
 
         options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
         return shown(tensor, args, {**options, "pin_memory": pin_memory})  # type: ignore[no-any-return]
-    if type(value) is float and dtype is None and device is None:
+    if type(value) is float and dtype is None and device is None and default.device is None:
         out = make(np.array(value, get_default_dtype().numpy))
         out._requires_grad = bool(requires_grad)
         return out
     if device is not None:
-        as_device(device)
+        device = as_device(device)
     if pin_memory:
         refuse_pinned()
     if isinstance(value, Tensor):
         warn_of_copy("torch.tensor(sourceTensor)")
+        device = value.device if device is None else device
     elif isinstance(value, (list, tuple)) and value and type(value[0]) is np.ndarray:
         _warn_arrays(value)
-    return finish(array_from(value, wanted_dtype("tensor", dtype)), requires_grad)
+    return finish(put(array_from(value, wanted_dtype("tensor", dtype)), device), requires_grad)
 
 
 FUNCTIONS["tensor"] = tensor
@@ -138,15 +140,15 @@ def _shared(array: Any) -> Any:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor with this data: the same tensor or memory where the dtype allows, else a copy."""
     kind = wanted_dtype("as_tensor", dtype)
-    if device is not None:
-        as_device(device)
     if isinstance(data, Tensor):
+        if device is not None and as_device(device) != data.device:
+            return data.to(device, kind)
         return data if kind is None or kind is data.dtype else data.to(kind)
     if isinstance(data, np.ndarray):
         array = _shared(data)
         if kind is None or array.dtype == kind.numpy:
-            return make(array)
-    return make(array_from(data, kind))
+            return make(put(array, device))
+    return make(put(array_from(data, kind), device))
 
 
 @function
@@ -160,13 +162,17 @@ def asarray(
 ) -> Tensor:
     """A tensor from an object: shares memory unless `copy` or the dtype forbids it."""
     kind = wanted_dtype("asarray", dtype)
-    if device is not None:
-        as_device(device)
     source = _source(obj, kind)
+    if device is not None and source is not None and as_device(device) != source.device:
+        if copy is False:
+            raise ValueError(
+                f"can't alias tensor from device '{source.device}' to '{as_device(device)}'."
+            )
+        source = make(moved(source._data, as_device(device)))
     if source is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        return finish(array_from(obj, kind), bool(requires_grad))
+        return finish(put(array_from(obj, kind), device), bool(requires_grad))
     if kind is not None and kind is not source.dtype and copy is False:
         raise ValueError(
             f"can't alias tensor with dtype '{LEGACY_NAMES[source.dtype]}' into dtype "
@@ -268,6 +274,13 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """A tensor on the memory of another library's array, through DLPack."""
     from .dlpack import import_array
 
+    if getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()[0] == 2:
+        where = as_device("cuda")  # an error where there is no GPU
+        from .._arrays.cuda_array import wrap
+        from .._arrays.devices import cuda_backend
+
+        found = make(wrap(cuda_backend().cupy.from_dlpack(ext_tensor)))
+        return found.clone() if copy else found if device is None else found.to(device or where)
     return make(import_array(ext_tensor, copy))
 
 
@@ -284,7 +297,7 @@ def legacy_tensor(
         if not hasattr(data, "__index__"):
             got = ", ".join(type_name(a) for a in args)
             raise TypeError(f"new() received an invalid combination of arguments - got ({got})")
-        out = make(np.empty(checked_size("new", args), kind.numpy))
+        out = make(put(np.empty(checked_size("new", args), kind.numpy), device))
     elif not args and data is None:
         out = make(np.empty((0,), kind.numpy))
     elif isinstance(data, tuple) and hasattr(data, "numel"):
@@ -301,7 +314,7 @@ def legacy_tensor(
     elif not hasattr(data, "__len__"):
         raise TypeError(f"new(): data must be a sequence (got {type_name(data)})")
     else:
-        out = make(array_from(data, kind))
+        out = make(put(array_from(data, kind), device))
     return out if cls is Tensor else subclass_of(cls, out)
 
 

@@ -38,11 +38,20 @@ def refuse_random() -> None:
         raise RuntimeError(_REFUSED)
 
 
+def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a sampler gives; a computation that is being compiled will ask it again at each replay."""
+    if modes.recorder is not None:
+        return modes.recorder.call(sampler, (source, *args), kwargs, sampler.__name__)
+    return sampler(source, *args, **kwargs)
+
+
 def draw(
     sampler: Sampler, generator: Any, shape: tuple[int, ...], *args: Any, **kwargs: Any
 ) -> Any:
     """A new array of this shape, for each example if the `vmap`s in progress say so."""
     source = checked(generator)
+    if source.on_gpu:
+        sampler = on_gpu(sampler)
     if not modes.vmap_levels:
         return sampler(source, shape, *args, **kwargs)
     refuse_random()
@@ -53,13 +62,20 @@ def draw(
     return array
 
 
+def on_gpu(sampler: Sampler) -> Sampler:
+    """A sampler whose numbers end up on the GPU of its generator."""
+    from .._random.on_gpu import sampler_on_gpu
+
+    return sampler_on_gpu(sampler)
+
+
 def fill(
     tensor: Tensor, node: str, sampler: Sampler, generator: Any, *args: Any, **kwargs: Any
 ) -> Tensor:
     """Fill a tensor in place, in the order of its memory; a gradient through it ends here."""
     check_writable(tensor)
-    source = checked(generator)
     array = tensor._data
+    source = checked(generator, array)
     same: list[int] = []
     if modes.vmap_levels:
         refuse_random()
@@ -89,13 +105,13 @@ def fill_like(
     **kwargs: Any,
 ) -> Any:
     """A new array laid out as another, filled in the order of its memory."""
-    source = checked(generator)
+    source = checked(generator, tensor._data)
     if modes.vmap_levels:
         refuse_random()
         own = [level.number for level in modes.vmap_levels if level.randomness == "different"]
         plain, batches = tensor._data, _batches(tensor._data)
         if batches[::-1] != own:
-            return draw(sampler, generator, tuple(tensor.shape), *args, **kwargs)
+            return draw(sampler, source, tuple(tensor.shape), *args, **kwargs)
         for _ in batches:
             plain = plain.data
         array = empty_preserving(plain, kind, memory_format or preserve_format)
@@ -110,8 +126,10 @@ def fill_like(
 
 def per_example(sampler: Sampler, source: Any, *values: Any) -> Any:
     """Draws that depend on values: `sampler(source, *values)`, for each example of each batch."""
+    if source.on_gpu:
+        sampler = on_gpu(sampler)
     if not modes.vmap_levels:
-        return sampler(source, *values)
+        return sampled(sampler, source, *values)
     refuse_same(*values)
     different = [level for level in modes.vmap_levels if level.randomness == "different"]
     return _through_levels(sampler, source, values, different)
@@ -119,7 +137,7 @@ def per_example(sampler: Sampler, source: Any, *values: Any) -> Any:
 
 def _through_levels(sampler: Sampler, source: Any, values: Any, levels: list[Any]) -> Any:
     if not levels:
-        return sampler(source, *values)
+        return sampled(sampler, source, *values)
     *outer, level = levels
 
     def example(value: Any, at: int) -> Any:
@@ -178,11 +196,14 @@ def _batches(array: Any) -> list[int]:
 
 def _in_memory_order(array: Any, sampler: Sampler, source: Any, args: Any, kwargs: Any) -> Any:
     shape = tuple(array.shape)
-    if np.ndim(array) < 2 or array.flags.c_contiguous:
+    if source.on_gpu:
+        sampler = on_gpu(sampler)
         return sampler(source, shape, *args, **kwargs)
+    if np.ndim(array) < 2 or array.flags.c_contiguous:
+        return sampled(sampler, source, shape, *args, **kwargs)
     if sampler is normal:
         kwargs = {**kwargs, "contiguous": False}
-    run = sampler(source, (array.size,), *args, **kwargs)
+    run = sampled(sampler, source, (array.size,), *args, **kwargs)
     return lay_out(run, shape, array.strides)
 
 

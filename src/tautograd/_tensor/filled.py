@@ -26,6 +26,7 @@ from .arguments import (
     finish,
     number,
     place,
+    put,
     refuse_pinned,
     size_argument,
     type_name,
@@ -284,8 +285,6 @@ def like(
             f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}"
         )
     kind = wanted_dtype(name, dtype) or input.dtype
-    if device is not None:
-        place(device)
     if modes.vmap_levels and levels_of(input._data):
         plain = np.empty(tuple(input.shape), kind.numpy)
         array = batched_like(plain, input._data.shape)
@@ -293,7 +292,7 @@ def like(
         array = empty_preserving(input._data, kind.numpy, memory_format or preserve_format)
     if value is not None:
         array[...] = as_element(value, kind)
-    return finish(array, requires_grad)
+    return finish(array if device is None else put(array, device), requires_grad)
 
 
 def _like(name: str, value: Any) -> Any:
@@ -364,7 +363,8 @@ def _new_variadic(name: str, value: Any) -> None:
         if options:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
         kind = wanted_dtype(name, dtype) or self.dtype
-        out = _new(name[4:], checked_size(name, size), value, kind, device, requires_grad)
+        where = self.device if device is None else device
+        out = _new(name[4:], checked_size(name, size), value, kind, where, requires_grad)
         if modes.vmap_levels:
             out._data = batched_like(out._data, self._data.shape)
         return out
@@ -390,7 +390,8 @@ def _new_full(
 ) -> Tensor:
     kind = wanted_dtype("new_full", dtype) or self.dtype
     value = number("new_full", fill_value, "fill_value", 2)
-    return _new("full", checked_size("new_full", size, False), value, kind, device, requires_grad)
+    where = self.device if device is None else device
+    return _new("full", checked_size("new_full", size, False), value, kind, where, requires_grad)
 
 
 @functools.partial(_method, "new_empty_strided")("`empty_strided` with this tensor's dtype.")  # type: ignore[untyped-decorator]
@@ -403,7 +404,8 @@ def _new_empty_strided(
     requires_grad: bool = False,
 ) -> Tensor:
     kind = wanted_dtype("new_empty_strided", dtype) or self.dtype
-    return finish(strided_array(tuple(size), tuple(stride), kind, device), requires_grad)
+    where = self.device if device is None else device
+    return finish(strided_array(tuple(size), tuple(stride), kind, where), requires_grad)
 
 
 @functools.partial(_method, "new_tensor")("A tensor with a copy of `data` and this tensor's dtype.")  # type: ignore[untyped-decorator]
@@ -422,7 +424,8 @@ def _new_tensor(
 
     if isinstance(data, Tensor):
         warn_of_copy("tensor.new_tensor(sourceTensor)")
-    return finish(array_from(data, wanted_dtype("new_tensor", dtype) or self.dtype), requires_grad)
+    array = array_from(data, wanted_dtype("new_tensor", dtype) or self.dtype)
+    return finish(put(array, self.device if device is None else device), requires_grad)
 
 
 @functools.partial(_method, "new")("The old constructor, with this tensor's dtype.")  # type: ignore[untyped-decorator]
@@ -433,6 +436,6 @@ def _new_legacy(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     if isinstance(data, (list, tuple)) and not hasattr(data, "numel"):
         from .from_data import array_from
 
-        return make(array_from(data, self.dtype))
-    found = legacy_tensor(Tensor, *args)
+        return make(put(array_from(data, self.dtype), self.device))
+    found = legacy_tensor(Tensor, *args, device=self.device)
     return make(found._data.astype(self._data.dtype, copy=False))

@@ -35,6 +35,8 @@ def array_from(data: Any, wanted: dtype | None) -> Any:
         if wanted is None or wanted.is_floating_point:
             return np.array(data, (wanted or get_default_dtype()).numpy)
     elif isinstance(data, Tensor):
+        if type(data._data) is not np.ndarray:
+            return np.astype(data._data, (wanted or data.dtype).numpy)
         return np.array(data._data, dtype=(wanted or data.dtype).numpy, order="K")
     elif isinstance(data, (np.ndarray, np.generic)):
         return _from_array(np.asarray(data), wanted)

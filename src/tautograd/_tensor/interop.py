@@ -21,6 +21,13 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
         )
     if self._data.dtype.kind == "V":  # NumPy itself has no bfloat16
         raise TypeError("Got unsupported ScalarType BFloat16")
+    if type(self._data) is not np.ndarray and self.is_cuda:
+        if not force:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy "
+                "the tensor to host memory first."
+            )
+        return self._data.host()
     return self._data
 
 
@@ -73,14 +80,16 @@ def dlpack(
 
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if type(self._data) is not np.ndarray and self.is_cuda:
+        return self._data.raw.__dlpack__(stream=None if stream == -1 else stream)
     if stream not in (-1, None):
         raise AssertionError("stream should be None on cpu.")
     return export_capsule(self, max_version=max_version, copy=copy)
 
 
 def dlpack_device(self: Tensor) -> tuple[int, int]:
-    """DLPack's name of the CPU."""
-    return (1, 0)
+    """DLPack's name of the device: the CPU is kind 1, CUDA kind 2."""
+    return (2, self.get_device()) if self.is_cuda else (1, 0)
 
 
 _METHODS: dict[str, Callable[..., Any]] = {

@@ -1,10 +1,10 @@
-"""Where a tensor lives and what kind it is: every tensor here is dense and on the CPU."""
+"""Where a tensor lives and what kind it is: every tensor here is dense, on the CPU or a GPU."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._arrays.devices import as_device
+from .._arrays.devices import as_device, cuda_backend, device_of
 from .._arrays.strided import strides_of
 from .._ops.public import FUNCTIONS, attach
 from .tensor import Tensor
@@ -23,27 +23,60 @@ def _volatile(self: Tensor) -> bool:
 
 
 _cls.volatile = property(_volatile)
+_cls.is_cuda = property(lambda self: device_of(self._data).type == "cuda")
+_cls.is_cpu = property(lambda self: device_of(self._data).type == "cpu")
+
+
+def _cuda_interface(self: Tensor) -> Any:
+    if not self.is_cuda:
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()}. If CUDA data "
+            "is required use tensor.cuda() to copy tensor to device memory."
+        )
+    if self.requires_grad:
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't "
+            "required, use var.detach() to get Variable that doesn't require grad."
+        )
+    return self._data.raw.__cuda_array_interface__
+
+
+_cls.__cuda_array_interface__ = property(_cuda_interface)
 
 
 def get_device(input: Tensor) -> int:
     """The number of the device; -1 for the CPU."""
-    return -1
+    index = input.device.index
+    return -1 if input.device.type == "cpu" or index is None else index
 
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Whether the memory is locked for transfers to an accelerator: never, on the CPU alone."""
-    return False
+    """Whether the memory is locked for transfers to an accelerator."""
+    return bool(vars(self).get("_pinned", False))
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Memory locked for an accelerator: an error, since there is none."""
-    raise RuntimeError("Cannot access accelerator device when none is available.")
+    """A copy in memory that is locked, so that a GPU reads it while the CPU goes on."""
+    backend = cuda_backend()
+    if backend is None:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    if self.is_cuda:
+        raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
+    if is_pinned(self):
+        return self
+    from .tensor import make
+
+    out = make(backend.pinned(self._data))
+    out.__dict__["_pinned"] = True
+    return out
 
 
 def cuda(self: Tensor, device: Any = None, **options: Any) -> Tensor:
-    """This tensor on a GPU: an error, since there is none."""
-    as_device("cuda")
-    return self
+    """This tensor on a GPU; an error where there is none."""
+    where = as_device("cuda" if device is None else device)
+    if where.type != "cuda":
+        raise RuntimeError(f"Invalid device, must be cuda device, not {where}")
+    return self.to(where)
 
 
 def is_shared(self: Tensor) -> bool:

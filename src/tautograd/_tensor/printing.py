@@ -141,6 +141,12 @@ def format_values(array: np.ndarray, indent: int) -> str:
     return _nest(texts, width, array.shape, is_cut, indent)
 
 
+def _here(array: Any) -> Any:
+    """An array's values in main memory."""
+    host = getattr(array, "host", None)
+    return array if host is None else host()
+
+
 def _corners(array: np.ndarray, is_cut: Sequence[bool], edge: int) -> np.ndarray:
     """A copy of the elements that will be shown, without reading any of the others."""
     kept = [
@@ -191,7 +197,7 @@ def tensor_repr(tensor: PrintableTensor, contents: str | None = None) -> str:
     indent = len(prefix)
     if contents is None:
         is_meta = tensor.device.type == "meta"
-        contents = "..." if is_meta else format_values(tensor._data, indent)
+        contents = "..." if is_meta else format_values(_here(tensor._data), indent)
     text = _with_suffixes(prefix + contents, _suffixes(tensor), indent)
     # A subclass that is flagged as a parameter says so around its own name.
     if not is_plain and getattr(tensor, "_is_param", False):

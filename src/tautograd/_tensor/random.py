@@ -15,7 +15,7 @@ from .arguments import (
     checked_size,
     finish,
     number,
-    place,
+    put,
     size_argument,
     type_name,
     wanted_dtype,
@@ -23,7 +23,7 @@ from .arguments import (
 from .draws import draw, fill_like, refuse_same
 from .filled import function, into
 from .random_nodes import drawn, successes
-from .random_state import Generator, default_generator
+from .random_state import Generator, checked, default_generator, source_for
 from .tensor import Tensor
 
 __all__ = ["Generator", "default_generator"]
@@ -84,8 +84,8 @@ def _variadic(name: str, sampler: Any, doc: str) -> Any:
         if options:
             raise _invalid(name, size, options)
         kind = _dtype_for(name, dtype, out, get_default_dtype())
-        place(device)
-        values = draw(sampler, generator, checked_size(name, sizes), dtype=kind.numpy)
+        source = source_for(generator, device, out)
+        values = draw(sampler, source, checked_size(name, sizes), dtype=kind.numpy)
         return _given(values, out, name, requires_grad)
 
     create.__name__ = create.__qualname__ = name
@@ -128,9 +128,9 @@ def randint(
         )
     least, end = (_whole("randint", b) for b in ([0, *bounds] if len(bounds) == 1 else bounds))
     kind = _dtype_for("randint", dtype, out, int64)
-    place(device)
+    source = source_for(generator, device, out)
     shape = checked_size("randint", size, False)
-    values = draw(_random.randint, generator, shape, least, end, dtype=kind.numpy)
+    values = draw(_random.randint, source, shape, least, end, dtype=kind.numpy)
     return _given(values, out, "randint", requires_grad)
 
 
@@ -161,8 +161,8 @@ def randperm(
             f"randperm(): argument 'n' (position 1) must be int, not {type_name(n)}"
         ) from None
     kind = _dtype_for("randperm", dtype, out, int64)
-    place(device)
-    values = draw(_permutations, generator, (count,), dtype=kind.numpy)
+    source = source_for(generator, device, out)
+    values = draw(_permutations, source, (count,), dtype=kind.numpy)
     return _given(values, out, "randperm", requires_grad)
 
 
@@ -192,7 +192,7 @@ def _like(name: str, sampler: Any, doc: str) -> Any:
     ) -> Tensor:
         kind = (wanted_dtype(name, dtype) or _tensor(name, input).dtype).numpy
         values = fill_like(input, kind, memory_format, sampler, generator, dtype=kind)
-        return finish(values, requires_grad)
+        return finish(values if device is None else put(values, device), requires_grad)
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = doc
@@ -234,7 +234,7 @@ def randint_like(
     ends = _whole("randint_like", low), _whole("randint_like", high)
     sampler = _random.randint
     values = fill_like(input, kind, memory_format, sampler, generator, *ends, dtype=kind)
-    return finish(values, requires_grad)
+    return finish(values if device is None else put(values, device), requires_grad)
 
 
 # --- from a distribution --------------------------------------------------------------------------
@@ -260,9 +260,9 @@ def normal(
         if size is None:
             raise _invalid("normal", (mean, std))
         kind = _dtype_for("normal", dtype, out, get_default_dtype())
-        place(device)
+        source = source_for(generator, device, out)
         shape = checked_size("normal", size, False)
-        values = draw(_random.normal, generator, shape, mean, std, dtype=kind.numpy)
+        values = draw(_random.normal, source, shape, mean, std, dtype=kind.numpy)
         return _given(values, out, "normal", requires_grad)
     _check_deviation(std)
     if modes.grad and any(v.requires_grad and v.is_complex() for v in given):
@@ -273,7 +273,8 @@ def normal(
     shape = np.broadcast_shapes(*(tuple(v.shape) for v in given))
     # In this order, each rounded: times the deviation, plus the mean.
     spread = 1.0 if isinstance(std, Tensor) else float(std)
-    values = draw(_random.normal, generator, shape, 0.0, spread, dtype=given[0]._data.dtype)
+    drawing = checked(generator, given[0]._data)
+    values = draw(_random.normal, drawing, shape, 0.0, spread, dtype=given[0]._data.dtype)
     if isinstance(std, Tensor):
         values = np.astype(np.multiply(values, std._data), values.dtype)
     values = np.add(values, mean._data if isinstance(mean, Tensor) else mean)
@@ -304,7 +305,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     if p is not None:
         kind = source._data.dtype
         shape = tuple(source.shape)
-        values = draw(_random.bernoulli, generator, shape, p, dtype=kind)
+        values = draw(_random.bernoulli, checked(generator, source._data), shape, p, dtype=kind)
     else:
         values = _from_values(_random.bernoulli_from, source._data)(generator)
     return _recorded("Bernoulli0", values, out, "bernoulli", source)
@@ -345,9 +346,8 @@ def multinomial(
 def _from_values(sampler: Any, *values: Any) -> Any:
     """A sampler of one draw for each value, or row of them, also when the values are a batch."""
     from .draws import per_example
-    from .random_state import checked
 
-    return lambda generator: per_example(sampler, checked(generator), *values)
+    return lambda generator: per_example(sampler, checked(generator, values[0]), *values)
 
 
 def _method(name: str) -> None:

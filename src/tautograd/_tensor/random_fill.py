@@ -113,7 +113,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         values = _random.bernoulli_from(source, rates, kind, rates.shape)
         return np.transpose(values, np.argsort(order))
 
-    values = per_example(drawn, checked(generator), p._data)
+    values = per_example(drawn, checked(generator, self._data), p._data)
     return write_drawn(self, "Bernoulli1", values)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _random
-from .._arrays.devices import as_device
+from .._arrays.devices import CPU, as_device, cuda_backend, device_of, gpu
 from .._ops.public import FUNCTIONS
 from .tensor import Tensor, make
 
@@ -21,6 +21,11 @@ class Generator(_random.Generator):
 
     def __init__(self, device: Any = "cpu") -> None:
         super().__init__(as_device(device))
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether its numbers are drawn on a GPU."""
+        return bool(self.device.type == "cuda")
 
     def get_state(self) -> Any:
         """The state as a tensor of bytes."""
@@ -66,6 +71,7 @@ def function(fn: Any) -> Any:
 def manual_seed(seed: Any) -> Generator:
     """Seed the default generator; the same seed gives PyTorch's numbers."""
     default_generator.manual_seed(int(seed))
+    seed_gpus(int(seed))
     return default_generator
 
 
@@ -112,10 +118,67 @@ def fork_rng(
         default_generator.set_state(state)
 
 
-def checked(generator: Any) -> Generator:
-    """The generator asked for, or else the default one."""
+def checked(generator: Any, near: Any = None) -> Generator:
+    """The generator asked for, or else the default one of the device that an array is on."""
     if generator is None:
-        return default_generator
+        if near is None or type(near) is np.ndarray:
+            return default_generator
+        return default_on(device_of(near))
     if not isinstance(generator, _random.Generator):
         raise TypeError(f"expected a torch.Generator, but got {type(generator).__name__}")
+    if near is not None and type(near) is not np.ndarray:
+        _check_type(generator, device_of(near))
     return generator  # type: ignore[return-value]
+
+
+def source_for(generator: Any, device: Any, out: Any = None) -> Generator:
+    """The generator of new numbers on a device: the one given, or that device's own."""
+    where = as_device(device) if out is None else out.device
+    if generator is None:
+        return default_on(where)
+    found = checked(generator)
+    _check_type(found, where)
+    return found
+
+
+def _check_type(generator: Any, where: Any) -> None:
+    if generator.device.type != where.type:
+        raise RuntimeError(
+            f"Expected a '{where.type}' device type for generator but found "
+            f"'{generator.device.type}'"
+        )
+
+
+# --- a GPU's own ----------------------------------------------------------------------------------
+
+
+class _Gpus:
+    """The default generators of GPUs, made when first drawn from, and the seed they start with."""
+
+    generators: dict[int, Generator] = {}  # noqa: RUF012
+    seed: int | None = None
+
+
+def default_on(where: Any) -> Generator:
+    """The default generator of a device."""
+    if where.type == CPU.type:
+        return default_generator
+    found = _Gpus.generators.get(where.index)
+    if found is None:
+        found = _Gpus.generators[where.index] = Generator(gpu(where.index))
+        if _Gpus.seed is not None:
+            found.manual_seed(_Gpus.seed)
+        else:
+            found.seed()
+    return found
+
+
+def seed_gpus(seed: int, index: int | None = None) -> None:
+    """Seed one GPU's default generator, or all of them, those to come included."""
+    if index is None:
+        _Gpus.seed = seed
+    for number, generator in _Gpus.generators.items():
+        if index is None or number == index:
+            generator.manual_seed(seed)
+    if index is not None and index not in _Gpus.generators and cuda_backend() is not None:
+        default_on(gpu(index)).manual_seed(seed)

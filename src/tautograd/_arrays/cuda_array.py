@@ -1,0 +1,505 @@
+"""Arrays on a GPU: CuPy's, behind NumPy's dispatch protocols.
+
+A `CudaArray` holds one array of CuPy's and answers `np.` functions, ufuncs, operators and `[]` by
+calling CuPy's function of the same name, so that operations and rules run there as they are written.
+What CuPy does otherwise, or not at all, is in one table (`cuda_functions`). A function that is in
+neither is run by NumPy on a copy in main memory, and noted in `detours`: right, but slow.
+
+The engine's other array types (`BatchedArray`, lifted tensors) come first: asked together with one
+of those, a `CudaArray` leaves the answer to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+_ndarray = np.ndarray
+_NUMBERS = frozenset((float, int, bool, complex))
+# What has no array in it, and goes through as it is.
+_PLAIN = _NUMBERS | {str, type(None), slice, type(Ellipsis), np.dtype, type, np.ufunc}
+
+# How often a function had to be run in main memory, by its name and the dtypes of its arguments.
+detours: Counter[str] = Counter()
+
+_new: Any = object.__new__
+
+
+class CudaArray(NDArrayOperatorsMixin):
+    """An array in a GPU's memory; `raw` is CuPy's array."""
+
+    __slots__ = ("raw",)
+
+    raw: Any
+
+    shape = property(attrgetter("raw.shape"))
+    ndim = property(attrgetter("raw.ndim"))
+    size = property(attrgetter("raw.size"))
+    dtype = property(attrgetter("raw.dtype"))
+    strides = property(attrgetter("raw.strides"))
+    flags = property(attrgetter("raw.flags"))
+    nbytes = property(attrgetter("raw.nbytes"))
+    itemsize = property(attrgetter("raw.itemsize"))
+
+    # --- dispatch --------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "__call__":
+            rule = UFUNCS.get(ufunc)
+            if rule is None:
+                rule = backend.find_ufunc(ufunc)
+        else:
+            rule = backend.find_method(ufunc, method)
+        return run(getattr(ufunc, method), rule, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        for kind in types:
+            if kind is not CudaArray and kind is not _ndarray:
+                return NotImplemented
+        rule = FUNCTIONS.get(function)
+        if rule is None:
+            rule = backend.find_function(function)
+        return run(function, rule, args, kwargs)
+
+    def __getitem__(self, index: Any) -> CudaArray:
+        out: CudaArray = _new(CudaArray)
+        out.raw = backend.get_item(self.raw, _index(index))
+        return out
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        backend.set_item(self.raw, _index(index), _on_device(value))
+
+    # --- what a NumPy array also has ---------------------------------------------------------------
+
+    @property
+    def T(self) -> CudaArray:
+        return wrap(self.raw.T)
+
+    @property
+    def real(self) -> CudaArray:
+        return np.real(self)
+
+    @property
+    def imag(self) -> CudaArray:
+        return np.imag(self)
+
+    @property
+    def base(self) -> CudaArray | None:
+        found = self.raw.base
+        return None if found is None else wrap(found)
+
+    @property
+    def gpu_index(self) -> int:
+        """The number of the GPU it lives on."""
+        return int(backend.device_index(self.raw))
+
+    @property
+    def address(self) -> int:
+        """Where its first element lies in the GPU's memory."""
+        return int(backend.address(self.raw))
+
+    def astype(self, dtype: Any, order: str = "K", copy: bool = True, **options: Any) -> CudaArray:
+        return np.astype(self, dtype, copy=copy)  # type: ignore[call-overload,no-any-return]
+
+    def copy(self, order: Any = "C") -> CudaArray:
+        return np.copy(self, order=order)  # type: ignore[return-value]
+
+    def view(self, dtype: Any) -> CudaArray:
+        return wrap(self.raw.view(dtype))
+
+    def reshape(self, *shape: Any, **options: Any) -> CudaArray:
+        return wrap(self.raw.reshape(*shape, **options))
+
+    def transpose(self, *axes: Any) -> CudaArray:
+        return wrap(self.raw.transpose(*axes))
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def any(self, *args: Any, **kwargs: Any) -> Any:
+        return np.any(self, *args, **kwargs)
+
+    def all(self, *args: Any, **kwargs: Any) -> Any:
+        return np.all(self, *args, **kwargs)
+
+    def max(self, *args: Any, **kwargs: Any) -> Any:
+        return np.max(self, *args, **kwargs)
+
+    def min(self, *args: Any, **kwargs: Any) -> Any:
+        return np.min(self, *args, **kwargs)
+
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
+        return np.sum(self, *args, **kwargs)
+
+    def ravel(self, *args: Any) -> Any:
+        return np.ravel(self, *args)
+
+    # --- values: each of these waits for the GPU -----------------------------------------------------
+
+    def host(self) -> Any:
+        """A copy in main memory, as NumPy's array."""
+        return backend.to_host(self.raw)
+
+    def item(self, *at: Any) -> Any:
+        return self.host().item(*at)
+
+    def tolist(self) -> Any:
+        return self.host().tolist()
+
+    def tobytes(self, *args: Any) -> bytes:
+        found: bytes = self.host().tobytes(*args)
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self.host())
+
+    def __float__(self) -> float:
+        return float(self.host())
+
+    def __int__(self) -> int:
+        return int(self.host())
+
+    def __complex__(self) -> complex:
+        return complex(self.host())
+
+    def __index__(self) -> int:
+        if self.raw.dtype.kind not in "iu" or self.raw.size != 1:
+            raise TypeError("only integer arrays of one element can be converted to an index")
+        return int(self.host().item())
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __iter__(self) -> Any:
+        if not self.raw.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
+            "host memory first."
+        )
+
+    def __repr__(self) -> str:
+        return f"CudaArray({self.host()!r})"
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # --- whose memory --------------------------------------------------------------------------------
+
+    def storage(self) -> CudaArray:
+        """The array that owns the memory it looks into."""
+        base = self.raw.base
+        return self if base is None else wrap(base)
+
+    def strided(self, shape: Any, strides: Any, offset: int = 0) -> CudaArray:
+        """An array over the same memory, `offset` and `strides` in bytes from where it begins."""
+        return wrap(backend.strided(self.raw, shape, strides, offset))
+
+    def is_sole_owner(self) -> bool:
+        """Whether nothing but this object looks into its memory, all of which it shows."""
+        return bool(backend.is_sole_owner(self))
+
+
+def wrap(raw: Any) -> CudaArray:
+    """An array of CuPy's as the engine holds it."""
+    out: CudaArray = _new(CudaArray)
+    out.raw = raw
+    return out
+
+
+# Functions that take arrays from main memory: what makes an array, and what takes indices.
+_TAKES_HOST = frozenset(
+    (np.asarray, np.array, np.take, np.take_along_axis, np.put_along_axis, np.copyto)
+)
+
+
+def run(function: Any, rule: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's function by CuPy's rule for it; in main memory where there is none, or it refuses."""
+    if function in _TAKES_HOST or getattr(function, "__name__", "") in _METHODS_WITH_INDICES:
+        args = tuple([_brought_over(x) for x in args])
+    given = []
+    for x in args:
+        kind = type(x)
+        if kind is CudaArray:
+            given.append(x.raw)
+        elif kind in _PLAIN:
+            given.append(x)
+        else:
+            x = _unwrapped(x)
+            if x is NotImplemented:
+                return NotImplemented
+            given.append(x)
+    if kwargs:
+        out = kwargs.get("out")
+        if out is not None and type(out) is tuple and len(out) == 1:
+            (out,) = out
+            kwargs = {**kwargs, "out": out}
+        options = {}
+        for name, x in kwargs.items():
+            x = _unwrapped(x)
+            if x is NotImplemented:
+                return NotImplemented
+            options[name] = x
+    else:
+        out = None
+        options = kwargs
+    if rule is not None:
+        try:
+            result = rule(*given, **options)
+        except backend.refusals as error:
+            result = detour(function, args, kwargs, error)
+    else:
+        result = detour(function, args, kwargs, None)
+    if out is not None:
+        return out
+    if type(result) is backend.array:
+        made = _new(CudaArray)
+        made.raw = result
+        return made
+    return wrapped(result)
+
+
+def wrapped(result: Any) -> Any:
+    """CuPy's arrays in a result as the engine holds them."""
+    if isinstance(result, backend.arrays):
+        return wrap(backend.as_array(result))
+    if isinstance(result, (tuple, list)):
+        parts = [wrapped(r) for r in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
+def _unwrapped(x: Any) -> Any:
+    """An argument as CuPy takes it; NotImplemented where another array type should answer."""
+    kind = type(x)
+    if kind is CudaArray:
+        return x.raw
+    if kind in _PLAIN or isinstance(x, np.generic):
+        return x
+    if kind is tuple or kind is list:
+        parts = [_unwrapped(v) for v in x]
+        return NotImplemented if NotImplemented in map(_kept, parts) else kind(parts)
+    if isinstance(x, _ndarray):
+        if x.ndim == 0:
+            return x[()]
+        raise mixed_devices()
+    return NotImplemented if hasattr(x, "__array_ufunc__") else x
+
+
+_METHODS_WITH_INDICES = frozenset(("at", "reduceat"))
+
+
+def _brought_over(x: Any) -> Any:
+    """An argument with its arrays from main memory on the GPU."""
+    if type(x) is _ndarray and x.ndim:
+        return wrap(backend.to_device(x))
+    return tuple([_brought_over(v) for v in x]) if type(x) is tuple else x
+
+
+def _kept(x: Any) -> Any:
+    return NotImplemented if x is NotImplemented else None
+
+
+def mixed_devices() -> RuntimeError:
+    """PyTorch's error for operands that live apart."""
+    return RuntimeError(
+        "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
+    )
+
+
+def _index(index: Any) -> Any:
+    """What stands between brackets, as CuPy takes it: indices may also be in main memory."""
+    kind = type(index)
+    if kind is CudaArray:
+        return index.raw
+    if kind is tuple:
+        return tuple([_index(i) for i in index])
+    if isinstance(index, _ndarray) and index.ndim:
+        return backend.to_device(index)
+    if isinstance(index, _ndarray):
+        return index[()]
+    return backend.to_device(np.asarray(index)) if kind is list else index
+
+
+def _on_device(value: Any) -> Any:
+    """A value to be written: a number, or an array that is brought over if need be."""
+    if type(value) is CudaArray:
+        return value.raw
+    if isinstance(value, _ndarray):
+        return backend.to_device(value) if value.ndim else value[()]
+    return backend.to_device(np.asarray(value)) if isinstance(value, list) else value
+
+
+# --- the long way round --------------------------------------------------------------------------
+
+# Functions that write into their first argument.
+_WRITERS = frozenset((np.copyto, np.put, np.putmask, np.place, np.put_along_axis, np.fill_diagonal))
+
+
+def detour(function: Any, args: Any, kwargs: Any, error: BaseException | None) -> Any:
+    """A function of NumPy's on copies in main memory, the result brought back."""
+    if backend.capturing():
+        raise RuntimeError(
+            f"{_spoken(function)} needs the values of its arguments, and a CUDA graph is being "
+            "captured, which cannot wait for them."
+        ) from error
+    kinds = [str(a.dtype) for a in (*args, *kwargs.values()) if hasattr(a, "dtype")]
+    for a in args[:1]:
+        if isinstance(a, (list, tuple)):
+            kinds += [str(v.dtype) for v in a if hasattr(v, "dtype")][:1]
+    here = [_in_main_memory(a) for a in args]
+    named = {name: _in_main_memory(a) for name, a in kwargs.items()}
+    with np.errstate(all="ignore"):
+        result = function(*here, **named)
+    reason = "" if error is None else f": {type(error).__name__}: {str(error)[:160]}"
+    detours[f"{_spoken(function)}({', '.join(kinds)}){reason}"] += 1
+    if function in _WRITERS or getattr(function, "__name__", "") == "at":
+        backend.set_item(args[0].raw, ..., backend.to_device(here[0]))
+    out = kwargs.get("out")
+    if out is not None:
+        targets, values = (out, named["out"]) if type(out) is tuple else ((out,), (named["out"],))
+        for target, value in zip(targets, values, strict=True):
+            if type(target) is CudaArray:
+                backend.set_item(target.raw, ..., backend.to_device(value))
+        return None
+    return _brought_back(result)
+
+
+def _in_main_memory(x: Any) -> Any:
+    if type(x) is CudaArray:
+        return x.host()
+    if type(x) in (tuple, list):
+        return type(x)([_in_main_memory(v) for v in x])
+    return x
+
+
+def _brought_back(x: Any) -> Any:
+    if isinstance(x, (_ndarray, np.generic)):
+        return backend.to_device(np.asarray(x))
+    if isinstance(x, (tuple, list)):
+        parts = [_brought_back(v) for v in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    return x
+
+
+def _spoken(function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", str(function))
+    return f"{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
+
+
+# --- operators, without the way through NumPy ----------------------------------------------------
+
+
+def _operator(ufunc: Any, reflected: bool) -> Any:
+    def method(self: CudaArray, other: Any) -> Any:
+        kind = type(other)
+        if kind is CudaArray:
+            value = other.raw
+        elif kind in _NUMBERS:
+            value = other
+        else:
+            return ufunc(other, self) if reflected else ufunc(self, other)
+        rule = UFUNCS.get(ufunc) or backend.find_ufunc(ufunc)
+        raw = self.raw
+        try:
+            result = rule(value, raw) if reflected else rule(raw, value)
+        except backend.refusals:
+            return ufunc(other, self) if reflected else ufunc(self, other)
+        out = _new(CudaArray)
+        out.raw = backend.as_array(result)
+        return out
+
+    return method
+
+
+for _name, _ufunc in (
+    ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
+):  # fmt: skip
+    setattr(CudaArray, f"__{_name}__", _operator(_ufunc, False))
+    setattr(CudaArray, f"__r{_name}__", _operator(_ufunc, True))
+
+
+# --- the library underneath ----------------------------------------------------------------------
+
+# NumPy's functions and ufuncs, and what is called instead; filled as they are asked for.
+UFUNCS: dict[Any, Any] = {}
+FUNCTIONS: dict[Any, Any] = {}
+
+
+class Backend:
+    """What the arrays are made of: CuPy. (The tests put NumPy in its place.)"""
+
+    array: Any = None  # the class of arrays
+    arrays: tuple[Any, ...] = ()  # classes of results that are arrays
+    refusals: tuple[type[BaseException], ...] = ()  # errors that say a function is not to be had
+
+    def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
+        """Write down what is called otherwise than by its name."""
+
+    def find_ufunc(self, ufunc: Any) -> Any:
+        raise NotImplementedError
+
+    def find_method(self, ufunc: Any, method: str) -> Any:
+        raise NotImplementedError
+
+    def find_function(self, function: Any) -> Any:
+        raise NotImplementedError
+
+    def get_item(self, raw: Any, index: Any) -> Any:
+        return raw[index]
+
+    def set_item(self, raw: Any, index: Any, value: Any) -> None:
+        raw[index] = value
+
+    def to_device(self, array: Any) -> Any:
+        raise NotImplementedError
+
+    def to_host(self, raw: Any) -> Any:
+        raise NotImplementedError
+
+    def as_array(self, result: Any) -> Any:
+        return result
+
+    def address(self, raw: Any) -> int:
+        raise NotImplementedError
+
+    def device_index(self, raw: Any) -> int:
+        return 0
+
+    def device_count(self) -> int:
+        return 1
+
+    def current_device(self) -> int:
+        return 0
+
+    def prototype(self) -> CudaArray:
+        """Some array on the current GPU, for `like=`."""
+        return wrap(self.empty(0, np.float32))
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        raise NotImplementedError
+
+    def is_sole_owner(self, array: CudaArray) -> bool:
+        return False
+
+    def capturing(self) -> bool:
+        return False
+
+
+backend: Any = Backend()
+
+
+def install(found: Any) -> None:
+    """Use this backend from now on."""
+    global backend
+    backend = found
+    UFUNCS.clear()
+    FUNCTIONS.clear()
+    found.fill(UFUNCS, FUNCTIONS)

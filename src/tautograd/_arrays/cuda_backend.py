@@ -1,0 +1,203 @@
+"""CuPy as the library underneath `CudaArray`: found, asked, and told what to do otherwise.
+
+CuPy is imported here and nowhere else, when a CUDA device is first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .cuda_array import Backend, CudaArray, install
+
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+# Reductions of ufuncs that CuPy has as functions.
+_REDUCTIONS = {
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
+    "logical_and": "all", "logical_or": "any",
+}  # fmt: skip
+
+
+class CupyBackend(Backend):
+    """CuPy's functions by the names of NumPy's, and arrays on their way there and back."""
+
+    def __init__(self, cupy: Any) -> None:
+        self.cupy = cupy
+        self.array = cupy.ndarray
+        self.arrays = (cupy.ndarray,)
+        self.capture_depth = 0
+        self.refusals = (
+            TypeError, ValueError, NotImplementedError, AttributeError, IndexError, KeyError,
+            np.linalg.LinAlgError, cupy.cuda.compiler.CompileException,
+        )  # fmt: skip
+        self._special: Any = None
+        probe = cupy.empty(1, np.float32)
+        self._holders = getrefcount(probe.data), getrefcount(probe.data.mem)
+
+    def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
+        """Write down what CuPy does otherwise than NumPy."""
+        from .cuda_functions import functions_for, ufuncs_for
+
+        ufuncs.update(ufuncs_for(self))
+        functions.update(functions_for(self))
+
+    # --- functions -----------------------------------------------------------------------------------
+
+    def find_ufunc(self, ufunc: Any) -> Any:
+        from .cuda_array import UFUNCS
+
+        name = ufunc.__name__
+        if getattr(np, name, None) is ufunc:
+            found = getattr(self.cupy, name, None)
+        else:
+            found = getattr(self.special(), name, None)
+        if found is not None:
+            UFUNCS[ufunc] = found
+        return found
+
+    def special(self) -> Any:
+        """CuPy's counterpart of `scipy.special`."""
+        if self._special is None:
+            self._special = importlib.import_module("cupyx.scipy.special")
+        return self._special
+
+    def find_method(self, ufunc: Any, method: str) -> Any:
+        name = ufunc.__name__
+        if method == "reduce" and name in _REDUCTIONS:
+            return _reducer(getattr(self.cupy, _REDUCTIONS[name]))
+        from .cuda_functions import METHODS
+
+        special = METHODS.get((name, method))
+        if special is not None:
+            return special(self)
+        if method == "accumulate":
+            return None
+        return getattr(self.find_ufunc(ufunc), method, None)
+
+    def find_function(self, function: Any) -> Any:
+        from .cuda_array import FUNCTIONS
+
+        module = function.__module__ or "numpy"
+        found: Any = self.cupy
+        for part in (*module.split(".")[1:], function.__name__):
+            if part[0] == "_":
+                continue
+            found = getattr(found, part, None)
+            if found is None:
+                return None
+        FUNCTIONS[function] = found
+        return found
+
+    # --- elements ------------------------------------------------------------------------------------
+
+    def to_device(self, array: Any) -> Any:
+        if array.dtype == _BFLOAT16:
+            return self.cupy.asarray(array.view(np.uint16)).view(_BFLOAT16)
+        return self.cupy.asarray(array)
+
+    def to_host(self, raw: Any) -> Any:
+        if self.capturing():
+            raise RuntimeError(
+                "a value was asked for while a CUDA graph is being captured (.item(), .cpu(), print, "
+                "an if on a tensor): the GPU has not computed it yet"
+            )
+        if raw.dtype == _BFLOAT16:
+            return raw.view(np.uint16).get(order="A").view(_BFLOAT16)
+        return raw.get(order="A")
+
+    def address(self, raw: Any) -> int:
+        return int(raw.data.ptr)
+
+    def is_sole_owner(self, array: CudaArray) -> bool:
+        raw = array.raw
+        if getrefcount(raw) > 3:  # the slot, the name here, and the argument
+            return False
+        base = raw.base
+        if base is not None:
+            if base.size != raw.size or base.base is not None or getrefcount(base) > 3:
+                return False
+            raw = base
+        data = raw.data
+        pointers, memory = self._holders
+        return getrefcount(data) <= pointers + 1 and getrefcount(data.mem) <= memory
+
+    def device_index(self, raw: Any) -> int:
+        return int(raw.device.id)
+
+    def device_count(self) -> int:
+        return int(self.cupy.cuda.runtime.getDeviceCount())
+
+    def current_device(self) -> int:
+        return int(self.cupy.cuda.runtime.getDevice())
+
+    def linalg_errors(self) -> Any:
+        """A context in which a singular matrix is an error."""
+        return importlib.import_module("cupyx").errstate(linalg="raise")
+
+    def strided(self, raw: Any, shape: Any, strides: Any, offset: int) -> Any:
+        """An array over the same memory, `offset` and `strides` in bytes."""
+        start = raw.data + offset if offset else raw.data
+        return self.array(tuple(shape), raw.dtype, start, tuple(strides))
+
+    def overlap(self, a: Any, b: Any) -> bool:
+        return bool(self.cupy.may_share_memory(a, b))
+
+    def capturing(self) -> bool:
+        return self.capture_depth > 0
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        return self.cupy.empty(shape, dtype)
+
+
+def _reducer(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A ufunc's `reduce` by the function that is the same, whose axis is 0 unless given."""
+
+    def reduce(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+        if dtype is not None:
+            options["dtype"] = dtype
+        return function(x, axis=axis, out=out, **options)
+
+    return reduce
+
+
+class Found:
+    """What a first look for CUDA gave: a backend, or the reason why there is none."""
+
+    backend: Any = None
+    reason: str | None = None
+    looked = False
+
+
+def find() -> Any:
+    """The backend, or None with the reason in `Found.reason`; looked for once."""
+    if not Found.looked:
+        Found.looked = True
+        try:
+            cupy = importlib.import_module("cupy")
+        except ImportError as error:
+            Found.reason = (
+                "CuPy is not installed (pip install 'tautograd[cuda12]' or 'tautograd[cuda13]', as "
+                f"the driver's CUDA is): {error}"
+            )
+            return None
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except Exception as error:
+            Found.reason = f"CuPy {cupy.__version__} finds no GPU: {error}"
+            return None
+        if not count:
+            Found.reason = f"CuPy {cupy.__version__} finds no GPU"
+            return None
+        use(CupyBackend(cupy))
+    return Found.backend
+
+
+def use(backend: Any) -> None:
+    """Compute with this backend from now on."""
+    Found.backend, Found.looked, Found.reason = backend, True, None
+    install(backend)

@@ -1,0 +1,30 @@
+"""Products of matrices by cuBLAS: one call of `gemm`, whatever way the factors lie in memory.
+
+CuPy's own `matmul` prepares a call for longer than a small product takes. Here a matrix that lies by
+rows or by columns goes to cuBLAS where it is, and the result lies by rows. float32 is computed as
+float32 (no TF32) unless `set_float32_matmul_precision` says otherwise; half precision is added up in
+float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def matmul_for(backend: Any) -> Any:
+    """`np.matmul` on this backend's arrays."""
+    gemm = getattr(backend, "gemm", None)
+    plain = backend.cupy.matmul
+
+    def matmul(x: Any, y: Any, out: Any = None, **options: Any) -> Any:
+        if gemm is not None and not options:
+            found = gemm(x, y, out)
+            if found is not None:
+                return found
+        if x.ndim == 1 and y.ndim == 1 and not x.size:
+            return backend.cupy.zeros((), np.result_type(x.dtype, y.dtype))
+        return plain(x, y, **({} if out is None else {"out": out}), **options)
+
+    return matmul
