@@ -1,0 +1,14 @@
+"""Machine code for a list of instructions, through llvmlite (the extra `jit`).
+
+`can_lower` says whether an instruction can be compiled, `lower` compiles a list of them to one function.
+Instructions that run over the same elements become one loop, in which intermediate results stay in
+registers. Without llvmlite, `available` says why and `lower` raises `NoCompiler`.
+"""
+
+from __future__ import annotations
+
+from .available import can_lower
+from .engine import NoCompiler, why_not
+from .entry import Native, lower
+
+__all__ = ["Native", "NoCompiler", "can_lower", "lower", "why_not"]

@@ -1,0 +1,69 @@
+"""Which instructions can become machine code, and for the others the reason in words."""
+
+from __future__ import annotations
+
+from ..ir import (
+    Gather,
+    GatherAlong,
+    Instruction,
+    Map,
+    Number,
+    Product,
+    PutAlong,
+    Reduce,
+    ScatterAdd,
+)
+from . import reductions, scalar_ops
+from .fusion import covers
+from .types import is_half, is_known
+
+
+def can_lower(instruction: Instruction) -> str | None:
+    """None if an instruction can be compiled; else why not."""
+    if not isinstance(
+        instruction, (Map, Reduce, Product, Gather, GatherAlong, ScatterAdd, PutAlong)
+    ):
+        return "a call into Python"
+    for view in (*instruction.reads(), *instruction.writes()):
+        if not is_known(view.dtype):
+            return "complex numbers" if view.dtype.kind == "c" else f"no rule for {view.dtype}"
+    for view in instruction.writes():
+        if view.size and not covers(view):
+            return "it writes an element more than once"
+    if isinstance(instruction, Map):
+        return scalar_ops.cannot(instruction.function, instruction.loop)
+    if isinstance(instruction, Reduce):
+        return _reduce(instruction)
+    if isinstance(instruction, Product):
+        return _product(instruction)
+    if isinstance(instruction, (Gather, GatherAlong)):
+        if instruction.output.size and not instruction.source.shape[instruction.axis]:
+            return "nothing to take from"
+    elif isinstance(instruction, PutAlong) and isinstance(instruction.source, Number):
+        return None
+    if instruction.index.dtype.kind not in "iu":
+        return f"an index of {instruction.index.dtype}"
+    return None
+
+
+def _reduce(reduce: Reduce) -> str | None:
+    if reduce.function not in reductions.FUNCTIONS:
+        return f"no rule for {reduce.function}.reduce"
+    if not is_known(reduce.dtype):
+        return "complex numbers" if reduce.dtype.kind == "c" else f"no rule for {reduce.dtype}"
+    if reduce.dtype.kind == "b" and reduce.function == "multiply":
+        return "a product of bools"
+    return None
+
+
+def _product(product: Product) -> str | None:
+    from .products import blas
+
+    dtype = product.output.dtype
+    if dtype.kind != "f" or is_half(dtype):
+        return f"a product of {dtype}"
+    if {product.left.dtype, product.right.dtype} != {dtype}:
+        return "a product of different dtypes"
+    if blas() is None:
+        return "no BLAS found"
+    return None

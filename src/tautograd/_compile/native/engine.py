@@ -1,0 +1,105 @@
+"""LLVM itself: the processor of this machine, and machine code from assembly text."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+
+class NoCompiler(ImportError):
+    """llvmlite is not installed, or does not work here."""
+
+
+@functools.cache
+def llvm() -> Any:
+    """llvmlite's binding, ready to compile for this machine."""
+    try:
+        import llvmlite.binding as binding
+
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+    except Exception as error:
+        raise NoCompiler(
+            f"native code needs llvmlite (pip install 'tautograd[jit]'): {error}"
+        ) from error
+    return binding
+
+
+def why_not() -> str | None:
+    """Why there is no native code here, in words; None if there is."""
+    try:
+        llvm()
+    except NoCompiler as error:
+        return str(error)
+    return None
+
+
+class Host:
+    """What the processor here can do."""
+
+    def __init__(self) -> None:
+        binding = llvm()
+        self.name = binding.get_host_cpu_name()
+        features = binding.get_host_cpu_features()
+        self.features = features.flatten()
+        if features.get("avx512f") and features.get("avx512vl") and features.get("avx512bw"):
+            self.vector_bytes = 64
+        elif features.get("avx2"):
+            self.vector_bytes = 32
+        else:
+            self.vector_bytes = 16
+        self.triple = binding.get_default_triple()
+
+
+@functools.cache
+def host() -> Host:
+    return Host()
+
+
+@functools.cache
+def _machine() -> Any:
+    target = llvm().Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=host().name,
+        features=host().features,
+        opt=2,
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+def assemble(text: str) -> bytes:
+    """The object code of a module in LLVM's assembly language."""
+    binding = llvm()
+    module = binding.parse_assembly(text)
+    module.verify()
+    machine = _machine()
+    options = binding.create_pipeline_tuning_options(speed_level=1)
+    builder = binding.create_pass_builder(machine, options)
+    passes = binding.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, builder)
+    return bytes(machine.emit_object(module))
+
+
+class Loaded:
+    """Object code in memory, as long as this lives."""
+
+    def __init__(self, code: bytes, symbols: dict[str, int]) -> None:
+        binding = llvm()
+        for name, address in symbols.items():
+            binding.add_symbol(name, address)
+        empty = binding.parse_assembly("")
+        self._engine = binding.create_mcjit_compiler(empty, _machine_for_loading())
+        self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        return int(self._engine.get_function_address(name))
+
+
+def _machine_for_loading() -> Any:
+    target = llvm().Target.from_default_triple()
+    return target.create_target_machine(codemodel="jitdefault", jit=True)

@@ -1,0 +1,181 @@
+"""One module for a list of instructions: a function per kind of kernel, and one that calls them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..ir import Buffer, Instruction, Product, PutAlong, ScatterAdd, View
+from .fusion import Nest, elide, group
+from .loops import STATUS, Kernel
+from .normal import Normal
+from .products import ProductKernel
+from .scatters import ScatterKernel
+
+ENTRY = "taut_run"
+
+
+@dataclass(slots=True)
+class Fused:
+    """What one kernel does, for people to read."""
+
+    instructions: list[int]  # of the list that was lowered
+    kind: str
+    shape: tuple[int, ...]
+    bytes_read: int
+    bytes_written: int
+    operations: int
+    passes: int
+    ended: str  # why the next instruction that could have joined did not
+    reads: frozenset[int]  # buffers that it touches in memory
+    writes: frozenset[int]
+
+
+@dataclass(slots=True)
+class Module:
+    """The text of a module, the bytes it needs for itself, and what is in it."""
+
+    text: str
+    scratch: int
+    kernels: list[Fused]
+    functions: int
+
+
+def build(
+    instructions: Sequence[Instruction],
+    buffers: dict[int, Buffer],
+    needed: Iterable[int],
+    vector_bytes: int,
+) -> Module:
+    normal = Normal(instructions, buffers)
+    nests = group(normal.instructions, normal.small)
+    elide(nests, normal.buffers, needed)
+    places, scratch = _temporary_places(normal, nests)
+    declared: dict[str, str] = {}
+    functions: dict[str, str] = {}
+    calls: list[tuple[str, list[tuple[int, int]], bool]] = []
+    for nest in nests:
+        kernel = _kernel(nest, normal, vector_bytes, declared)
+        text = kernel.text("NAME")
+        name = functions.setdefault(text, f"k{len(functions)}")
+        arguments = list(kernel.arguments)
+        calls.append((name, arguments, STATUS in kernel.arguments))
+    lines = [text.replace("@NAME(", f"@{name}(", 1) for text, name in functions.items()]
+    lines.append(_entry(calls, places))
+    text = "\n".join([*declared.values(), *lines]) + "\n"
+    return Module(text, scratch, [_describe(n, normal) for n in nests], len(functions))
+
+
+def _kernel(nest: Nest, normal: Normal, vector_bytes: int, declared: dict[str, str]) -> Any:
+    if nest.steps:
+        for step in nest.steps:
+            step.number = normal.origin[step.number]
+        return Kernel(nest, vector_bytes, declared)
+    number = nest.instructions[0]
+    instruction = normal.instructions[number]
+    if isinstance(instruction, Product):
+        return ProductKernel(instruction, declared)
+    assert isinstance(instruction, (ScatterAdd, PutAlong))
+    return ScatterKernel(normal.origin[number], instruction, vector_bytes, declared)
+
+
+def _temporary_places(normal: Normal, nests: list[Nest]) -> tuple[dict[int, int], int]:
+    """Where in our own memory each temporary copy lies; those that are never alive at once share."""
+    places: dict[int, int] = {}
+    top = 64  # the status word has a line of its own
+    for number in normal.temporary:
+        places[number] = top
+        top += -(-normal.buffers[number].nbytes // 64) * 64
+    return places, top
+
+
+def _entry(calls: list[tuple[str, list[tuple[int, int]], bool]], places: dict[int, int]) -> str:
+    most = max((len(arguments) for _, arguments, _ in calls), default=1)
+    lines = [
+        f"define i32 @{ENTRY}(ptr %table, ptr %own) nounwind {{",
+        "entry:",
+        f"  %args = alloca [{max(most, 1)} x ptr]",
+        "  store i32 0, ptr %own",
+    ]
+    for number, (name, arguments, checks) in enumerate(calls):
+        for place, (buffer, offset) in enumerate(arguments):
+            p = f"%c{number}.{place}"
+            if buffer == STATUS[0]:
+                lines.append(f"  {p} = getelementptr i8, ptr %own, i64 0")
+            elif buffer in places:
+                lines.append(f"  {p} = getelementptr i8, ptr %own, i64 {places[buffer] + offset}")
+            else:
+                lines.append(f"  {p}t = getelementptr ptr, ptr %table, i64 {buffer}")
+                lines.append(f"  {p}b = load ptr, ptr {p}t")
+                lines.append(f"  {p} = getelementptr i8, ptr {p}b, i64 {offset}")
+            lines.append(f"  {p}s = getelementptr ptr, ptr %args, i64 {place}")
+            lines.append(f"  store ptr {p}, ptr {p}s")
+        lines.append(f"  call void @{name}(ptr %args)")
+        if checks:
+            lines.append(f"  %s{number} = load i32, ptr %own")
+            lines.append(f"  %f{number} = icmp eq i32 %s{number}, 0")
+            lines.append(f"  br i1 %f{number}, label %go{number}, label %stop{number}")
+            lines.append(f"stop{number}:")
+            lines.append(f"  ret i32 %s{number}")
+            lines.append(f"go{number}:")
+    lines += ["  ret i32 0", "}"]
+    return "\n".join(lines)
+
+
+def _describe(nest: Nest, normal: Normal) -> Fused:
+    read = written = 0
+    reads: set[int] = set()
+    writes: set[int] = set()
+    operations = 0
+    kind = "loop"
+    if nest.steps:
+        stored = {s.output for s in nest.steps if s.stored}
+        made = {s.output for s in nest.steps}
+        seen = set()
+        for touch in nest.touched:
+            key = (touch.access or touch.view, touch.writes)
+            if key in seen:
+                continue
+            seen.add(key)
+            amount = _footprint(touch.view)
+            if touch.writes and touch.access in stored:
+                written += amount
+                writes.add(touch.view.buffer)
+            elif not touch.writes and (touch.access not in made or touch.access in stored):
+                read += amount if touch.access not in made else 0
+                reads.add(touch.view.buffer)
+        operations = nest.size * sum(s.full for s in nest.steps)
+        kind = "rows" if nest.reduced is not None else "loop"
+    else:
+        instruction = normal.instructions[nest.instructions[0]]
+        read = sum(_footprint(v) for v in instruction.reads())
+        written = sum(_footprint(v) for v in instruction.writes())
+        reads = {v.buffer for v in instruction.reads()}
+        writes = {v.buffer for v in instruction.writes()}
+        kind = type(instruction).__name__.lower()
+        if isinstance(instruction, Product):
+            operations = 2 * instruction.output.size * instruction.left.shape[-1]
+    numbers = sorted({normal.origin[i] for i in nest.instructions})
+    own = set(normal.temporary)
+    return Fused(
+        numbers,
+        kind,
+        nest.dims,
+        read,
+        written,
+        operations,
+        nest.passes if nest.steps else 1,
+        nest.ended,
+        frozenset(reads - own),
+        frozenset(writes - own),
+    )
+
+
+def _footprint(view: View) -> int:
+    """Bytes of different elements: what is repeated by strides of zero counts once."""
+    count = int(view.dtype.itemsize)
+    for n, stride in zip(view.shape, view.strides, strict=True):
+        if stride:
+            count *= n
+    return count

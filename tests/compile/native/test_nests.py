@@ -1,0 +1,163 @@
+"""Do fused loops over views of every kind give what NumPy gives instruction by instruction?
+
+The numbers are small integers stored as floats, so sums and products are exact in any order and every
+comparison is of bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tautograd._compile import ir
+from tests.compile.native.programs import Builder
+
+FLOAT = np.dtype(np.float32)
+
+
+def some_view(
+    build: Builder, rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
+) -> ir.View:
+    """A view of that shape: in rows, transposed, with gaps, reversed, or repeated."""
+    kind = rng.choice(["rows", "transposed", "gaps", "reversed", "repeated", "offset"])
+    if kind == "repeated" and shape:
+        axis = int(rng.integers(len(shape)))
+        small = tuple(1 if a == axis else n for a, n in enumerate(shape))
+        return build.view(rng.integers(-4, 5, small).astype(dtype)).broadcast(shape)
+    if kind == "transposed" and len(shape) > 1:
+        order = rng.permutation(len(shape))
+        base = build.view(rng.integers(-4, 5, tuple(shape[a] for a in order)).astype(dtype))
+        back = np.argsort(order)
+        return ir.View(base.buffer, 0, shape, tuple(base.strides[a] for a in back), dtype)
+    if kind == "gaps" and shape:
+        large = tuple(2 * n + 1 for n in shape)
+        base = build.view(rng.integers(-4, 5, large).astype(dtype))
+        return ir.View(
+            base.buffer, sum(base.strides), shape, tuple(2 * s for s in base.strides), dtype
+        )
+    base = build.view(rng.integers(-4, 5, shape).astype(dtype))
+    if kind == "reversed" and shape:
+        offset = (shape[0] - 1) * base.strides[0]
+        return ir.View(base.buffer, offset, shape, (-base.strides[0], *base.strides[1:]), dtype)
+    return base
+
+
+def target(
+    build: Builder, rng: np.random.Generator, shape: tuple[int, ...], views: list[ir.View]
+) -> ir.View:
+    """A view to write to: new memory, or that of an earlier result of the shape."""
+    earlier = [v for v in views if v.shape == shape and 0 not in _strides(v)]
+    if earlier and rng.random() < 0.35:
+        return earlier[int(rng.integers(len(earlier)))]
+    while True:
+        view = some_view(build, rng, shape, FLOAT)
+        if 0 not in _strides(view):
+            return view
+
+
+def _strides(view: ir.View) -> list[int]:
+    return [s for s, n in zip(view.strides, view.shape, strict=True) if n != 1]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    build = Builder()
+    ndim = int(rng.integers(0, 4))
+    shape = tuple(int(rng.choice([1, 2, 3, 5, 16, 17, 33, 70])) for _ in range(ndim))
+    views: list[ir.View] = [some_view(build, rng, shape, FLOAT) for _ in range(3)]
+    for _ in range(int(rng.integers(3, 14))):
+        what = rng.choice(["map", "map", "map", "reduce", "shifted"])
+        source = views[int(rng.integers(len(views)))]
+        if what == "reduce" and source.ndim:
+            axes = tuple(a for a in range(source.ndim) if rng.random() < 0.5) or (source.ndim - 1,)
+            small = tuple(1 if a in axes else n for a, n in enumerate(source.shape))
+            out = target(build, rng, small, views)
+            function = str(rng.choice(["add", "maximum", "minimum"]))
+            build.add(ir.Reduce(function, source, axes, out, FLOAT))
+        elif (
+            what == "shifted" and source.ndim and source.shape[0] > 2 and 0 not in _strides(source)
+        ):
+            head = ir.View(
+                source.buffer,
+                source.offset,
+                (source.shape[0] - 1, *source.shape[1:]),
+                source.strides,
+                FLOAT,
+            )
+            tail = ir.View(
+                source.buffer, source.offset + source.strides[0], head.shape, source.strides, FLOAT
+            )
+            build.map("negative", head, out=tail)
+            continue
+        else:
+            other = views[int(rng.integers(len(views)))]
+            try:
+                big = np.broadcast_shapes(source.shape, other.shape)
+            except ValueError:
+                other, big = source, source.shape
+            out = target(build, rng, big, views)
+            function = str(rng.choice(["subtract", "maximum", "minimum", "sign"]))
+            inputs = (source,) if function == "sign" else (source, other)
+            build.map(function, *inputs, out=out)
+        views.append(out)
+    build.check()
+
+
+def test_a_softmax_is_one_kernel() -> None:
+    rng = np.random.default_rng(0)
+    build = Builder()
+    x = build.view(rng.standard_normal((37, 65)).astype("f4"))
+    top, total = build.scratch((37, 1), FLOAT), build.scratch((37, 1), FLOAT)
+    build.add(ir.Reduce("maximum", x, (1,), top, FLOAT))
+    moved = build.map("subtract", x, top, out=build.scratch((37, 65), FLOAT))
+    powers = build.map("exp", moved, out=build.scratch((37, 65), FLOAT))
+    build.add(ir.Reduce("add", powers, (1,), total, FLOAT))
+    y = build.map("divide", powers, total, out=build.view(np.zeros((37, 65), "f4"), ir.Kind.KEPT))
+    native = build.check(bits=False, needed=())
+    assert len(native.kernels) == 1
+    assert native.kernels[0].passes == 3
+    mine, theirs = (ir.array_of(y, b[y.buffer]) for b in (build.mine, build.theirs))
+    np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+    untouched = ir.array_of(moved, build.mine[moved.buffer])
+    assert np.array_equal(untouched, build.array(moved)), "a value of registers was stored"
+
+
+@pytest.mark.parametrize("shape", [(5,), (64,), (1000,), (100_003,), (300, 77), (3, 40_000)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_long_sums_are_as_good_as_pairwise(shape: tuple[int, ...], dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal(shape) + 0.5).astype(dtype)
+    for axis in range(len(shape)):
+        build = Builder()
+        small = tuple(1 if a == axis else n for a, n in enumerate(shape))
+        out = build.scratch(small, np.dtype(dtype))
+        build.add(ir.Reduce("add", build.view(x), (axis,), out, np.dtype(dtype)))
+        build.check(bits=False)
+        mine = ir.array_of(out, build.mine[out.buffer])
+        exact = np.add.reduce(x.astype(np.longdouble), axis=axis, keepdims=True)
+        size = np.add.reduce(np.abs(x).astype(np.longdouble), axis=axis, keepdims=True)
+        assert (np.abs(mine - exact) <= 16 * np.finfo(dtype).eps * size).all()
+        # and much better than that on the whole: rounding errors cancel
+        assert np.mean(np.abs(mine - exact) / size) <= 2 * np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize(
+    "function", ["add", "multiply", "maximum", "minimum", "logical_and", "logical_or"]
+)
+@pytest.mark.parametrize("dtype", ["int64", "int32", "bool", "float32", "uint8"])
+def test_reductions_of_other_dtypes(function: str, dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 3, (19, 45)).astype(dtype)
+    if dtype == "float32":
+        x[3, 4] = np.nan
+    kind = np.dtype(dtype)
+    if function in ("add", "multiply") and dtype in ("bool", "uint8"):
+        kind = np.dtype(np.int64)
+    if function.startswith("logical"):
+        kind = np.dtype(bool)
+    for axes in ((0,), (1,), (0, 1)):
+        build = Builder()
+        small = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
+        build.add(ir.Reduce(function, build.view(x), axes, build.scratch(small, kind), kind))
+        build.check()
