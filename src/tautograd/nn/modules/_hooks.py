@@ -28,7 +28,7 @@ class GlobalHooks:
         "forward_pre",
         "forward_with_kwargs",
         "full_backward",
-        "when_used",
+        "when_changed",
     )
 
     def __init__(self) -> None:
@@ -40,15 +40,28 @@ class GlobalHooks:
         self.backward: dict[int, Hook] = OrderedDict()
         self.full_backward: bool | None = None  # whether `backward` are full ones
         # While there are any, every call of a module has to look for them.
-        self.when_used: Callable[[], None] = lambda: None
+        self.when_changed: Callable[[], None] = lambda: None
 
     def hang(
         self, hooks: dict[int, Hook], hook: Hook, *marks: tuple[dict[int, bool], bool]
     ) -> RemovableHandle:
         """Add a hook of all modules."""
-        handle = hang(hooks, hook, *marks)
-        self.when_used()
+        handle = _GlobalHandle(hooks, extra_dict=[marked for marked, _ in marks])
+        _hang(handle, hooks, hook, marks)
+        self.when_changed()
         return handle
+
+    @property
+    def are_used(self) -> bool:
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
+
+
+class _GlobalHandle(RemovableHandle):
+    """A hook of all modules; with the last one, what it costs goes away as well."""
+
+    def remove(self) -> None:
+        super().remove()
+        global_hooks.when_changed()
 
 
 global_hooks = GlobalHooks()
@@ -62,13 +75,22 @@ def hang(
 ) -> RemovableHandle:
     """Add a hook, first or last, and its number to each of the marks that hold for it."""
     handle = RemovableHandle(hooks, extra_dict=[marked for marked, _ in marks])
+    _hang(handle, hooks, hook, marks)
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)  # type: ignore[attr-defined]
+    return handle
+
+
+def _hang(
+    handle: RemovableHandle,
+    hooks: dict[int, Hook],
+    hook: Hook,
+    marks: tuple[tuple[dict[int, bool], bool], ...],
+) -> None:
     hooks[handle.id] = hook
     for marked, holds in marks:
         if holds:
             marked[handle.id] = True
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)  # type: ignore[attr-defined]
-    return handle
 
 
 class WrappedHook:

@@ -280,11 +280,7 @@ class Module(Members, Conversion, State, Hooked):
 
 
 def _call_watched(self: Module, *args: Any, **kwargs: Any) -> Any:
-    """`Module.__call__` while there are hooks of all modules; the last one gone, it is as before."""
-    if not _hooks_are_used() and vars(Module)["__call__"] is _call_watched:
-        Module.__call__ = _call_plain  # type: ignore[method-assign]
-        if _hooks_are_used():  # another thread has just hung one
-            _watch_all_modules()
+    """`Module.__call__` while there are hooks of all modules."""
     try:
         return call_with_hooks(self, args, kwargs)
     except Exception as error:
@@ -295,16 +291,16 @@ def _call_watched(self: Module, *args: Any, **kwargs: Any) -> Any:
 _call_plain = Module.__call__
 
 
-def _hooks_are_used() -> bool:
-    used = global_hooks
-    return bool(used.forward_pre or used.forward or used.backward_pre or used.backward)
+def _choose_call() -> None:
+    """By whether there are hooks of all modules. Another thread may add one or take one away."""
+    used = None
+    while used is not global_hooks.are_used:
+        used = global_hooks.are_used
+        if vars(Module)["__call__"] in (_call_plain, _call_watched):
+            Module.__call__ = _call_watched if used else _call_plain  # type: ignore[method-assign]
 
 
-def _watch_all_modules() -> None:
-    Module.__call__ = _call_watched  # type: ignore[method-assign]
-
-
-global_hooks.when_used = _watch_all_modules
+global_hooks.when_changed = _choose_call
 
 
 def indented(text: str, spaces: int = 2) -> str:
