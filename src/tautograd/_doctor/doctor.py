@@ -243,16 +243,20 @@ class Doctor(Reporting):
     def before_backward(self, event: Backward) -> None:
         self.pulse.learn("kept" if event.retain_graph else "backward", event.site)
         self.ledger.before_backward()
+        self.numbers.know(event.roots[0])
+        self.numbers.before_backward(event.roots[0])
         self._inner += 1
         if self.pulse.is_thorough:
             self.flow.before_backward(event)
         for rule in self.hearing["before_backward"]:
             rule.before_backward(event)
 
+    def on_bad_loss(self, roots: tuple[Any, ...], engine: Any) -> None:
+        """A loss that is not finite, of a loop that is known."""
+
     def after_backward(self, event: Backward) -> None:
         self.flow.remove()
         self.ledger.after_backward(event)
-        self.numbers.after_backward(event.roots[0])
         for rule in self.hearing["after_backward"]:
             rule.after_backward(event)
 
@@ -296,14 +300,15 @@ class Doctor(Reporting):
             observer.look_closely(self.pulse.close)
 
     def after_usual_step(self, optimizer: Any) -> None:
-        """A step like those before: the rules know what they would say."""
-        self.steps += 1
-        if self.numbers.is_measuring:
-            with self.quietly():
+        """A step while asleep that was measured, that was not as usual, or after which to wake up."""
+        with self.quietly():
+            if self.numbers.is_measuring:
                 self.numbers.after_step(optimizer)
-        if self.pulse.stepped(self.steps):
-            with self.quietly():
+            if self.pulse.at is None or self.steps >= self.pulse.next_look:
+                self.pulse.stepped(self.steps)
                 self._look_around_again()
+            else:
+                self.pulse.at = self.pulse.first
 
     def wake(self) -> None:
         """Something new: look at everything, for some steps."""

@@ -1,8 +1,8 @@
 """A step in numbers: norms of gradients, sizes of updates, and whether all of it is finite.
 
 The first steps are measured one and all; then now and then, so rarely that it takes less than half a
-percent of the loop's time. In between one small gradient is looked at, which comes late in backward: a
-NaN that is made anywhere before arrives there. Of large tensors only a part is compared.
+percent of the loop's time. Every loss is read before its backward: a NaN that a step has put into the
+weights arrives there. Of large tensors only a part is compared.
 """
 
 from __future__ import annotations
@@ -27,15 +27,13 @@ NAN = float("nan")
 
 
 class _Schedule:
-    """When an optimizer's steps are measured."""
+    """When an optimizer's steps are measured; `next` and `since` are steps of all optimizers."""
 
-    __slots__ = ("count", "is_single", "last", "next", "sentinel", "since")
+    __slots__ = ("count", "last", "next", "since")
 
     def __init__(self) -> None:
         self.count = self.next = self.since = 0
         self.last = 0.0
-        self.sentinel: Any = None  # the parameter that is looked at in between
-        self.is_single = False
 
 
 class _Measured:
@@ -57,18 +55,42 @@ class Numbers:
         self.doctor = doctor
         self.history = History()
         self.is_measuring = False
+        self.due = 0  # the step from which on one is to be measured
         self.skipped = 0  # steps in a row that a scaler skipped
         self._stride = 1
         self._samples = 0
-        self._loss: Any = None
+        self._loss: Any = NAN  # as a number, or as a tensor on another device
+        self.is_near = True
         self._schedules: dict[int, _Schedule] = {}
         self._measured: _Measured | None = None
         self._scaler_step = -1
 
     # --- what happens --------------------------------------------------------------------------
 
-    def after_backward(self, root: Any) -> None:
-        self._loss = root.detach()
+    def before_backward(self, root: Any) -> bool:
+        """Note the loss; whether it is not finite. One on another device is not waited for."""
+        if not self.is_near:
+            self._loss = root.detach()
+            return False
+        try:
+            value = self._loss = root.item()
+        except (RuntimeError, ValueError):  # it has many elements, or none
+            self._loss = NAN
+            return False
+        return bool(value - value != 0)  # NaN or infinite
+
+    def know(self, root: Any) -> None:
+        """A loss, while awake: whether those that come can be read at once."""
+        self.is_near = root.device.type == "cpu"
+
+    @property
+    def loss(self) -> float:
+        """The last one; NaN if it is not a number."""
+        last = self._loss
+        if not isinstance(last, (float, int)):
+            is_number = hasattr(last, "numel") and last.numel() == 1 and not last.is_complex()
+            last = self._loss = float(last.item()) if is_number else NAN
+        return float(last)
 
     def on_scaler(self, how: str, scaler: Any) -> None:
         """A scaler's `step` that is followed by `update` without an optimizer's step was skipped."""
@@ -81,22 +103,16 @@ class Numbers:
                 self.doctor.wake()
 
     def before_step(self, optimizer: Any, engine: Any) -> None:
+        """A step that comes when one is `due`; it is measured if its own optimizer is."""
         schedule = self._schedules.get(id(optimizer))
         if schedule is None:
             schedule = self._schedules[id(optimizer)] = _Schedule()
         schedule.count += 1
-        if schedule.count > schedule.next or self._is_suspicious(schedule):
+        if self.doctor.steps >= schedule.next:
             with self.doctor.quietly():
-                self._measure(optimizer, engine, schedule)
+                self._measure(optimizer, engine)
 
-    def _is_suspicious(self, schedule: _Schedule) -> bool:
-        sentinel = schedule.sentinel
-        if sentinel is None or (grad := sentinel.grad) is None:
-            return False
-        total = grad.item() if schedule.is_single else grad.sum().item()
-        return bool(total - total != 0)  # NaN or infinite
-
-    def _measure(self, optimizer: Any, engine: Any, schedule: _Schedule) -> None:
+    def _measure(self, optimizer: Any, engine: Any) -> None:
         found = [
             p
             for p in parameters_of(optimizer)
@@ -105,10 +121,6 @@ class Numbers:
         if not found:
             return
         measured = _Measured(optimizer, engine, found)
-        small = min(found[:2], key=lambda p: p.numel())
-        usable = small.numel() <= PART and small.device.type == "cpu"
-        schedule.sentinel = small if usable else None
-        schedule.is_single = small.numel() == 1
         grads = [p.grad.detach() for p in found]
         measured.norms = norms(engine, grads)
         measured.before = [part(p).clone() for p in found]
@@ -123,12 +135,10 @@ class Numbers:
         self._measured, self.is_measuring = None, False
         started = time.perf_counter()
         ratios, unchanged = _updates(measured)
-        last = self._loss
-        loss = NAN if last is None or last.numel() != 1 else float(last.item())
         doctor = self.doctor
         event = Sample(
             *doctor.now(None, measured.engine), optimizer=optimizer, parameters=measured.parameters,
-            norms=measured.norms, ratios=ratios, unchanged=unchanged, loss=loss,
+            norms=measured.norms, ratios=ratios, unchanged=unchanged, loss=self.loss,
         )  # fmt: skip
         self._remember(event)
         doctor.on_sample(event)
@@ -137,13 +147,14 @@ class Numbers:
     def _plan(self, measured: _Measured, started: float) -> None:
         schedule = self._schedules[id(measured.optimizer)]
         now = time.perf_counter()
-        count, since = schedule.count, schedule.since
-        if count >= DENSE:
+        steps, since = self.doctor.steps, schedule.since
+        if schedule.count >= DENSE:
             spent = measured.spent + now - started
-            passed = (measured.started - schedule.last) / max(count - since, 1)
+            passed = (measured.started - schedule.last) / max(steps - since, 1)
             wait = spent / (SHARE * passed) if passed > 0 else 0.0
-            schedule.next = count + int(min(max(wait, LEAST), 10_000))
-        schedule.last, schedule.since = now, count
+            schedule.next = steps + int(min(max(wait, LEAST), 10_000))
+        schedule.last, schedule.since = now, steps
+        self.due = min(schedule.next for schedule in self._schedules.values())
 
     # --- history -------------------------------------------------------------------------------
 

@@ -71,8 +71,9 @@ class Observer:
         part = self._part
         optimizer = part("optim.optimizer")
         patches.handle(WithoutWarning())
-        patches.handle(optimizer.register_optimizer_step_pre_hook(self._before_step))
-        patches.handle(optimizer.register_optimizer_step_post_hook(self._after_step))
+        before, after = self._make_step_hooks()
+        patches.handle(optimizer.register_optimizer_step_pre_hook(before))
+        patches.handle(optimizer.register_optimizer_step_post_hook(after))
         patches.method(optimizer.Optimizer, "__init__", self._make_init)
         patches.method(optimizer.Optimizer, "zero_grad", self._make_clear)
         patches.method(engine.nn.Module, "zero_grad", self._make_clear)
@@ -127,33 +128,47 @@ class Observer:
 
     # --- steps ---------------------------------------------------------------------------------
 
+    def _make_step_hooks(self) -> tuple[Any, Any]:
+        """What runs before and after every step; a usual one is to cost as little as possible."""
+        doctor, engine = self.doctor, self.engine
+        pulse, numbers = doctor.pulse, doctor.numbers
+
+        def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if pulse.awake:
+                with doctor.quietly():
+                    self._before_step(optimizer, args, kwargs)
+            else:
+                pulse.step(optimizer)
+                if doctor.steps >= numbers.due:
+                    numbers.before_step(optimizer, engine)
+
+        def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if pulse.awake:
+                with doctor.quietly():
+                    doctor.after_step(optimizer)
+            else:
+                steps = doctor.steps = doctor.steps + 1
+                if pulse.at is None or steps >= pulse.next_look or numbers.is_measuring:
+                    doctor.after_usual_step(optimizer)
+                else:  # a step like those before: the rules know what they would say
+                    pulse.at = pulse.first
+            if doctor.limit is not None:
+                doctor.maybe_stop()
+
+        return before_step, after_step
+
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         doctor = self.doctor
-        if not doctor.pulse.awake:
-            doctor.pulse.step(optimizer)
-            doctor.numbers.before_step(optimizer, self.engine)
-            return
-        with doctor.quietly():
-            doctor.know_optimizer(optimizer)
-            rest = args[1:] if args and args[0] is optimizer else args
-            closure = bool(rest and rest[0] is not None) or kwargs.get("closure") is not None
-            doctor.before_step(
-                Step(
-                    *doctor.now(user_site(), self.engine), optimizer=optimizer,
-                    parameters=parameters_of(optimizer), by_scaler=self._scaler_steps,
-                    has_closure=closure,
-                )
-            )  # fmt: skip
-
-    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        doctor = self.doctor
-        if doctor.pulse.awake:
-            with doctor.quietly():
-                doctor.after_step(optimizer)
-        else:
-            doctor.after_usual_step(optimizer)
-        if doctor.limit is not None:
-            doctor.maybe_stop()
+        doctor.know_optimizer(optimizer)
+        rest = args[1:] if args and args[0] is optimizer else args
+        closure = bool(rest and rest[0] is not None) or kwargs.get("closure") is not None
+        doctor.before_step(
+            Step(
+                *doctor.now(user_site(), self.engine), optimizer=optimizer,
+                parameters=parameters_of(optimizer), by_scaler=self._scaler_steps,
+                has_closure=closure,
+            )
+        )  # fmt: skip
 
     def _make_init(self, original: Any) -> Any:
         doctor = self.doctor
@@ -171,10 +186,11 @@ class Observer:
         local, pulse = self._local, self.doctor.pulse
 
         def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if local.inside:
-                return original(self, *args, **kwargs)
             if not pulse.awake:
-                pulse.beat("clear", self)
+                if not local.inside:
+                    pulse.beat("clear", self)
+                return original(self, *args, **kwargs)
+            if local.inside:
                 return original(self, *args, **kwargs)
             event: Clear | None = None
             with doctor.quietly():
@@ -196,21 +212,22 @@ class Observer:
     # --- backward ------------------------------------------------------------------------------
 
     def _make_tensor_backward(self, original: Any) -> Any:
-        doctor, pulse = self.doctor, self.doctor.pulse
+        doctor, local = self.doctor, self._local
+        pulse, numbers = doctor.pulse, doctor.numbers
 
         def backward(
             self_: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
             inputs: Any = None,
         ) -> Any:  # fmt: skip
-            local = self._local
             if not pulse.awake and not local.inside:
                 pulse.beat("kept" if retain_graph or create_graph else "backward")
+                if numbers.before_backward(self_):
+                    doctor.on_bad_loss((self_,), self.engine)
                 local.inside = 1
                 try:
                     return original(self_, gradient, retain_graph, create_graph, inputs=inputs)
                 finally:
                     local.inside = 0
-                    doctor.numbers.after_backward(self_)
             options = {
                 "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs,
                 "gradient": gradient,
@@ -223,7 +240,11 @@ class Observer:
         return backward
 
     def _make_backward(self, original: Any) -> Any:
+        local = self._local
+
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            if local.inside:
+                return original(tensors, *args, **kwargs)
             roots = tuple(tensors) if isinstance(tensors, (list, tuple)) else (tensors,)
             options = {**kwargs, "gradient": args[0] if args else kwargs.get("grad_tensors")}
             return self._watched(roots, options, lambda: original(tensors, *args, **kwargs))
@@ -238,6 +259,8 @@ class Observer:
         if not doctor.pulse.awake:
             kept = options.get("retain_graph") or options.get("create_graph")
             doctor.pulse.beat("kept" if kept else "backward")
+            if len(roots) == 1 and doctor.numbers.before_backward(roots[0]):
+                doctor.on_bad_loss(roots, self.engine)
             self._inside += 1
             try:
                 return run()
@@ -349,10 +372,10 @@ class Observer:
         return step
 
     def _make_loss(self, original: Any, name: str) -> Any:
-        doctor = self.doctor
+        doctor, pulse = self.doctor, self.doctor.pulse
 
         def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-            if not doctor.pulse.close or self._inside:
+            if not pulse.close or self._inside:
                 return original(input, target, *args, **kwargs)
             with doctor.quietly():
                 doctor.on_loss(

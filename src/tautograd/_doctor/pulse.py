@@ -8,17 +8,34 @@ makes the doctor wake up and look at all that follows, until that is known as we
 
 from __future__ import annotations
 
+import sys
+from time import perf_counter
+from types import CodeType, FrameType
 from typing import Any
 
-from .sites import user_site
+from .sites import is_known, site_of
 
+_frame = sys._getframe
 CLOSE_STEPS = 12  # so many first steps are watched closely,
-CLOSE_AGAIN = 400  # and one in so many after that
+CLOSE_AGAIN = 400  # and one in so many after that, or more,
+SHARE = 0.01  # if that took more than this of the time
 LONGEST = 2000  # steps that it stays awake, waiting for something rare to come again
 LIMIT = 20_000  # events that are remembered; a loop that never repeats is watched for ever
 KNOWN = 2  # times that a cycle must have been seen
 
-Event = dict[Any, Any]  # the events that may follow, by their key; under None, ends: marks -> times
+
+class Place:
+    """A point of a cycle: the events that may follow, and where they lead."""
+
+    __slots__ = ("code", "ends", "following", "instruction", "kind", "next", "owner")
+
+    def __init__(self) -> None:
+        self.following: dict[Any, Place] = {}  # by what, from which line, of whom
+        self.ends: dict[Any, int] = {}  # after a step: what became of the gradients -> times
+        # The way that was taken last, known by the very instruction.
+        self.kind, self.instruction, self.owner = "", -1, 0
+        self.code: CodeType | None = None
+        self.next: Place | None = None
 
 
 class Pulse:
@@ -28,11 +45,14 @@ class Pulse:
         self.awake = True
         self.close = True  # whether modules and losses are looked at as well
         self.until = CLOSE_STEPS
-        self._first: Event = {}
-        self._at: Event | None = self._first  # None: lost, until the next step
+        self.next_look = CLOSE_AGAIN  # the step after which it wakes up in any case
+        self.first = Place()
+        self.at: Place | None = self.first  # None: lost, until the next step
         self._size = 0
         self._marked: Any = None  # what became of the gradients in this cycle
         self._woken = 0  # the step at which it woke up last
+        self._woken_at = 0.0
+        self._asleep = (0, 0.0)  # since which step, and since when
         self._missed = 0  # the step at which something new came up
         self._versions: dict[int, list[Any]] = {}
 
@@ -43,78 +63,89 @@ class Pulse:
 
     # --- asleep --------------------------------------------------------------------------------
 
-    def beat(self, kind: str, owner: Any = None) -> None:
-        """An event, while asleep."""
-        at = self._at
+    def beat(self, kind: str, owner: Any = None, depth: int = 2) -> None:
+        """An event, while asleep; `depth` is how many frames up the user's own one mostly is."""
+        at = self.at
         if at is not None:
-            self._at = at.get((kind, id(user_site(1)), id(owner)))
+            frame = _frame(depth)
+            if (
+                at.kind is kind
+                and at.instruction == frame.f_lasti
+                and at.code is frame.f_code
+                and at.owner == id(owner)
+            ):
+                self.at = at.next
+            else:
+                self.at = _find(at, kind, id(owner), frame)
 
     def step(self, optimizer: Any) -> None:
         """A step that is about to happen, while asleep."""
-        at = self._at
-        if at is None:
-            return
-        at = at.get(("step", id(user_site(1)), id(optimizer)))
-        if at is not None and self._marks(optimizer) not in at.get(None, ()):
-            at = None
-        self._at = at
+        self.beat("step", optimizer, 4)
+        at = self.at
+        if at is not None and self._marks(optimizer) not in at.ends:
+            self.at = None
 
-    def stepped(self, steps: int) -> bool:
-        """After a step, while asleep: whether to wake up."""
-        lost = self._at is None
-        self._at = self._first
-        if not lost and steps % CLOSE_AGAIN:
-            return False
-        if lost:  # to see it again: what came after so many steps may do so every time
+    def stepped(self, steps: int) -> None:
+        """After a step that was not as it should be, or when it is time: wake up."""
+        if self.at is None:  # to see it again: what came after so many steps may do so every time
             self.wake(steps, min(max(CLOSE_STEPS, steps - self._missed + 2), LONGEST))
             self._missed = steps
         else:
             self.wake(steps, 1)
-        return True
 
     def wake(self, steps: int, how_long: int = CLOSE_STEPS) -> None:
         """Look at everything for so many steps."""
         self.until = steps + how_long
         self.awake = self.close = True
-        self._at = self._first if self._size < LIMIT else None
-        self._woken = steps
+        self.at = self.first if self._size < LIMIT else None
+        self._woken, self._woken_at = steps, perf_counter()
 
     # --- awake ---------------------------------------------------------------------------------
 
     def learn(self, kind: str, site: Any, owner: Any = None) -> None:
         """An event, while awake."""
-        if self._at is not None:
+        if self.at is not None:
             key = kind, id(site), id(owner)
-            found = self._at.get(key)
+            found = self.at.following.get(key)
             if found is None:
                 self._size += 1
-                found = self._at[key] = {}
-            self._at = found if self._size < LIMIT else None
+                found = self.at.following[key] = Place()
+            self.at = found if self._size < LIMIT else None
 
     def learn_step(self, site: Any, optimizer: Any) -> None:
         self.learn("step", site, optimizer)
         self._marked = self._marks(optimizer)
-        if self._at is not None:
-            ends = self._at.setdefault(None, {})
+        if self.at is not None:
+            ends = self.at.ends
             ends[self._marked] = ends.get(self._marked, 0) + 1
 
     def learned(self, steps: int) -> None:
         """After a step, while awake: whether to fall asleep."""
-        ends = self._at.get(None) if self._at is not None else None
-        known = ends is not None and ends.get(self._marked, 0) >= KNOWN
-        self._at = self._first if self._size < LIMIT else None
+        known = self.at is not None and self.at.ends.get(self._marked, 0) >= KNOWN
+        self.at = self.first if self._size < LIMIT else None
         self.close = steps - self._woken < CLOSE_STEPS
         if known and steps >= self.until:
             self.awake = self.close = False
+            self._plan(steps)
+
+    def _plan(self, steps: int) -> None:
+        """When to look again: a look that lasts as long as many short steps comes more rarely."""
+        now = perf_counter()
+        since, when = self._asleep
+        wait = CLOSE_AGAIN
+        if self.until - self._woken == 1 and self._woken > since:
+            usual = (self._woken_at - when) / (self._woken - since)
+            cost = now - self._woken_at - usual
+            wait = int(min(max(wait, cost / (SHARE * usual)), 25 * wait))
+        self.next_look = steps + wait
+        self._asleep = steps, now
 
     def _marks(self, optimizer: Any) -> Any:
         """What became of the gradients since the last step, without reading any: 0 if each is as it
         was then (or as new as it was then), else how far each one's version has moved."""
-        now = [
-            None if (grad := p.grad) is None else grad._version
-            for group in optimizer.param_groups
-            for p in group["params"]
-        ]
+        now: list[Any] = []
+        for group in optimizer.param_groups:
+            now += [None if (g := p.grad) is None else g._version for p in group["params"]]
         before = self._versions.get(id(optimizer))
         if now == before:
             return 0
@@ -125,3 +156,12 @@ class Pulse:
             None if new is None else new - (old or 0)
             for old, new in zip(before, now, strict=True)
         )  # fmt: skip
+
+
+def _find(at: Place, kind: str, owner: int, frame: FrameType) -> Place | None:
+    """Where an event leads, by its line; if that is the frame's own, the way is remembered."""
+    found = at.following.get((kind, id(site_of(frame)), owner))
+    if found is not None and is_known(frame):
+        at.kind, at.code, at.instruction, at.owner = kind, frame.f_code, frame.f_lasti, owner
+        at.next = found
+    return found

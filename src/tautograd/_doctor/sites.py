@@ -59,7 +59,11 @@ def user_site(depth: int = 0) -> Site | None:
 
     The same instruction gives the same object, which stays: its `id` stands for the place.
     """
-    frame: FrameType | None = sys._getframe(depth + 1)
+    return site_of(sys._getframe(depth + 1))
+
+
+def site_of(frame: FrameType | None) -> Site | None:
+    """The innermost line of user code that led to a frame, its own included."""
     while frame is not None:
         code = frame.f_code
         key = id(code), frame.f_lasti
@@ -73,6 +77,11 @@ def user_site(depth: int = 0) -> Site | None:
             return site
         frame = frame.f_back
     return None
+
+
+def is_known(frame: FrameType) -> bool:
+    """Whether a frame is at a line of user code that has been seen, and is kept."""
+    return (id(frame.f_code), frame.f_lasti) in _known
 
 
 def user_stack(depth: int = 0, limit: int = 8) -> list[Site]:

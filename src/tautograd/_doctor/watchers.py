@@ -23,10 +23,11 @@ DROPOUTS = (
 def make_dropout(observer: Observer, original: Any, name: str) -> Any:
     """Functional dropout, and attention that drops."""
     doctor, attends = observer.doctor, name == ATTENTION
+    pulse = doctor.pulse
     usual = "alpha" not in name  # those are off unless told
 
     def dropout(*args: Any, **kwargs: Any) -> Any:
-        if not doctor.pulse.close or doctor.is_busy:
+        if not pulse.close or doctor.is_busy:
             return original(*args, **kwargs)
         explicit = not attends and (len(args) > 2 or "training" in kwargs)
         training = kwargs.get("training", args[2] if explicit and len(args) > 2 else usual)
