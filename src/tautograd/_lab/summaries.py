@@ -27,7 +27,8 @@ def of_verify(report: dict[str, Any]) -> list[str]:
         lines += [f"    {entry_text(entry)}" for entry in suspect["entries"][:_MOST]]
     lines += [f"  {cut_text(cut)}{_at(cut['site'])}" for cut in report["cuts"][:_MOST]]
     if not report["suspects"]:
-        lines += [f"  {entry_text(entry)}" for entry in report["entries"][:_MOST]]
+        most = 1 if report["cuts"] else _MOST
+        lines += [f"  {entry_text(entry)}" for entry in report["entries"][:most]]
     lines += [f"  {note}" for note in report["notes"][:_MOST]]
     return lines
 
