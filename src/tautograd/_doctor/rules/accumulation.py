@@ -342,7 +342,9 @@ for i in range(12):
             return
         site, sites, ids = (same or lost)[-1]
         names = self.doctor.names(p for p in event.parameters if id(p) in ids)
+        fix = self.fix
         if empty:
+            fix = "optimizer.zero_grad()  # before loss.backward(), or after optimizer.step()"
             backward = next(iter(sites))
             if _in_source_order(site, event.site, backward):
                 return  # the step comes before the backward: another rule's business
@@ -352,7 +354,7 @@ for i in range(12):
                 f"{len(same)} backwards' gradients were cleared before this step, unread; only the "
                 "last one's reached it."
             )
-        self.report(message, site, parameters=names, figures={"lost backwards": len(lost)})
+        self.report(message, site, parameters=names, figures={"lost backwards": len(lost)}, fix=fix)
 
 
 def _in_source_order(*sites: Site | None) -> bool:
