@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable
-from itertools import chain
 from typing import Any
 
 from .._autograd.hooks import RemovableHandle, add_hook
@@ -34,7 +33,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         if not (pre or post or _global_pre_hooks or _global_post_hooks):
             return step(*args, **kwargs)
-        for hook in chain(list(_global_pre_hooks.values()), list(pre.values())):
+        for hook in (*_global_pre_hooks.values(), *pre.values()):
             result = hook(self, args, kwargs)
             if result is not None:
                 if not (isinstance(result, tuple) and len(result) == 2):
@@ -44,7 +43,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                     )
                 args, kwargs = result
         out = step(*args, **kwargs)
-        for hook in chain(list(post.values()), list(_global_post_hooks.values())):
+        for hook in (*post.values(), *_global_post_hooks.values()):
             hook(self, args, kwargs)
         return out
 
