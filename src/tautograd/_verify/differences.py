@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from .noise import EPSILON, Function, noise_level, scale_of
+from .lines import Axes, Lines
+from .noise import EPSILON, Function, noise_level
 
 _OFFSETS = np.array([1.0, -1.0, 0.5, -0.5, 0.25, -0.25])
 _ZOOM = 64.0  # between two step sizes that are tried
@@ -42,6 +43,16 @@ class Derivatives:
     kink: Any
     finite: Any
     step: Any
+
+    @classmethod
+    def joined(cls, blocks: list[Derivatives], outputs: int) -> Derivatives:
+        """Those of all blocks, one after the other."""
+        if len(blocks) == 1:
+            return blocks[0]
+        if not blocks:
+            empty, none = np.zeros((0, outputs)), np.zeros((0, outputs), bool)
+            return cls(empty, empty, empty, empty, none, none, empty)
+        return cls(*(np.concatenate([getattr(b, name) for b in blocks]) for name in _FIELDS))
 
     def take(self, other: Derivatives, where: Any, rows: Any) -> None:
         """Replace entries of these rows by those of `other`, where told."""
@@ -68,64 +79,44 @@ def directional(
     if noise is None:
         noise = noise_level(function, x, epsilon=epsilon)
     middle = function(x[None])[0]
-    noise = np.fmax(noise, EPSILON * np.abs(np.where(np.isfinite(middle), middle, 0.0)))
-    count = x.size if directions is None else len(directions)
-    rows = max(1, _POINTS_AT_ONCE // (len(_OFFSETS) * max(1, x.size)))
-    blocks = []
-    for i in range(0, count, rows):
-        part = slice(i, min(i + rows, count))
-        lines = (
-            Axes(np.arange(part.start, part.stop))
-            if directions is None
-            else Lines(directions[part])
+    noise = at_least_rounding(noise, middle)
+    lines = lines_along(x, directions)
+    blocks = [
+        _block(
+            function,
+            x,
+            middle,
+            lines[part],
+            noise,
+            epsilon,
+            claimed if claimed is None else claimed[part],
         )
-        told = None if claimed is None else claimed[part]
-        blocks.append(_block(function, x, middle, lines, noise, epsilon, told))
-    if len(blocks) == 1:
-        return blocks[0]
-    if not blocks:
-        empty, none = np.zeros((0, middle.size)), np.zeros((0, middle.size), bool)
-        return Derivatives(empty, empty, empty, empty, none, none, empty)
-    return Derivatives(*(np.concatenate([getattr(b, n) for b in blocks]) for n in _FIELDS))
+        for part in parts_of(lines, x, len(_OFFSETS))
+    ]
+    return Derivatives.joined(blocks, middle.size)
 
 
-class Lines:
-    """Straight lines through the point, along any directions."""
-
-    def __init__(self, directions: Any) -> None:
-        self.directions = np.asarray(directions, np.float64)
-
-    def __getitem__(self, rows: Any) -> Lines:
-        return Lines(self.directions[rows])
-
-    def points(self, x: Any, distances: Any) -> Any:
-        """Points at these distances (k, d) along each of them, as rows."""
-        return (x + distances[:, :, None] * self.directions).reshape(-1, x.size)
-
-    def reach(self, x: Any) -> Any:
-        """How far one may go along each before the numbers change by their own size."""
-        with np.errstate(divide="ignore"):
-            room = scale_of(x) / np.abs(self.directions)
-        reach = room.min(axis=1, initial=np.inf)
-        return np.where(np.isfinite(reach) & (reach > 0), reach, 1.0)
+def lines_along(x: Any, directions: Any) -> Lines:
+    """The lines along these directions; without any, along every axis."""
+    if isinstance(directions, Lines):
+        return directions
+    return Axes(np.arange(x.size)) if directions is None else Lines(directions)
 
 
-class Axes(Lines):
-    """The lines along single numbers, which need no directions written out."""
+def parts_of(lines: Lines, x: Any, values: int) -> list[slice]:
+    """Lines that are looked at together, with so many values each: points take memory."""
+    rows = max(1, _POINTS_AT_ONCE // (values * max(1, x.size)))
+    return [slice(i, i + rows) for i in range(0, len(lines), rows)]
 
-    def __init__(self, places: Any) -> None:
-        self.places = places
 
-    def __getitem__(self, rows: Any) -> Axes:
-        return Axes(self.places[rows])
+def at_least_rounding(noise: Any, middle: Any) -> Any:
+    """The noise, which is never below the rounding of the values themselves."""
+    return np.fmax(noise, EPSILON * np.abs(np.where(np.isfinite(middle), middle, 0.0)))
 
-    def points(self, x: Any, distances: Any) -> Any:
-        found = np.broadcast_to(x, (*distances.shape, x.size)).copy()
-        found[:, np.arange(len(self.places)), self.places] += distances
-        return found.reshape(-1, x.size)
 
-    def reach(self, x: Any) -> Any:
-        return scale_of(x)[self.places]
+def relative_noise(noise: Any, middle: Any, epsilon: float) -> float:
+    """The noise beside the values, of the usual output; at least the inputs' precision."""
+    return max(epsilon, float(np.median(_ratio(noise, np.abs(middle)))) if noise.size else 0.0)
 
 
 def _block(
@@ -138,8 +129,7 @@ def _block(
     claimed: Any,
 ) -> Derivatives:
     # The step at which truncation and rounding of the extrapolated formula are about equal.
-    relative = max(epsilon, float(np.median(_ratio(noise, np.abs(middle)))) if noise.size else 0.0)
-    first = min(relative, 1e-3) ** 0.2 * lines.reach(x)
+    first = min(relative_noise(noise, middle, epsilon), 1e-3) ** 0.2 * lines.reach(x)
     found = _at_step(function, x, middle, lines, first, noise)
     for way, zoom in (("shorter", 1 / _ZOOM), ("longer", _ZOOM)):
         failures = np.zeros(len(first), int)

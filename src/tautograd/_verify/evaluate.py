@@ -8,27 +8,43 @@ gives other numbers than a plain run, every point is run by itself.
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .engines import as_reals
+from .noise import EPSILON, points_for_noise
 from .subject import Subject
 
-_AT_ONCE = 2_000_000  # numbers of inputs in one batch
+_AT_ONCE = 2**18  # numbers of inputs in one batch: they stay near the processor
+_ROWS = 256  # points in one batch at least: each batch has a cost of its own
 _ENOUGH = 8  # points from which a batch pays
 
 
 class Values:
-    """A function of points (k, n) to values (k, m), for `directional`."""
+    """A function of points (k, n) to values (k, m), for `directional`.
 
-    def __init__(self, subject: Subject) -> None:
+    `here` is what a recorded run gives at the subject's own values, if that is known.
+    """
+
+    def __init__(self, subject: Subject, here: Any = None) -> None:
         self.subject = subject
         self.count = 0  # of points so far
         self.batches: bool | None = None  # not known yet
+        self._quiet = False
+        self._row = subject.row
+        self._here = self._alone(self._row) if here is None else here
         self._quiet = self._may_run_without_recording()
 
+    @cached_property
+    def around(self) -> Any:
+        """The values that show the noise, for `level_of`."""
+        return self(points_for_noise(self._row, epsilon=max(EPSILON, self.subject.epsilon)))
+
     def __call__(self, points: Any) -> Any:
+        if len(points) == 1 and np.array_equal(points[0], self._row):
+            return self._here[None].copy()
         self.count += len(points)
         if len(points) >= _ENOUGH and self.batches is not False:
             found = self._together(points)
@@ -54,18 +70,14 @@ class Values:
 
     def _may_run_without_recording(self) -> bool:
         """Whether it gives the same without a graph (a gradient penalty, say, needs one)."""
-        subject = self.subject
-        row = subject.row
-        self._quiet = False
-        recorded = self._alone(row)
         self._quiet = True
         try:
-            return bool(np.array_equal(recorded, self._alone(row), equal_nan=True))
+            return bool(np.array_equal(self._here, self._alone(self._row), equal_nan=True))
         except Exception:
             return False
 
     def _together(self, points: Any) -> Any:
-        rows = max(_ENOUGH, _AT_ONCE // max(1, points.shape[1]))
+        rows = max(_ROWS, _AT_ONCE // max(1, points.shape[1]))
         try:
             parts = [self._batch(points[i : i + rows]) for i in range(0, len(points), rows)]
             found = np.concatenate(parts)

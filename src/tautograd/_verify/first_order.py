@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from .compare import SINGLE, Comparison, compare
-from .differences import Derivatives, directional
+from .differences import Derivatives
 from .engines import reals_in
 from .evaluate import Values
 from .findings import Entry, Kink
-from .noise import EPSILON
+from .first_look import along_axes
+from .noise import EPSILON, level_of
 from .precision import gradient_noise
-from .probes import Probes
+from .probes import Probes, usual_sizes
 from .report import Check
 from .subject import Subject
 
@@ -82,8 +83,11 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     jacobian = subject.gradients(row, everything)
     claimed = jacobian.T
     epsilon = max(EPSILON, subject.epsilon)
-    found = directional(values, row, claimed=claimed, epsilon=epsilon)
     sizes = block_sizes(subject, claimed)
+    found = along_axes(
+        values, row, noise=level_of(values.around, epsilon), claimed=claimed,
+        enough=SINGLE * sizes, sizes=usual_sizes(subject), epsilon=epsilon,
+    )  # fmt: skip
     slack = _SLACK * epsilon * sizes
     compared = compare(found, claimed, slack, sizes)
     if compared.wrong.any():
@@ -93,15 +97,16 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
         spread[:, rows] = gradient_noise(subject, everything[rows], seed).T
         compared = compare(found, claimed, slack + spread, sizes)
     seen = ~compared.kink & ~compared.unseen
-    tolerance = np.maximum(compared.tolerance, SINGLE * sizes)[seen]
+    tolerance = np.sort(np.maximum(compared.tolerance, SINGLE * sizes)[seen])
 
     def caught(size: float) -> float:
-        return float((abs(size) > tolerance).mean()) if tolerance.size else 0.0
+        below = np.searchsorted(tolerance, abs(size))
+        return float(below) / tolerance.size if tolerance.size else 0.0
 
     outcome = Outcome(
         subject,
         Check("central differences", f"all {claimed.size:,} entries of the Jacobian"),
-        Probes(subject, values, min(probes, 4), seed),
+        Probes(subject, values, min(probes, 4), seed, everything_compared=True),
         found, claimed, compared, caught,
         float(np.sqrt(np.nansum(claimed**2))), values.count,
     )  # fmt: skip

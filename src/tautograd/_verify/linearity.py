@@ -40,11 +40,9 @@ def linear_backward(
     if not len(cotangents) or not gradients.size:
         return check, None
     guilty = None
-    for size, signs in zip(
-        _SIZES, sign_vectors(len(_SIZES), len(cotangents), seed + 3), strict=True
-    ):
-        weights = size * signs
-        (found,) = subject.gradients(subject.row, (weights @ cotangents)[None])
+    combined = np.array(_SIZES)[:, None] * sign_vectors(len(_SIZES), len(cotangents), seed + 3)
+    arrived = subject.gradients(subject.row, combined @ cotangents)
+    for size, weights, found in zip(_SIZES, combined, arrived, strict=True):
         with np.errstate(all="ignore"):
             gap = np.abs(found - weights @ gradients)
             allowed = _allowed(subject, np.abs(weights) @ np.abs(gradients))

@@ -44,21 +44,29 @@ def noise_level(function: Function, x: Any, seed: int = 0, epsilon: float = EPSI
     Steps of 1e-12 show the rounding of float64; those of 1e-6 that of float32, where the function
     uses it inside. Those of 1e-3 are for values so coarse that shorter steps do not change them.
     """
+    return level_of(function(points_for_noise(x, seed, epsilon)), epsilon)
+
+
+def points_for_noise(x: Any, seed: int = 0, epsilon: float = EPSILON) -> Any:
+    """The points whose values show the noise, for `level_of`."""
     random = np.random.default_rng(seed)
     shape = len(_STARTS), *x.shape
     lines = random.choice([-1.0, 1.0], shape) * random.uniform(0.5, 1.0, shape) * scale_of(x, 0.0)
-    steps = [s * epsilon for s in _STEPS if s * epsilon < 2e-3] or [1e-2]
     counts = np.arange(_POINTS, dtype=np.float64)
-    points = [
-        x + ((start + counts) * step)[:, None] * line
-        for step in steps
-        for start, line in zip(_STARTS, lines, strict=True)
-    ]
-    values = function(np.concatenate(points)).reshape(len(steps), len(_STARTS), _POINTS, -1)
+    distances = np.add.outer(_STARTS, counts)
+    points = [x + (distances * step)[:, :, None] * lines[:, None] for step in _steps(epsilon)]
+    return np.concatenate(points).reshape(-1, x.size)
+
+
+def level_of(values: Any, epsilon: float = EPSILON) -> Any:
+    """The noise of values at `points_for_noise`; a linear map of them has its own."""
+    steps = len(_steps(epsilon))
+    values = values.reshape(steps, len(_STARTS), _POINTS, -1)
     with np.errstate(all="ignore"):
-        sizes = np.array([[_of_line(v) for v in group] for group in values])
-        found = np.nanmedian(np.where(np.isfinite(sizes), sizes, np.inf), axis=1)
-        if len(steps) == len(_STEPS):
+        sizes = _of_lines(values)
+        # Of the three lines the one in the middle.
+        found = np.sort(np.where(np.isfinite(sizes), sizes, np.inf), axis=1)[:, 1]
+        if steps == len(_STEPS):
             same = (np.diff(values[1], axis=1) == 0).mean(axis=(0, 1))
             found[2] = np.where(same >= 0.5, found[2], 0.0)
         found = np.max(np.where(np.isfinite(found), found, 0.0), axis=0)
@@ -67,13 +75,17 @@ def noise_level(function: Function, x: Any, seed: int = 0, epsilon: float = EPSI
     return np.maximum(found, least)
 
 
-def _of_line(values: Any) -> Any:
-    """From values at equal steps, one row each."""
+def _steps(epsilon: float) -> list[float]:
+    return [s * epsilon for s in _STEPS if s * epsilon < 2e-3] or [1e-2]
+
+
+def _of_lines(values: Any) -> Any:
+    """From values at equal steps along the third axis."""
     sizes = []
     differences = values
     for order in range(1, _POINTS - 1):
-        differences = np.diff(differences, axis=0)
+        differences = differences[:, :, 1:] - differences[:, :, :-1]
         if order > 2:
             expected = sqrt(factorial(2 * order)) / factorial(order)
-            sizes.append(np.sqrt(np.mean(differences**2, axis=0)) / expected)
+            sizes.append(np.sqrt(np.mean(differences**2, axis=2)) / expected)
     return 2.0 * np.min(sizes, axis=0)

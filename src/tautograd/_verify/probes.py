@@ -17,7 +17,7 @@ import numpy as np
 from .compare import SINGLE, Comparison, compare
 from .differences import Derivatives, directional
 from .evaluate import Values
-from .noise import EPSILON, noise_level
+from .noise import EPSILON, level_of
 from .subject import Subject
 
 _TRIALS = 2000
@@ -40,26 +40,43 @@ def usual_sizes(subject: Subject) -> Any:
 
 
 class Probes:
-    """`count` cotangents against `count` directions: every pair of them is one comparison."""
+    """`count` cotangents against `count` directions: every pair of them is one comparison.
 
-    def __init__(self, subject: Subject, values: Values, count: int, seed: int) -> None:
+    Where every entry is compared already, two directions serve the other references; their numbers
+    are of different sizes, so that no two errors cancel.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        values: Values,
+        count: int,
+        seed: int,
+        everything_compared: bool = False,
+    ) -> None:
         self.subject, self.values = subject, values
         row = subject.row
         self.outputs = subject.size
         self.cotangents = sign_vectors(count, self.outputs, seed)
         self.sizes = usual_sizes(subject)
         self.directions = sign_vectors(count, row.size, seed + 1) * self.sizes
+        self.few = self.directions[:4]  # for the other references
+        if everything_compared:
+            uneven = np.random.default_rng(seed).uniform(0.5, 1.0, (min(count, 2), row.size))
+            self.few = self.directions = self.directions[:2] * uneven
         self.least: Any = 0.0  # gaps up to this are not held against a gradient
 
     @cached_property
     def noise(self) -> Any:
         """The noise level of the weighted outputs."""
-        epsilon = max(EPSILON, self.subject.epsilon)
-        return noise_level(self.summed, self.subject.row, epsilon=epsilon)
+        with np.errstate(all="ignore"):
+            around = self.values.around @ self.cotangents.T
+        return level_of(around, max(EPSILON, self.subject.epsilon))
 
     def summed(self, points: Any) -> Any:
         """The outputs weighted by each cotangent, at many points."""
-        return self.values(points) @ self.cotangents.T
+        with np.errstate(all="ignore"):
+            return self.values(points) @ self.cotangents.T
 
     @cached_property
     def gradients(self) -> Any:

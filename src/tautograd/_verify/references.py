@@ -34,7 +34,7 @@ def forward_mode(probes: Probes, gradients: Any, epsilon: float) -> Check:
     check = Check("forward mode", "Jacobian-vector products against backward")
     subject = probes.subject
     row = subject.row
-    directions = probes.directions[:4]
+    directions = probes.few
     try:
         tangents = np.array([_pushed(subject, row, direction) for direction in directions])
     except Exception as error:
@@ -93,7 +93,7 @@ def complex_step(
         return check
     gaps, tolerances = [], []
     tiny = 1e-30
-    for i, direction in enumerate(probes.directions[:4]):
+    for i, direction in enumerate(probes.few):
         try:
             stepped = _imaginary(subject, direction, tiny) / tiny
         except Exception as error:
@@ -137,25 +137,22 @@ def _imaginary(subject: Subject, direction: Any, tiny: float) -> Any:
 def taylor(probes: Probes, gradients: Any, compared: Comparison) -> Check:
     """f(x + hv) - f(x) - h·g·v shrinks as h² if g is the gradient, and as h if it is not."""
     check = Check("Taylor remainder", "the order in which the remainder vanishes")
-    row = probes.subject.row
-    noise = probes.noise
+    row, directions = probes.subject.row, probes.few
     steps = 2.0 ** -np.arange(3, 24, 2.0)
-    orders = []
     base = probes.summed(row[None])[0]
-    for i, direction in enumerate(probes.directions[:4]):
-        values = probes.summed(row + steps[:, None] * direction)
-        with np.errstate(all="ignore"):
-            remainder = np.abs(values - base - steps[:, None] * (gradients @ direction))
-        for j in range(remainder.shape[1]):
-            if compared.kink[i, j] or compared.unseen[i, j]:
-                continue
-            clear = np.isfinite(remainder[:, j]) & (remainder[:, j] > 64 * noise[j])
-            last = np.nonzero(clear)[0]
-            if last.size < 4 or not clear[last[-1] - 3 : last[-1] + 1].all():
-                continue
-            tail = slice(last[-1] - 3, last[-1] + 1)
-            slope = np.polyfit(np.log(steps[tail]), np.log(remainder[tail, j]), 1)[0]
-            orders.append(float(slope))
+    points = row + steps[:, None, None] * directions
+    values = probes.summed(points.reshape(-1, row.size)).reshape(len(steps), len(directions), -1)
+    with np.errstate(all="ignore"):
+        slopes = directions @ gradients.T
+        remainder = np.abs(values - base - steps[:, None, None] * slopes)
+        clear = np.isfinite(remainder) & (remainder > 64 * probes.noise)
+    seen = ~(compared.kink | compared.unseen)[: len(directions)]
+    orders = []
+    for i, j in np.argwhere(seen & (clear.sum(axis=0) >= 4)):
+        last = np.nonzero(clear[:, i, j])[0][-1]
+        tail = slice(last - 3, last + 1)
+        if clear[tail, i, j].sum() == 4:
+            orders.append(_slope(np.log(steps[tail]), np.log(remainder[tail, i, j])))
     check.entries = len(orders)
     if not orders:
         check.note = "the remainder is below the noise: exact to rounding"
@@ -165,6 +162,12 @@ def taylor(probes: Probes, gradients: Any, compared: Comparison) -> Check:
     if order < 1.5 and compared.wrong.any():
         check.verdict = "wrong"
     return check
+
+
+def _slope(x: Any, y: Any) -> float:
+    """Of the straight line nearest to these points."""
+    x = x - x.mean()
+    return float(x @ y / (x @ x))
 
 
 def _judged(check: Check, gaps: Any, tolerances: Any) -> Check:

@@ -118,7 +118,7 @@ def _examine(
 ) -> None:
     """All comparisons, in order, written into the report."""
     mode, order, probes, seed = (report.settings[k] for k in ("mode", "order", "probes", "seed"))
-    _behaviour(subject, report)
+    here = _behaviour(subject, report)
     if not report.behaviour["deterministic"]:
         report.verdict = "unclear"
         report.notes.append(
@@ -132,7 +132,7 @@ def _examine(
         report.notes.append("There are no numbers to compare: the inputs or the results are empty.")
         return
     checked = _widest(subject, report)
-    values = Values(checked)
+    values = Values(checked, here if checked is subject else None)
     told("comparing with differences", 0.1)
     outcome = _first_order(checked, values, mode, probes, seed)
     _add(report, outcome)
@@ -187,8 +187,8 @@ def _name(target: Any) -> str:
     return str(getattr(target, "__qualname__", None) or type(target).__name__)
 
 
-def _behaviour(subject: Subject, report: Report) -> None:
-    """Whether it can be checked by running it at all."""
+def _behaviour(subject: Subject, report: Report) -> Any:
+    """Whether it can be checked by running it at all; gives its values."""
     row = subject.row
     runs = [subject.values(row) for _ in range(3)]
     report.behaviour = {
@@ -205,6 +205,7 @@ def _behaviour(subject: Subject, report: Report) -> None:
     if subject.modifies_inputs:
         names = ", ".join(subject.modifies_inputs)
         report.notes.append(f"It changes its inputs in place ({names}); each run got fresh ones.")
+    return runs[0]
 
 
 def _widest(subject: Subject, report: Report) -> Subject:

@@ -1,0 +1,54 @@
+"""Straight lines through a point, along which a function is looked at: any, or along single numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .noise import scale_of
+
+
+class Lines:
+    """Straight lines through the point, along any directions."""
+
+    def __init__(self, directions: Any) -> None:
+        self.directions = np.asarray(directions, np.float64)
+
+    def __len__(self) -> int:
+        return len(self.directions)
+
+    def __getitem__(self, rows: Any) -> Lines:
+        return Lines(self.directions[rows])
+
+    def points(self, x: Any, distances: Any) -> Any:
+        """Points at these distances (k, d) along each of them, as rows."""
+        return (x + distances[:, :, None] * self.directions).reshape(-1, x.size)
+
+    def reach(self, x: Any) -> Any:
+        """How far one may go along each before the numbers change by their own size."""
+        with np.errstate(divide="ignore"):
+            room = scale_of(x) / np.abs(self.directions)
+        reach = room.min(axis=1, initial=np.inf)
+        return np.where(np.isfinite(reach) & (reach > 0), reach, 1.0)
+
+
+class Axes(Lines):
+    """The lines along single numbers, which need no directions written out."""
+
+    def __init__(self, places: Any) -> None:
+        self.places = places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, rows: Any) -> Axes:
+        return Axes(self.places[rows])
+
+    def points(self, x: Any, distances: Any) -> Any:
+        found = np.broadcast_to(x, (*distances.shape, x.size)).copy()
+        found[:, np.arange(len(self.places)), self.places] += distances
+        return found.reshape(-1, x.size)
+
+    def reach(self, x: Any) -> Any:
+        return scale_of(x)[self.places]
