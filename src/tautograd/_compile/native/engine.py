@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+PASSES = "1"  # to be counted up when `assemble` does something else with the same text
+
 
 class NoCompiler(ImportError):
     """llvmlite is not installed, or does not work here."""
@@ -32,6 +34,12 @@ def why_not() -> str | None:
     except NoCompiler as error:
         return str(error)
     return None
+
+
+def compiler_version() -> str:
+    import llvmlite
+
+    return f"{llvmlite.__version__} {PASSES}"
 
 
 class Host:

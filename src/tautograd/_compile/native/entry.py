@@ -3,37 +3,65 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..ir import Buffer, Instruction
-from . import engine, module
+from . import cache, engine, module
 from .module import Fused
 from .products import blas
 
 
 class Native:
-    """Compiled instructions. It has memory of its own: one run at a time."""
+    """Compiled instructions. It has memory of its own: one run at a time.
 
-    def __init__(self, loaded: engine.Loaded, built: module.Module) -> None:
+    `call(table)` is the cheapest way in: a function of CPython's own kind made of machine code, which
+    takes the address of an array of addresses (by buffer number) and returns the status, 0 if all went
+    well and else one more than the number of the instruction that had an index out of range. `address` is
+    that of the C function `int (void *table, void *own)`, to be given `own`.
+    """
+
+    def __init__(self, loaded: engine.Loaded, built: module.Module, cached: bool) -> None:
         self.kernels: list[Fused] = built.kernels
         self.functions = built.functions
+        self.cached = cached
+        self.own_bytes = built.scratch
         self._loaded = loaded
-        self._own = np.zeros(built.scratch + 64, np.uint8)
-        self.scratch_bytes = built.scratch
-        start = self._own.ctypes.data
+        self._memory = np.zeros(built.scratch + 64, np.uint8)
+        start = self._memory.ctypes.data
         self.own = start + (-start) % 64
         self.address = loaded.address(module.ENTRY)
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-        self._function: Any = prototype(self.address)
+        self._method = _method(loaded.address(module.CALL))
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype = ctypes.py_object
+        make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        self.call: Callable[[int], int] = make(ctypes.addressof(self._method), self.own, None)
 
     def run(self, table: int) -> None:
         """Run on the buffers whose addresses stand in an array at `table`, by buffer number."""
-        status = self._function(table, self.own)
+        status = self.call(table)
         if status:
             raise IndexError(f"index out of range in instruction {status - 1}")
+
+
+class _MethodDefinition(ctypes.Structure):
+    """CPython's `PyMethodDef`."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+_ONE_ARGUMENT = 0x0008  # METH_O
+
+
+def _method(address: int) -> Any:
+    return _MethodDefinition(b"run_program", address, _ONE_ARGUMENT, None)
 
 
 def lower(
@@ -42,7 +70,27 @@ def lower(
     """Compile instructions; `needed` are the buffers whose content is read afterwards."""
     vector_bytes = engine.host().vector_bytes
     built = module.build(instructions, {b.number: b for b in buffers}, needed, vector_bytes)
+    key = cache.key_of(built.text)
+    code = cache.load(key)
+    cached = code is not None
+    if code is None:
+        code = engine.assemble(built.text)
+        cache.save(key, code)
+    return Native(engine.Loaded(code, _symbols()), built, cached)
+
+
+def _symbols() -> dict[str, int]:
+    """Functions outside that machine code calls, and where they are."""
     found = blas()
-    symbols = {f"taut.{n}": a for n, a in found.addresses.items()} if found else {}
-    code = engine.assemble(built.text)
-    return Native(engine.Loaded(code, symbols), built)
+    symbols = (
+        {f"taut.{name}": address for name, address in found.addresses.items()} if found else {}
+    )
+    for name in (
+        "PyLong_AsVoidPtr",
+        "PyLong_FromLong",
+        "PyEval_SaveThread",
+        "PyEval_RestoreThread",
+    ):
+        function = getattr(ctypes.pythonapi, name)
+        symbols[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return symbols

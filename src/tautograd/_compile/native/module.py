@@ -14,6 +14,8 @@ from .products import ProductKernel
 from .scatters import ScatterKernel
 
 ENTRY = "taut_run"
+CALL = "taut_call"  # the same as a function of CPython's: (address of own memory, table) -> status
+LONG = 100_000  # operations and bytes: a longer run lets other Python threads go on
 
 
 @dataclass(slots=True)
@@ -62,9 +64,12 @@ def build(
         arguments = list(kernel.arguments)
         calls.append((name, arguments, STATUS in kernel.arguments))
     lines = [text.replace("@NAME(", f"@{name}(", 1) for text, name in functions.items()]
+    kernels = [_describe(n, normal) for n in nests]
+    work = sum(k.operations + k.bytes_read + k.bytes_written for k in kernels)
     lines.append(_entry(calls, places))
+    lines.append(_python_call(work > LONG, declared))
     text = "\n".join([*declared.values(), *lines]) + "\n"
-    return Module(text, scratch, [_describe(n, normal) for n in nests], len(functions))
+    return Module(text, scratch, kernels, len(functions))
 
 
 def _kernel(nest: Nest, normal: Normal, vector_bytes: int, declared: dict[str, str]) -> Any:
@@ -120,6 +125,31 @@ def _entry(calls: list[tuple[str, list[tuple[int, int]], bool]], places: dict[in
             lines.append(f"  ret i32 %s{number}")
             lines.append(f"go{number}:")
     lines += ["  ret i32 0", "}"]
+    return "\n".join(lines)
+
+
+def _python_call(lets_go: bool, declared: dict[str, str]) -> str:
+    """What CPython calls: numbers taken from its integers, and the status given as one."""
+    declared["PyLong_AsVoidPtr"] = "declare ptr @PyLong_AsVoidPtr(ptr)"
+    declared["PyLong_FromLong"] = "declare ptr @PyLong_FromLong(i64)"
+    lines = [
+        f"define ptr @{CALL}(ptr %self, ptr %argument) {{",
+        "  %own = call ptr @PyLong_AsVoidPtr(ptr %self)",
+        "  %table = call ptr @PyLong_AsVoidPtr(ptr %argument)",
+    ]
+    if lets_go:
+        declared["PyEval_SaveThread"] = "declare ptr @PyEval_SaveThread()"
+        declared["PyEval_RestoreThread"] = "declare void @PyEval_RestoreThread(ptr)"
+        lines.append("  %thread = call ptr @PyEval_SaveThread()")
+    lines.append(f"  %status = call i32 @{ENTRY}(ptr %table, ptr %own)")
+    if lets_go:
+        lines.append("  call void @PyEval_RestoreThread(ptr %thread)")
+    lines += [
+        "  %number = sext i32 %status to i64",
+        "  %result = call ptr @PyLong_FromLong(i64 %number)",
+        "  ret ptr %result",
+        "}",
+    ]
     return "\n".join(lines)
 
 
