@@ -68,10 +68,13 @@ _ELSEWHERE = {
     "load": "serialization",
     "save": "serialization",
     "vmap": "func",
+    "compile": "_compile.api",
     "verify": "_verify.verify",
     "check_gradients": "_verify.health",
     "doctor": "_doctor.doctor",
     "compare_devices": "_verify.devices",
+    "view": "_view.view",
+    "explain": "_view.explain",
     "autocast": "amp",
     **dict.fromkeys(
         (

@@ -12,7 +12,6 @@ _OF_PYTORCH = frozenset(
     (
         *(
             "ao",
-            "compile",
             "compiler",
             "cond",
             "distributed",

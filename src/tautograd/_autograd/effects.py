@@ -12,6 +12,10 @@ from typing import Any, TypeVar
 
 from .modes import modes
 
+# Moved on whenever a module's attribute is set or a hook comes or goes. While it stands still, a compiled
+# function need not look at modules and hooks again.
+structure = [0]
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

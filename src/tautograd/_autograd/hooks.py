@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tensor.tensor import current_node
+from .effects import structure
 
 _next_id = itertools.count().__next__
 
@@ -23,6 +24,7 @@ class RemovableHandle:
         self.id = _next_id()
 
     def remove(self) -> None:
+        structure[0] += 1
         self._hooks.pop(self.id, None)
         for other in self._extra:  # where else the hook's number is written down
             other.pop(self.id, None)
@@ -35,6 +37,7 @@ class RemovableHandle:
 
 
 def add_hook(hooks: dict[int, Any], fn: Callable[..., Any]) -> RemovableHandle:
+    structure[0] += 1
     handle = RemovableHandle(hooks)
     hooks[handle.id] = fn
     return handle

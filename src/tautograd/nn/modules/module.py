@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import tautograd as torch
 
+from ..._autograd.effects import structure
 from ..._tensor.tensor import Tensor
 from ..parameter import Buffer, Parameter
 from ._conversion import Conversion
@@ -152,6 +153,7 @@ class Module(Members, Conversion, State, Hooked):
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
+        structure[0] += 1
         own = self.__dict__
         parameters = own.get("_parameters")
         if isinstance(value, Parameter):
@@ -215,6 +217,7 @@ class Module(Members, Conversion, State, Hooked):
         self.register_buffer(name, value)
 
     def __delattr__(self, name: str) -> None:
+        structure[0] += 1
         if name in self._parameters:
             del self._parameters[name]
         elif name in self._buffers:

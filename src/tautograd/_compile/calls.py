@@ -1,0 +1,155 @@
+"""Instructions as calls of NumPy on memory that is there: what runs where no native code can.
+
+Each instruction becomes a function of no arguments, with its arrays in place. It means what the typed
+instruction says, so native code is checked against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .ir import (
+    Call,
+    Gather,
+    GatherAlong,
+    Instruction,
+    Map,
+    Number,
+    Operand,
+    Product,
+    PutAlong,
+    Reduce,
+    ScatterAdd,
+    View,
+)
+
+Array = Callable[[View], Any]
+
+
+def as_call(instruction: Instruction, array: Array) -> Callable[[], Any]:
+    """A function that does what the instruction says, on arrays that `array` gives for views."""
+    return _BUILDERS[type(instruction)](instruction, array)
+
+
+def _value(operand: Operand, array: Array) -> Any:
+    return operand.value if isinstance(operand, Number) else array(operand)
+
+
+def _map(i: Map, array: Array) -> Callable[[], Any]:
+    out = array(i.output)
+    inputs = [_value(x, array) for x in i.inputs]
+    if i.function == "cast":
+        return lambda: np.copyto(out, inputs[0], casting="unsafe")
+    if i.function == "where":
+        condition, x, y = inputs
+
+        def choose() -> None:
+            out[...] = np.where(condition, x, y)
+
+        return choose
+    function = ufunc_named(i.function)
+    return lambda: function(*inputs, out=out, signature=i.loop, casting="unsafe")
+
+
+def ufunc_named(name: str) -> Any:
+    """A ufunc of NumPy, or of scipy.special."""
+    found = getattr(np, name, None) or getattr(np._core.umath, name, None)
+    if found is None:
+        import scipy.special
+
+        found = getattr(scipy.special, name)
+    return found
+
+
+def _reduce(i: Reduce, array: Array) -> Callable[[], Any]:
+    source, out = array(i.input), array(i.output)
+    reduce = getattr(np, i.function).reduce
+    return lambda: reduce(source, axis=i.axes, dtype=i.dtype, out=out, keepdims=True)
+
+
+def _product(i: Product, array: Array) -> Callable[[], Any]:
+    left, right, out = array(i.left), array(i.right), array(i.output)
+    if i.adds:
+        return lambda: np.add(out, left @ right, out=out)
+    return lambda: np.matmul(left, right, out=out)
+
+
+def _gather(i: Gather, array: Array) -> Callable[[], Any]:
+    source, index, out = array(i.source), array(i.index), array(i.output)
+
+    def take() -> None:
+        out[...] = np.take(source, index, i.axis)
+
+    return take
+
+
+def _gather_along(i: GatherAlong, array: Array) -> Callable[[], Any]:
+    source, index, out = array(i.source), array(i.index), array(i.output)
+
+    def take() -> None:
+        out[...] = np.take_along_axis(source, index, i.axis)
+
+    return take
+
+
+def _scatter(i: ScatterAdd, array: Array) -> Callable[[], Any]:
+    target, index, source = array(i.target), array(i.index), array(i.source)
+    return lambda: np.add.at(target, index, source)
+
+
+def _put(i: PutAlong, array: Array) -> Callable[[], Any]:
+    target, index, source = array(i.target), array(i.index), _value(i.source, array)
+    return lambda: np.put_along_axis(target, index, source, i.axis)
+
+
+def _call(i: Call, array: Array) -> Callable[[], Any]:
+    args, kwargs = filled_in(i.args, array), filled_in(i.kwargs, array)
+    function = i.function
+    outs = [array(view) for view in i.outputs]
+    if not outs:
+        return lambda: function(*args, **kwargs)
+    if i.takes_out and len(outs) == 1:
+        (only,) = outs
+        return lambda: function(*args, out=only, **kwargs)
+
+    def call() -> None:
+        found = function(*args, **kwargs)
+        results = arrays_of(found)
+        for out, result in zip(outs, results, strict=True):
+            np.copyto(out, result, casting="unsafe")
+
+    return call
+
+
+def arrays_of(value: Any) -> list[Any]:
+    """The arrays and array scalars in a result, in order."""
+    if isinstance(value, (tuple, list)):
+        return [x for part in value for x in arrays_of(part)]
+    return [value] if isinstance(value, (np.ndarray, np.generic)) else []
+
+
+def filled_in(value: Any, array: Array) -> Any:
+    """Arguments with arrays in place of views."""
+    if isinstance(value, View):
+        return array(value)
+    if isinstance(value, (tuple, list)):
+        parts = [filled_in(v, array) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {k: filled_in(v, array) for k, v in value.items()}
+    return value
+
+
+_BUILDERS: dict[Any, Any] = {
+    Map: _map,
+    Reduce: _reduce,
+    Product: _product,
+    Gather: _gather,
+    GatherAlong: _gather_along,
+    ScatterAdd: _scatter,
+    PutAlong: _put,
+    Call: _call,
+}

@@ -1,0 +1,223 @@
+"""Compiled functions whose results can be differentiated: backward is the second half of the program.
+
+When a recorded function gives back tensors with a history, that history is run backward on the tape at once,
+with gradients that stand for any. So the program has two stretches, forward and backward, and what the
+first leaves for the second lies in one piece of memory. A second call before the first one's backward puts
+that piece aside, and it is put back when its turn comes.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from .._autograd.api import grad as grad_function
+from .._autograd.apply import edge_of
+from .._autograd.engine import run_backward
+from .._autograd.grad_mode import enable_grad
+from .._autograd.modes import modes
+from .._autograd.node import FREED, Node, next_sequence
+from .._autograd.saved import second_time
+from .._autograd.sites import mark
+from .._tensor.tensor import Tensor, make
+from .ir import Call, View
+from .lifting import Lifting, pause, plain
+
+CUT = "cut"
+
+
+def _nothing() -> None:
+    """Where one stretch of a program ends and the next begins."""
+
+
+def is_cut(instruction: Any) -> bool:
+    return isinstance(instruction, Call) and instruction.name == CUT
+
+
+def has_history(value: Any) -> bool:
+    """Whether a result can still go backward: it has a node, which no backward pass came by."""
+    return isinstance(value, Tensor) and value._node is not None and value._node.mark == 0
+
+
+def differentiate(tape: Lifting, results: list[Tensor], arguments: list[Tensor]) -> Any:
+    """Run the results' history backward on the tape: views of incoming gradients and of leaves' gradients."""
+    roots = [r for r in results if has_history(r)]
+    if not roots:
+        return None
+    tape.note(Call(_nothing, (), {}, (), effect=True, name=CUT))
+    incoming, gradients = [], []
+    for root in roots:
+        array = np.ones(plain(root).shape, plain(root).dtype)
+        incoming.append(tape.argument(array))
+        gradients.append(make(tape.wrap(array)))
+    with pause(tape):
+        outside = [tensor for tensor, _ in tape.outside.values()]
+    seen = {id(t) for t in arguments}
+    leaves = [t for t in [*arguments, *outside] if t._node is None and t._requires_grad]
+    leaves = list({id(t): t for t in leaves}.values())
+    found: list[Any] = run_backward(  # type: ignore[assignment]
+        roots, gradients, retain_graph=False, create_graph=False, inputs=leaves, accumulate=False
+    )
+    grads = []
+    for leaf, gradient in zip(leaves, found, strict=True):
+        if gradient is not None:
+            number = [i for i, t in enumerate(arguments) if t is leaf]
+            copied = np.copy(gradient)  # in memory that nothing else is
+            grads.append((number[0] if id(leaf) in seen else leaf, tape.view(copied.value)))
+    return [id(root) for root in roots], incoming, grads
+
+
+class Token:
+    """One forward run, which may still go backward."""
+
+    __slots__ = ("__weakref__", "arrays", "content", "versions")
+
+    def __init__(self, arrays: list[Any], versions: list[tuple[Any, int]]) -> None:
+        self.arrays = arrays
+        self.versions = versions
+        self.content: Any = None  # what it left for backward, once another run needs the place
+
+
+class Differentiable:
+    """The backward half of a program, and whose values its memory holds."""
+
+    def __init__(self, entry: Any) -> None:
+        self.entry = entry
+        _, self.incoming, self.grads = entry.capture.backward
+        self.current: Any = lambda: None
+
+    def put_aside(self) -> None:
+        """Before another forward run: keep what an earlier one left for its backward."""
+        token = self.current()
+        if token is not None and token.content is None:
+            token.content = np.copy(self.entry.replay_of.memory.saved)
+
+    def results(self, tensors: list[Tensor], arrays: list[Any]) -> Any:
+        """The results of a forward run, with a node that goes backward through the program."""
+        entry = self.entry
+        boxes = [t._version_box for t in tensors] + [
+            t._version_box for t, _ in entry.capture.outside
+        ]
+        token = Token(arrays, [(box, box[0]) for box in boxes])
+        self.current = weakref.ref(token)
+        built = entry.built(entry.capture.result, tensors)
+        if not modes.grad:
+            return built
+        node = CompiledNode()
+        node.owner = self
+        node.tensors = tensors
+        node.edges = tuple(edge_of(self._leaf(of, tensors)) for of, _ in self.grads)
+        numbers = tuple(self._leaf(of, tensors)._output_nr for of, _ in self.grads)
+        if any(numbers):
+            node.edge_nrs = numbers
+        node.sequence = next_sequence()
+        node.mark = 0
+        node.code, node.instruction = mark(2)
+        node.saved, node.versions = [token], ()
+        roots = [entry.made_tensors[nr] for nr in range(len(self.incoming))]
+        node.shape = node.dtype = None
+        node.outputs = [(r._data.shape, r._data.dtype) for r in roots]
+        for nr, root in enumerate(roots):
+            root._requires_grad = False
+            root._node, root._output_nr = node, nr
+        return built
+
+    def _leaf(self, of: Any, tensors: list[Tensor]) -> Tensor:
+        found: Tensor = tensors[of] if isinstance(of, int) else of
+        return found
+
+    def backward(self, token: Token, gradients: list[Any]) -> list[Any]:
+        """Gradients of the leaves, from those of the results."""
+        entry = self.entry
+        replay = entry.replay_of
+        if any(box[0] != version for box, version in token.versions):
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace "
+                f"operation: a tensor that the compiled function {entry.name} reads was changed between its "
+                "forward and its backward"
+            )
+        if self.current() is not token:
+            self.put_aside()
+            replay.memory.saved[:] = token.content
+            token.content = None
+            self.current = weakref.ref(token)
+        replay.load([*token.arrays, *gradients])
+        replay.run(1)
+        return [replay.result(view) for _, view in self.grads]
+
+
+class UsedNode(Node):
+    """The history of a result that went backward inside the compiled function."""
+
+    unusual = True
+    edges = ()
+    saved: Any = FREED
+    versions: Any = None
+    sequence = 0
+    mark = 0
+    code: Any = None
+    instruction = 0
+
+    def name(self) -> str:
+        return "CompiledBackward"
+
+    @property
+    def created_at(self) -> Any:
+        return None
+
+    def run_custom(self, gradient: Any, lifted: bool) -> Any:
+        raise RuntimeError(second_time(self))
+
+
+class CompiledNode(Node):
+    """A call of a compiled function."""
+
+    unusual = True
+    owner: Differentiable
+    tensors: list[Tensor]
+
+    def name(self) -> str:
+        return "CompiledBackward"
+
+    def run_custom(self, gradient: Any, lifted: bool) -> Any:
+        if self.saved is FREED:
+            raise RuntimeError(second_time(self))
+        slots = gradient if gradient is not None else [None] * len(self.outputs)
+        if lifted:
+            return self._differentiably(slots)
+        (token,) = self.saved
+        gradients = [
+            np.zeros(shape, dtype) if g is None else np.ascontiguousarray(g, dtype)
+            for g, (shape, dtype) in zip(slots, self.outputs, strict=True)
+        ]
+        entry = self.owner.entry
+        with entry.lock:
+            return self.owner.backward(token, gradients)
+
+    def _differentiably(self, slots: list[Any]) -> list[Any]:
+        """Under `create_graph=True` the function itself runs again, and its own history is used."""
+        entry = self.owner.entry
+        if entry.capture.effects or entry.capture.grads_after or entry.has_calls_with_effects:
+            raise RuntimeError(
+                f"the compiled function {entry.name} has side effects (random numbers, an optimizer's step), so it "
+                "cannot run again for create_graph=True; call the function that was compiled instead"
+            )
+        with enable_grad():
+            args, kwargs = entry.with_tensors(self.tensors)
+            outs = [t for t in entry.tensors_of(entry.fn(*args, **kwargs)) if has_history(t)]
+        leaves = [self.owner._leaf(of, self.tensors) for of, _ in self.owner.grads]
+        pairs = [(o, g) for o, g in zip(outs, slots, strict=True) if g is not None]
+        return list(
+            grad_function(
+                [o for o, _ in pairs],
+                leaves,
+                [g for _, g in pairs],
+                create_graph=True,
+                allow_unused=True,
+            )
+        )
+
+
+__all__ = ["CUT", "Differentiable", "View", "differentiate", "has_history", "is_cut"]

@@ -1,0 +1,45 @@
+"""What cannot be recorded, in words: the line, and how to write it instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._autograd.sites import mark, resolve
+
+ADVICE = {
+    "bool": "Use `torch.where(condition, a, b)` in place of the branch, or leave the branch outside of "
+    "the compiled function.",
+    "item": "Return the tensor from the compiled function and call `.item()` on what it returns; inside, "
+    "compute with the tensor itself.",
+    "shape": "A program has fixed shapes: take the size from `tensor.shape`, or pass it as an argument.",
+    "numpy": "Stay with tensor operations inside the compiled function, and convert what it returns.",
+    "mask": "The result's shape depends on values. Keep the shape and mask instead: `torch.where(mask, x, 0)`, "
+    "or multiply by the mask.",
+    "escape": "Return the tensor from the compiled function, and keep it there.",
+    "alias": "Pass a clone (`tensor.clone()`).",
+    "history": "Pass it as an argument, or detach it.",
+    "memory": "Write into its memory instead: `tensor.copy_(…)`, or leave it outside of the compiled function.",
+    "attribute": "Keep such a value outside of the compiled function, or in a tensor (a buffer).",
+    "optimizer": "Leave `optimizer.step()` outside of the compiled function.",
+}
+
+
+class CompileError(RuntimeError):
+    """A computation that cannot become a program."""
+
+    def __init__(self, message: str, what: str) -> None:
+        super().__init__(message)
+        self.what = what
+        self.finished: tuple[Any] | None = None  # what the function gave, if it ran to its end
+
+
+def cannot_record(what: str, advice: str, where: Any = None) -> CompileError:
+    """The error for something that a program cannot do, with the line of the user's code."""
+    line = resolve(where or mark(2))
+    at = f"\n  {line}" if line else ""
+    return CompileError(
+        f"compile: {what} cannot be recorded: the program is replayed without Python.{at}\n"
+        f"  {ADVICE[advice]}\n"
+        "  `compile(fn, fallback=True)` runs such a function as it is written, and says so once.",
+        what,
+    )

@@ -1,0 +1,100 @@
+"""What became of a function: its record, its kernels, its memory, and what could not be fused, in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from .._autograd.sites import resolve
+from .ir import Call, Kind, Map, Reduce
+
+
+class Explanation:
+    """The record that ran last, as text and as plain data."""
+
+    def __init__(self, name: str, entry: Any, refused: dict[Any, str]) -> None:
+        self.name = name
+        self._entry = entry
+        self.refused = list(refused.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, for machines."""
+        entry = self._entry
+        if entry is None:
+            return {"function": self.name, "recorded": False, "refused": self.refused}
+        replay, program = entry.replay_of, entry.program
+        kinds: Counter[str] = Counter()
+        for buffer in program.buffers:
+            kinds[buffer.kind.value] += buffer.nbytes
+        return {
+            "function": self.name,
+            "recorded": True,
+            "refused": self.refused,
+            "recorded_instructions": entry.recorded_size,
+            "instructions": entry.size,
+            "replays": entry.calls,
+            "parts": [_part(part) for parts in replay.stretches for part in parts],
+            "memory": {
+                "scratch": replay.memory.scratch_bytes,
+                "saved_for_backward": replay.memory.saved_bytes,
+                **{k: v for k, v in kinds.items() if k != Kind.SCRATCH.value},
+            },
+            "native": replay.why_not_native or "yes",
+        }
+
+    def __str__(self) -> str:
+        data = self.to_dict()
+        if not data["recorded"]:
+            lines = [
+                f"{self.name}: not recorded yet (the second call with arguments of one form is)"
+            ]
+            return "\n".join([*lines, *(f"refused: {reason}" for reason in self.refused)])
+        lines = [
+            f"{self.name}: {data['recorded_instructions']} array operations recorded, "
+            f"{data['instructions']} in the program, replayed {data['replays']} times",
+            f"native code: {data['native']}",
+            "memory: "
+            + ", ".join(f"{k.replace('_', ' ')} {_bytes(v)}" for k, v in data["memory"].items()),
+            "",
+        ]
+        for number, part in enumerate(data["parts"]):
+            lines.append(f"part {number}: {part['kind']}, {part['instructions']} instructions")
+            lines += [f"    {line}" for line in part["lines"]]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if part.native is not None:
+        kernels = [str(kernel) for kernel in getattr(part.native, "kernels", ())]
+        return {"kind": "native code", "instructions": len(part.instructions), "lines": kernels}
+    lines = []
+    for instruction, site in zip(part.instructions, part.sites, strict=True):
+        where = resolve(site) if site else None
+        at = f" ({where.filename}:{where.line})" if where else ""
+        lines.append(f"{_name(instruction)}{at}")
+    return {"kind": f"called from Python ({part.why})", "instructions": len(part.instructions), "lines": lines}  # fmt: skip
+
+
+def _name(instruction: Any) -> str:
+    if isinstance(instruction, Call):
+        return instruction.name
+    if isinstance(instruction, (Map, Reduce)):
+        kind = "" if isinstance(instruction, Map) else ".reduce"
+        return f"{instruction.function}{kind} → {instruction.output.shape}"
+    return type(instruction).__name__.lower()
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return ""

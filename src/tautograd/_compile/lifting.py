@@ -1,0 +1,150 @@
+"""How tensors come onto the tape: while a thread records, what it reads of a tensor is a recorded array.
+
+`Tensor._data` and `Tensor._grad` are slots. For the length of a recording they are properties of the
+class, which give the recording thread what the tape wants it to see, and every other thread the slot. So
+no access is missed, however it is written, and a program that is not being recorded pays nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .._autograd.modes import modes
+from .._tensor.tensor import Tensor
+from .errors import cannot_record
+from .recorded import Recorded
+from .tape import Tape
+
+_data: Any = Tensor.__dict__["_data"]
+_grad: Any = Tensor.__dict__["_grad"]
+_lock = threading.RLock()
+_active = 0
+_MISSING = object()
+
+
+class Lifting(Tape):
+    """A tape that also knows the tensors: those from outside, and those that the run made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paused = False
+        self.outside: dict[int, tuple[Tensor, Any]] = {}  # tensors from outside, with their arrays
+        self.versions: dict[int, tuple[Any, int]] = {}  # their version counters, as they were
+        self.made: list[weakref.ref[Tensor]] = []
+        self.grads: dict[int, tuple[Tensor, Any]] = {}  # what `.grad` was, if it was read first
+        self.arguments: dict[int, int] = {}  # id of a tensor that is an argument -> its number
+
+    def seen(self, tensor: Tensor, array: Any) -> Recorded:
+        """The array of a tensor from outside."""
+        if id(tensor) not in self.outside:
+            if tensor._node is not None and modes.grad:
+                raise cannot_record("a tensor whose history lies outside the compiled function", "history")  # fmt: skip
+            self.outside[id(tensor)] = tensor, array
+            box = tensor._version_box
+            self.versions.setdefault(id(box), (box, box[0]))
+        return self.external(array)
+
+
+def plain(tensor: Tensor) -> Any:
+    """A tensor's own array, also during a recording."""
+    value = _data.__get__(tensor)
+    return value.value if type(value) is Recorded else value
+
+
+def set_plain(tensor: Tensor, array: Any) -> None:
+    _data.__set__(tensor, array)
+
+
+def grad_of(tensor: Tensor) -> Any:
+    return _grad.__get__(tensor)
+
+
+def set_grad(tensor: Tensor, grad: Any) -> None:
+    _grad.__set__(tensor, grad)
+
+
+def _get_data(self: Tensor) -> Any:
+    value = _data.__get__(self)
+    tape = modes.recorder
+    if tape is None or type(value) is not np.ndarray or tape.paused:
+        return value
+    return tape.seen(self, value)
+
+
+def _set_data(self: Tensor, value: Any) -> None:
+    tape = modes.recorder
+    if tape is None or tape.paused:
+        _data.__set__(self, value)
+        return
+    try:
+        before = _data.__get__(self)
+    except AttributeError:
+        tape.made.append(weakref.ref(self))
+    else:
+        if type(before) is not Recorded and type(value) in (Recorded, np.ndarray):
+            raise cannot_record(
+                "giving other memory to a tensor from outside (`.data = …`)", "memory"
+            )
+    _data.__set__(self, tape.born(value) if type(value) is np.ndarray else value)
+
+
+def _get_grad(self: Tensor) -> Any:
+    value = _grad.__get__(self)
+    tape = modes.recorder
+    if tape is not None and not tape.paused and type(_data.__get__(self)) is not Recorded:
+        tape.grads.setdefault(id(self), (self, value))
+    return value
+
+
+def _set_grad(self: Tensor, value: Any) -> None:
+    tape = modes.recorder
+    if tape is not None and not tape.paused:
+        try:
+            outside = type(_data.__get__(self)) is not Recorded
+        except AttributeError:
+            outside = False
+        if outside:
+            tape.grads.setdefault(id(self), (self, _MISSING))
+    _grad.__set__(self, value)
+
+
+def was_read(initial: Any) -> bool:
+    """Whether a `.grad` was looked at before it was set."""
+    return initial is not _MISSING
+
+
+@contextmanager
+def recording(tape: Lifting) -> Iterator[None]:
+    """Record what this thread does with tensors."""
+    global _active
+    with _lock:
+        if not _active:
+            Tensor._data = property(_get_data, _set_data)  # type: ignore[assignment]
+            Tensor._grad = property(_get_grad, _set_grad)  # type: ignore[assignment]
+        _active += 1
+    modes.recorder = tape
+    try:
+        yield
+    finally:
+        modes.recorder = None
+        with _lock:
+            _active -= 1
+            if not _active:
+                Tensor._data = _data
+                Tensor._grad = _grad
+
+
+@contextmanager
+def pause(tape: Lifting) -> Iterator[None]:
+    """Let Python code see tensors as they are."""
+    before, tape.paused = tape.paused, True
+    try:
+        yield
+    finally:
+        tape.paused = before

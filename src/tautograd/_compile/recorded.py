@@ -1,0 +1,173 @@
+"""An array that notes what is done to it: NumPy's protocols bring every array function here.
+
+While a computation is recorded, each tensor of the recording thread shows one of these in place of its
+array. It computes at once, so that the computation runs as ever, and has the tape note what was
+computed from what. A value cannot be asked for, because the program that is replayed will not ask:
+that is an error which names the line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from .errors import cannot_record
+
+
+class Recorded(NDArrayOperatorsMixin):
+    """A NumPy array on a tape."""
+
+    __slots__ = ("tape", "value")
+
+    def __init__(self, value: Any, tape: Any) -> None:
+        self.value = value
+        self.tape = tape
+
+    # --- what an array says of itself ----------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape  # type: ignore[no-any-return]
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim  # type: ignore[no-any-return]
+
+    @property
+    def size(self) -> int:
+        return self.value.size  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.value.dtype
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.value.strides  # type: ignore[no-any-return]
+
+    @property
+    def itemsize(self) -> int:
+        return self.value.itemsize  # type: ignore[no-any-return]
+
+    @property
+    def nbytes(self) -> int:
+        return self.value.nbytes  # type: ignore[no-any-return]
+
+    @property
+    def flags(self) -> Any:
+        return self.value.flags
+
+    @property
+    def base(self) -> Any:
+        return self.value.base
+
+    @property
+    def real(self) -> Any:
+        return np.real(self)
+
+    @property
+    def imag(self) -> Any:
+        return np.imag(self)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __repr__(self) -> str:
+        return f"Recorded({self.dtype}, {self.shape})"
+
+    # --- what is done to it ----------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        return self.tape.run(function, args, kwargs, ufunc=ufunc, method=method)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self.tape.run(function, args, kwargs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tape.run(_getitem, (self, index), {})
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.tape.run(_setitem, (self, index, value), {})
+
+    def astype(self, dtype: Any, order: str = "K", copy: bool = True, **options: Any) -> Any:
+        if not copy and np.dtype(dtype) == self.dtype:
+            return self
+        return self.tape.run(_astype, (self, np.dtype(dtype), order), {})
+
+    def view(self, dtype: Any) -> Any:
+        return self.tape.wrap(self.value.view(dtype))
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, **options)
+
+    def copy(self, order: str = "C") -> Any:
+        return np.copy(self, order=order)
+
+    def fill(self, value: Any) -> None:
+        np.copyto(self, value, casting="unsafe")
+
+    def rounded(self) -> Any:
+        """What an optimizer's formula asks for: the value as the parameter's dtype has it."""
+        narrow = self.tape.narrow
+        return self if narrow is None else self.astype(narrow).astype(self.dtype)
+
+    # --- what it does not tell ---------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        raise cannot_record("a branch on a tensor's value (`if`, `while`, `bool(tensor)`)", "bool")
+
+    def __float__(self) -> float:
+        raise cannot_record("a tensor's value as a Python number (`float(tensor)`)", "item")
+
+    def __int__(self) -> int:
+        raise cannot_record("a tensor's value as a Python number (`int(tensor)`)", "item")
+
+    def __complex__(self) -> complex:
+        raise cannot_record("a tensor's value as a Python number (`complex(tensor)`)", "item")
+
+    def __index__(self) -> int:
+        raise cannot_record("a tensor's value as a Python index or size", "shape")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise cannot_record(
+            "a tensor's values as a NumPy array (`.numpy()`, `np.asarray`)", "numpy"
+        )
+
+    def __iter__(self) -> Any:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
+
+    def item(self, *args: Any) -> Any:
+        raise cannot_record("a tensor's value as a Python number (`.item()`)", "item")
+
+    def tolist(self) -> Any:
+        raise cannot_record("a tensor's values as Python numbers (`.tolist()`)", "item")
+
+    def tobytes(self, *args: Any) -> Any:
+        raise cannot_record("a tensor's values as bytes", "numpy")
+
+    @property
+    def data(self) -> Any:
+        raise cannot_record("a tensor's memory", "numpy")
+
+    @property
+    def __array_interface__(self) -> Any:
+        raise AttributeError("__array_interface__")  # NumPy then asks __array__, which says why
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _getitem(x: Any, index: Any) -> Any:
+    return x[index]
+
+
+def _setitem(x: Any, index: Any, value: Any) -> None:
+    x[index] = value
+
+
+def _astype(x: Any, dtype: Any, order: str) -> Any:
+    return x.astype(dtype, order=order)

@@ -1,0 +1,180 @@
+"""A program that is ready to run: memory in place, native code where there is some, calls of NumPy elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._autograd.modes import modes
+from .calls import as_call
+from .differentiable import is_cut
+from .ir import Call, Instruction, Kind, Program, View
+from .memory import Memory, bytes_of
+
+
+@dataclass(slots=True)
+class Part:
+    """Instructions that run together: natively, or one after the other from Python (then why)."""
+
+    instructions: list[Instruction]
+    sites: list[Any]
+    native: Any = None
+    why: str = ""
+    run: Callable[[], Any] | None = None
+
+
+class Replay:
+    """One or more stretches of a program (forward, backward) over the same memory."""
+
+    def __init__(self, program: Program, arguments: list[View], native: bool = True) -> None:
+        self.program = program
+        self.arguments = arguments
+        cuts = [i for i, instruction in enumerate(program.instructions) if is_cut(instruction)]
+        self.saved = _crossing(program, cuts)
+        lowered, self.why_not_native = _lowering() if native else (None, "not asked for")
+        starts, stops = [0, *(cut + 1 for cut in cuts)], [*cuts, len(program.instructions)]
+        self.stretches = [
+            _parts(program, start, stop, lowered, self.saved)
+            for start, stop in zip(starts, stops, strict=True)
+        ]
+        self.memory = Memory(program, _touched(self.stretches), self.saved)
+        self.staged = self._staged()
+        for i in self.staged:
+            self._stage(i)
+        self.table = self.memory.table
+        self._slots = [(i, v.buffer) for i, v in enumerate(arguments) if i not in self.staged]
+        self.runs = [self._bound(parts) for parts in self.stretches]
+
+    def _staged(self) -> list[int]:
+        """Arguments that calls from Python read or write: they are copied to memory that stays."""
+        touched = {
+            view.buffer
+            for parts in self.stretches
+            for part in parts
+            if part.native is None
+            for instruction in part.instructions
+            for view in (*instruction.reads(), *instruction.writes())
+        }
+        return [i for i, view in enumerate(self.arguments) if view.buffer in touched]
+
+    def _stage(self, i: int) -> None:
+        view = self.arguments[i]
+        base = np.zeros(self.program.buffers[view.buffer].nbytes, np.uint8)
+        self.memory.bases[view.buffer] = base
+        self.memory.table[view.buffer] = base.__array_interface__["data"][0]
+
+    def _bound(self, parts: list[Part]) -> list[Callable[[], Any]]:
+        runs: list[Callable[[], Any]] = []
+        address = self.table.__array_interface__["data"][0]
+        for part in parts:
+            if part.native is not None:
+                runs.append(_native_run(part.native, address))
+            else:
+                runs.extend(as_call(i, self.memory.array) for i in part.instructions)
+        return runs
+
+    def take_over(self) -> None:
+        """After the recording: what it left for backward comes into place, the rest of it goes."""
+        for buffer in self.program.buffers:
+            if buffer.number in self.saved:
+                self.memory.bases[buffer.number][: buffer.nbytes] = bytes_of(buffer.array)[
+                    : buffer.nbytes
+                ]
+            if buffer.kind in (Kind.SCRATCH, Kind.ARGUMENT):
+                buffer.array = None
+
+    def load(self, arrays: list[Any]) -> None:
+        """Take the arguments of this call."""
+        table = self.table
+        given = len(arrays)
+        for i, slot in self._slots:
+            if i < given:
+                table[slot] = arrays[i].__array_interface__["data"][0] - self.arguments[i].offset
+        for i in self.staged:
+            if i < given:
+                np.copyto(self.memory.array(self.arguments[i]), arrays[i])
+
+    def run(self, stretch: int = 0) -> None:
+        modes.quietly(_run_all, self.runs[stretch])
+
+    def unload(self, arrays: list[Any], written: set[int]) -> None:
+        """Give back what the program wrote into arguments."""
+        for i in self.staged:
+            if i in written:
+                np.copyto(arrays[i], self.memory.array(self.arguments[i]))
+
+    def result(self, view: View) -> Any:
+        """A copy of what the program left in a place."""
+        return np.copy(self.memory.array(view), order="K")
+
+
+def _run_all(runs: list[Callable[[], Any]]) -> None:
+    for run in runs:
+        run()
+
+
+def _native_run(native: Any, address: int) -> Callable[[], Any]:
+    return lambda: native.run(address)
+
+
+def _lowering() -> tuple[Any, str]:
+    """The native lowering, or why there is none."""
+    try:
+        from . import native
+    except ImportError as error:
+        return None, str(error)
+    why = native.why_not()
+    return (None, why) if why else (native, "")
+
+
+def _parts(
+    program: Program, start: int, stop: int, lowered: Any, saved: frozenset[int]
+) -> list[Part]:
+    """Runs of instructions that can be compiled together, and the calls between them."""
+    parts: list[Part] = []
+    for at in range(start, stop):
+        instruction, site = program.instructions[at], program.sites[at]
+        why = "a call from Python" if isinstance(instruction, Call) else ""
+        if not why:
+            why = "no compiler" if lowered is None else lowered.can_lower(instruction) or ""
+        if parts and bool(parts[-1].why) == bool(why):
+            parts[-1].instructions.append(instruction)
+            parts[-1].sites.append(site)
+        else:
+            parts.append(Part([instruction], [site], why=why))
+    readers: dict[int, int] = {}
+    for number, part in enumerate(parts):
+        for instruction in part.instructions:
+            for view in instruction.reads():
+                readers[view.buffer] = number
+    seen = {b.number for b in program.buffers if b.kind is not Kind.SCRATCH} | saved
+    for number, part in enumerate(parts):
+        if not part.why:
+            later = {buffer for buffer, last in readers.items() if last > number}
+            part.native = lowered.lower(part.instructions, program.buffers, seen | later)
+    return parts
+
+
+def _touched(stretches: list[list[Part]]) -> Iterator[set[int]]:
+    """The buffers that each kernel, or each call from Python, reads or writes, in the order they run."""
+    for part in (part for parts in stretches for part in parts):
+        if part.native is not None:
+            for kernel in part.native.kernels:
+                yield {*kernel.reads, *kernel.writes}
+        else:
+            for instruction in part.instructions:
+                views = (*instruction.reads(), *instruction.writes())
+                yield {view.buffer for view in views}
+
+
+def _crossing(program: Program, cuts: list[int]) -> frozenset[int]:
+    """Scratch memory that is written before a cut and read after it."""
+    found: set[int] = set()
+    for cut in cuts:
+        written = {v.buffer for i in program.instructions[:cut] for v in i.writes()}
+        read = {v.buffer for i in program.instructions[cut:] for v in i.reads()}
+        found |= written & read
+    return frozenset(n for n in found if program.buffers[n].kind is Kind.SCRATCH)

@@ -1,0 +1,254 @@
+"""What is noted while a computation runs: memory as buffers, array functions as instructions.
+
+An array belongs to the buffer of the array that owns its memory. Buffers are known by that owner, which
+the tape keeps alive, so that no two of them are ever at the same place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays.strided import storage_of
+from .._autograd.sites import mark
+from .errors import CompileError, cannot_record
+from .instructions import Noted, copy, instructions_for
+from .ir import Buffer, Call, Kind, Program, View
+from .recorded import Recorded, _getitem, _setitem
+
+# Functions whose result has a shape that depends on values.
+_VALUE_SHAPED = frozenset(
+    (
+        *(np.nonzero, np.argwhere, np.flatnonzero, np.unique, np.unique_all, np.unique_counts),
+        *(np.unique_inverse, np.unique_values, np.extract, np.compress, np.trim_zeros),
+        *(np.union1d, np.intersect1d, np.setdiff1d, np.bincount),
+    )
+)
+# Functions that give a Python value away.
+_VALUE_GIVING = frozenset((np.array_equal, np.array_equiv, np.allclose, np.array2string, np.array_repr, np.array_str))  # fmt: skip
+# Functions that write into their first argument.
+_WRITING = frozenset((_setitem, np.copyto, np.put, np.put_along_axis, np.place, np.putmask, np.fill_diagonal))  # fmt: skip
+
+
+class Tape:
+    """The record of one run."""
+
+    def __init__(self) -> None:
+        self.program = Program()
+        self.narrow: Any = None  # the dtype to which an optimizer's formula rounds its values
+        self._owners: dict[int, tuple[Any, list[tuple[int, int, int]]]] = {}
+        self._kept_alive: list[Any] = []
+        self.written: set[int] = set()
+
+    # --- memory --------------------------------------------------------------------------------------
+
+    def wrap(self, value: Any) -> Recorded:
+        return Recorded(value, self)
+
+    def view(self, array: Any, kind: Kind = Kind.CONSTANT) -> View:
+        """An array as a part of its buffer, which is new to the tape if its memory is."""
+        owner, start, parts = self._home(array)
+        low, high = span_of(array)
+        for first, last, number in parts:
+            if first <= low and high <= last:
+                return View(
+                    number, start_of(array) - first, array.shape, array.strides, array.dtype
+                )
+        if (
+            parts
+            and parts[0][2] >= 0
+            and any(low < last and first < high for first, last, _ in parts)
+        ):
+            raise cannot_record("an argument that shares memory with another tensor", "alias")
+        size = max(owner.nbytes, high - start, 1)
+        number = self._new_buffer(size, kind, owner)
+        parts.append((start, start + size, number))
+        return View(number, start_of(array) - start, array.shape, array.strides, array.dtype)
+
+    def argument(self, array: Any) -> View:
+        """The memory of an argument: a buffer of its own, wherever it lies."""
+        _, _, parts = self._home(array)
+        low, high = span_of(array)
+        if any(low < last and first < high for first, last, _ in parts):
+            raise cannot_record("an argument that shares memory with another argument", "alias")
+        number = self._new_buffer(max(high - low, 1), Kind.ARGUMENT, array)
+        parts.append((low, high, number))
+        return View(number, start_of(array) - low, array.shape, array.strides, array.dtype)
+
+    def _home(self, array: Any) -> tuple[Any, int, list[tuple[int, int, int]]]:
+        owner = storage_of(array)
+        if not isinstance(owner, np.ndarray):
+            owner = array
+        found = self._owners.get(id(owner))
+        if found is None:
+            found = self._owners[id(owner)] = owner, []
+        return owner, start_of(owner), found[1]
+
+    def _new_buffer(self, size: int, kind: Kind, array: Any) -> int:
+        buffers = self.program.buffers
+        buffers.append(Buffer(len(buffers), size, kind, array))
+        return len(buffers) - 1
+
+    def knows(self, array: Any) -> bool:
+        owner = storage_of(array)
+        return id(owner) in self._owners
+
+    def external(self, array: Any) -> Recorded:
+        """The memory of a tensor that was there before the run."""
+        self.view(array, Kind.EXTERNAL)
+        return self.wrap(array)
+
+    def born(self, array: Any) -> Recorded:
+        """An array that Python code made during the run: its content is a constant."""
+        self.view(array, Kind.CONSTANT)
+        return self.wrap(array)
+
+    # --- what happens ----------------------------------------------------------------------------------
+
+    def run(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ufunc: Any = None, method: str = ""
+    ) -> Any:  # fmt: skip
+        """Compute, and note what was computed."""
+        _refuse_values(function, args, kwargs)
+        plain_args, plain_kwargs = reveal(args), reveal(kwargs)
+        like = plain_kwargs.get("like")
+        if like is not None:
+            plain_kwargs = {k: v for k, v in plain_kwargs.items() if k != "like"}
+        writes = self._writes(function, plain_args, plain_kwargs, method)
+        for array, _ in writes:
+            self._begin_from_content(array)
+        with np.errstate(all="ignore"):
+            result = function(*plain_args, **plain_kwargs)
+        made = Kind.CONSTANT if like is not None else Kind.SCRATCH
+        found, outputs = self._results(result, [array for array, _ in writes], made)
+        if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:
+            return found  # made from Python values alone, or a view: nothing happens at a replay
+        targets = [view for _, view in writes]
+        self.written.update(view.buffer for view in targets)
+        call = Noted(function, plain_args, plain_kwargs, outputs, targets, ufunc, method)
+        noted = instructions_for(self, call)
+        self.program.instructions.extend(noted)
+        self.program.sites.extend([mark(2)] * len(noted))
+        return found
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+        """A function with an effect, that gives a new array: it will be called at every replay."""
+        result = np.asarray(function(*reveal(args), **reveal(kwargs)))
+        view = self.view(self._own(result), Kind.SCRATCH)
+        self.note(
+            Call(function, self.views(args), self.views(kwargs), (view,), effect=True, name=name)
+        )
+        return self.wrap(result)
+
+    def note(self, instruction: Any) -> None:
+        self.program.instructions.append(instruction)
+        self.program.sites.append(mark(2))
+
+    def views(self, value: Any) -> Any:
+        """Arguments with views in place of arrays."""
+        if isinstance(value, Recorded):
+            return self.view(value.value)
+        if isinstance(value, np.ndarray):
+            return self.view(value)
+        if isinstance(value, (tuple, list)):
+            parts = [self.views(v) for v in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        if isinstance(value, dict):
+            return {k: self.views(v) for k, v in value.items()}
+        return value
+
+    def _begin_from_content(self, array: Any) -> None:
+        """Before memory that was a constant is written: the program has to begin from its content."""
+        view = self.view(array)
+        buffer = self.program.buffers[view.buffer]
+        if buffer.kind is not Kind.CONSTANT:
+            return
+        owner = buffer.array
+        content = self._own(np.array(owner, copy=True))
+        source = self.view(content)
+        buffer.kind = Kind.SCRATCH
+        whole = View(view.buffer, 0, owner.shape, owner.strides, owner.dtype)
+        self.program.instructions.insert(0, copy(source, whole))
+        self.program.sites.insert(0, None)
+
+    def _own(self, array: Any) -> Any:
+        self._kept_alive.append(array)
+        return array
+
+    def _writes(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], method: str
+    ) -> list[tuple[Any, View]]:
+        """The arrays that a function writes into, as views."""
+        targets: list[Any] = []
+        out = kwargs.get("out")
+        if out is not None:
+            targets.extend(out if isinstance(out, tuple) else (out,))
+        if function in _WRITING or method == "at":
+            targets.append(args[0] if args else kwargs["dst"])
+        return [(t, self.view(t)) for t in targets if isinstance(t, np.ndarray)]
+
+    def _results(self, result: Any, written: list[Any], kind: Kind) -> tuple[Any, list[View]]:
+        """Results on the tape, and views of those that are new."""
+        if isinstance(result, (tuple, list)):
+            pairs = [self._results(r, written, kind) for r in result]
+            parts = [found for found, _ in pairs]
+            whole = type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+            return whole, [view for _, views in pairs for view in views]
+        if isinstance(result, np.generic):
+            result = np.asarray(result)
+        if not isinstance(result, np.ndarray):
+            return result, []
+        if any(result is array for array in written) or self.knows(result):
+            return self.wrap(result), []
+        self._own(result)
+        return self.wrap(result), [self.view(result, kind)]
+
+
+def _refuse_values(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    name = getattr(function, "__name__", str(function))
+    if function in _VALUE_SHAPED or (function is np.where and len(args) + len(kwargs) == 1):
+        raise cannot_record(f"a result whose shape depends on values (np.{name})", "mask")
+    if function is np.repeat and any(isinstance(a, Recorded) for a in args[1:]):
+        raise cannot_record(
+            "a result whose shape depends on values (counts of repetitions)", "mask"
+        )
+    if function in _VALUE_GIVING:
+        raise cannot_record(f"a comparison whose result is a Python value ({name})", "bool")
+    if function is _getitem:
+        index = args[1] if isinstance(args[1], tuple) else (args[1],)
+        if any(isinstance(i, Recorded) and i.dtype == bool for i in index):
+            raise cannot_record("`x[mask]`, whose shape depends on values,", "mask")
+
+
+def reveal(value: Any) -> Any:
+    """The arrays inside recorded ones, also within tuples, lists and dictionaries."""
+    if isinstance(value, Recorded):
+        return value.value
+    if isinstance(value, (tuple, list)):
+        parts = [reveal(v) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {k: reveal(v) for k, v in value.items()}
+    return value
+
+
+def start_of(array: Any) -> int:
+    """The address of an array's first element."""
+    return int(array.__array_interface__["data"][0])
+
+
+def span_of(array: Any) -> tuple[int, int]:
+    """The addresses between which an array's elements lie."""
+    low = high = start_of(array)
+    if not array.size:
+        return low, low
+    for n, stride in zip(array.shape, array.strides, strict=True):
+        if stride < 0:
+            low += (n - 1) * stride
+        else:
+            high += (n - 1) * stride
+    return low, high + array.itemsize
+
+
+__all__ = ["CompileError", "Tape", "reveal", "span_of", "start_of"]
