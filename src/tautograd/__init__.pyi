@@ -68,10 +68,13 @@ from . import version as version
 from .serialization import load as load
 from .serialization import save as save
 from .func import vmap as vmap
+from ._compile.api import compile as compile
 from ._verify.verify import verify as verify
 from ._verify.health import check_gradients as check_gradients
 from ._doctor.doctor import doctor as doctor
 from ._verify.devices import compare_devices as compare_devices
+from ._view.view import view as view
+from ._view.explain import explain as explain
 from .amp import autocast as autocast
 from ._autograd.autocast_state import autocast_decrement_nesting as autocast_decrement_nesting
 from ._autograd.autocast_state import autocast_increment_nesting as autocast_increment_nesting

@@ -59,6 +59,9 @@ class TensorMethods:
     def __copy__(self) -> Tensor:
         """Another leaf on the same memory."""
 
+    @property
+    def __cuda_array_interface__(self) -> Tensor: ...
+
     def __deepcopy__(self, memo: dict[_int, Any]) -> Tensor:
         """A leaf on memory of its own; tensors that shared memory share the copy of it."""
 
@@ -72,7 +75,7 @@ class TensorMethods:
         """The DLPack protocol: a capsule on this tensor's memory."""
 
     def __dlpack_device__(self) -> tuple[_int, _int]:
-        """DLPack's name of the CPU."""
+        """DLPack's name of the device: the CPU is kind 1, CUDA kind 2."""
 
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
         """`==`, the one operator of a tensor that takes a NumPy array as it is."""
@@ -623,7 +626,7 @@ class TensorMethods:
         """The vector product along `dim`, or along the first dimension of size three."""
 
     def cuda(self, device: DeviceLike | None=None, non_blocking: _bool=False) -> Tensor:
-        """This tensor on a GPU: an error, since there is none."""
+        """This tensor on a GPU; an error where there is none."""
 
     def cummax(self, dim: _int) -> return_types.cummax:
         """The running maximum along `dim`, and where it is: the last, where several tie."""
@@ -1023,7 +1026,7 @@ class TensorMethods:
         """Whether the one element is not zero."""
 
     def is_pinned(self, device: DeviceLike | None=None) -> _bool:
-        """Whether the memory is locked for transfers to an accelerator: never, on the CPU alone."""
+        """Whether the memory is locked for transfers to an accelerator."""
 
     def is_same_size(self, other: TensorOrNumber) -> _bool:
         """Whether two tensors have the same shape."""
@@ -1443,7 +1446,7 @@ class TensorMethods:
         """A view with its dimensions in the given order."""
 
     def pin_memory(self, device: DeviceLike | None=None) -> Tensor:
-        """Memory locked for an accelerator: an error, since there is none."""
+        """A copy in memory that is locked, so that a GPU reads it while the CPU goes on."""
 
     def pinverse(self, rcond: _float=1e-15) -> Tensor:
         """`linalg.pinv` by its old name."""

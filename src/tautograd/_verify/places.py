@@ -29,6 +29,8 @@ _INSTALLED = tuple(
 class Files:
     """Whose a file is."""
 
+    USERS, LIBRARY, OURS = _USERS, _LIBRARY, _OURS
+
     def __init__(self, engine: Any) -> None:
         self._ours = _KIT, os.path.dirname(os.path.abspath(engine.__file__)) + os.sep
         self._known: dict[str, int] = {}

@@ -1,0 +1,291 @@
+"use strict";
+/* The drawing: only what is in the window is made. From far away boxes are plain and share a path. */
+Taut.Drawing = class {
+  constructor(svg, state) {
+    this.svg = svg; this.state = state;
+    this.world = svg.querySelector("#world");
+    this.layers = { boxes: svg.querySelector("#boxes"), lines: svg.querySelector("#lines"), items: svg.querySelector("#items") };
+    this.scale = 1; this.x = 0; this.y = 0;
+    this.waiting = false;
+    const norms = Taut.data.edges.map((e) => e[4]).filter((n) => typeof n === "number" && n > 0).map(Math.log10);
+    this.low = norms.length ? norms.reduce((a, b) => Math.min(a, b)) : 0;
+    this.high = norms.length ? norms.reduce((a, b) => Math.max(a, b)) : 0;
+    this.any = norms.length > 0;
+    const room = Math.max(0, 1.5 - (this.high - this.low)) / 2;
+    this.from = this.low - room; this.to = this.high + room;
+    this.arrange();
+  }
+
+  // --- what is where ---------------------------------------------------------------------------
+
+  arrange() {
+    this.shown = Taut.arrange();
+    const merged = new Map();
+    Taut.data.edges.forEach((edge, i) => {
+      const a = Taut.standing(edge[0]), b = Taut.standing(edge[2]);
+      if (a === b) return;
+      const plain = a[0] === "n" && b[0] === "n";
+      const key = plain ? "e" + i : a + ">" + b + ">" + edge[6];
+      if (!merged.has(key)) merged.set(key, { a, b, edges: [], cut: edge[6] === 1 });
+      merged.get(key).edges.push(i);
+    });
+    this.edges = [...merged.values()];
+    for (const edge of this.edges) edge.points = this.route(edge);
+    this.spread();
+  }
+
+  route({ a, b, edges }) {
+    const [s, output, t] = Taut.data.edges[edges[0]], points = this.shown.points;
+    const ups = Taut.around(Taut.data.nodes[s].p), downs = Taut.around(Taut.data.nodes[t].p);
+    let depth = 0;
+    while (depth < ups.length && depth < downs.length && ups[depth] === downs[depth]) depth += 1;
+    const tensor = s + "." + output, path = [];
+    const lanes = (g, from, to) => {
+      for (const lane of Taut.data.groups[g].z[from + ">" + to] || []) path.push({ ...points.get(g + ":" + lane) });
+    };
+    const start = this.shown.boxes.get(a);
+    path.push({ x: start.x, y: start.y + start.h });
+    let at = a, hidden = a[0] === "g";
+    for (const g of ups.slice(depth).reverse()) {
+      if (hidden) { hidden = "g" + g !== a; continue; }
+      lanes(g, at, "o" + tensor);
+      path.push({ ...points.get(g + ":o" + tensor) });
+      at = "g" + g;
+    }
+    const inner = downs.slice(depth);
+    const ends = inner.map((g) => "g" + g).concat("n" + t);
+    let last = ends.indexOf(b);
+    if (last < 0) last = ends.length - 1;
+    lanes(ups[depth - 1], at, ends[0]);
+    for (let i = 0; i < last; i += 1) {
+      path.push({ ...points.get(inner[i] + ":i" + tensor) });
+      lanes(inner[i], "i" + tensor, ends[i + 1]);
+    }
+    const end = this.shown.boxes.get(b);
+    path.push({ x: end.x, y: end.y });
+    return path;
+  }
+
+  // Edges that meet at one box do so side by side, in the order in which they come.
+  spread() {
+    const into = new Map(), twins = new Map();
+    for (const edge of this.edges) {
+      if (!into.has(edge.b)) into.set(edge.b, []);
+      into.get(edge.b).push(edge);
+      const key = edge.a + ">" + edge.b;
+      if (!twins.has(key)) twins.set(key, []);
+      twins.get(key).push(edge);
+    }
+    for (const [name, list] of into) {
+      if (list.length < 2) continue;
+      const { w } = this.shown.boxes.get(name);
+      const before = (edge) => edge.points[edge.points.length - 2].x;
+      list.sort((p, q) => before(p) - before(q) || p.edges[0] - q.edges[0]);
+      const step = Math.min(0.72 * w / list.length, 46);
+      list.forEach((edge, i) => { edge.points[edge.points.length - 1].x += (i - (list.length - 1) / 2) * step; });
+    }
+    for (const list of twins.values()) {
+      if (list.length < 2) continue;
+      list.forEach((edge, i) => {
+        const { w } = this.shown.boxes.get(edge.a), off = i - (list.length - 1) / 2;
+        edge.points[0].x += off * Math.min(0.72 * w / list.length, 46);
+        if (edge.points.length === 2) edge.bow = off * 56;
+      });
+    }
+    for (const edge of this.edges) {
+      const xs = edge.points.map((p) => p.x), ys = edge.points.map((p) => p.y);
+      edge.bounds = [Math.min(...xs) - 60, Math.min(...ys) - 10, Math.max(...xs) + 60, Math.max(...ys) + 10];
+    }
+  }
+
+  // --- how it looks ----------------------------------------------------------------------------
+
+  strength(norm) { return Math.min(1, Math.max(0, (Math.log10(norm) - this.from) / (this.to - this.from))); }
+
+  colour(norm) {
+    if (typeof norm !== "number") return "var(--strange)";
+    if (!(norm > 0)) return "var(--mid)";
+    const t = this.strength(norm);
+    return t < 0.5 ? `color-mix(in oklab, var(--low) ${Math.round(200 * (0.5 - t))}%, var(--mid))`
+      : `color-mix(in oklab, var(--high) ${Math.round(200 * (t - 0.5))}%, var(--mid))`;
+  }
+
+  look(edge) {
+    const { state } = this, all = edge.edges.map((i) => Taut.data.edges[i]);
+    let norm = null, waits = true, flows = false, label = "";
+    for (const e of all) {
+      if (e[4] === null) continue;
+      const step = state.when[e[2]];
+      if (state.step && !(step <= state.step)) continue;
+      waits = false;
+      flows = flows || (state.step > 0 && step === state.step);
+      if (norm === null || typeof e[4] !== "number" || e[4] > norm) norm = e[4];
+      label = all.length === 1 ? e[5] : "";
+    }
+    const aside = state.path && !flows && !all.some((e) => state.path.has(e[0]) && state.path.has(e[2]));
+    if (edge.cut) return { kind: "edge cut" + (aside ? " aside" : ""), label: "" };
+    const known = all.some((e) => e[4] !== null);
+    if (!known) return { kind: "edge none" + (aside ? " aside" : ""), label: "" };
+    if (waits) return { kind: "edge wait", label: "" };
+    const wide = norm > 0 ? 1.3 + 5.2 * this.strength(norm) : typeof norm === "number" ? 1.3 : 5;
+    return { kind: "edge" + (norm === 0 ? " zero" : "") + (flows ? " flow" : "") + (aside ? " aside" : ""), colour: this.colour(norm), wide, label, aside };
+  }
+
+  static d(points, bow = 0) {
+    let text = `M${points[0].x.toFixed(1)} ${points[0].y.toFixed(1)}`;
+    for (let i = 1; i < points.length; i += 1) {
+      const p = points[i - 1], q = points[i], half = (p.y + q.y) / 2;
+      text += `C${(p.x + bow).toFixed(1)} ${half.toFixed(1)} ${(q.x + bow).toFixed(1)} ${half.toFixed(1)} ${q.x.toFixed(1)} ${q.y.toFixed(1)}`;
+    }
+    return text;
+  }
+
+  // --- drawing ---------------------------------------------------------------------------------
+
+  soon() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => { this.waiting = false; this.draw(); });
+  }
+
+  draw() {
+    const { svg, scale } = this, w = svg.clientWidth, h = svg.clientHeight;
+    this.world.setAttribute("transform", `translate(${this.x} ${this.y}) scale(${scale})`);
+    const room = 80 / scale, left = -this.x / scale - room, top = -this.y / scale - room;
+    const right = left + w / scale + 2 * room, bottom = top + h / scale + 2 * room;
+    const seen = (x0, y0, x1, y1) => x1 >= left && x0 <= right && y1 >= top && y0 <= bottom;
+    const boxes = [...this.shown.boxes].filter(([, p]) => seen(p.x - p.w / 2, p.y, p.x + p.w / 2, p.y + p.h));
+    const far = boxes.length > 500 || (boxes.length > 150 && scale < 0.2);
+    const focused = this.svg.contains(document.activeElement) && document.activeElement.dataset ? document.activeElement.dataset.name : null;
+    this.drawFrames(seen);
+    this.drawEdges(seen, far);
+    this.drawBoxes(boxes, far);
+    svg.dataset.boxes = this.shown.boxes.size;
+    if (focused) { const again = svg.querySelector(`[data-name="${focused}"]`); if (again) again.focus({ preventScroll: true }); }
+  }
+
+  drawFrames(seen) {
+    const made = [];
+    for (const f of this.shown.frames) {
+      const x = f.x - f.w / 2;
+      if (!seen(x, f.y, x + f.w, f.y + f.h)) continue;
+      const group = Taut.data.groups[f.group], title = group.t + (group.a && group.a !== group.t ? "  " + group.a : "");
+      const g = Taut.make("g", { class: "frame", "data-name": "g" + f.group, tabindex: -1, role: "button", "aria-expanded": "true", "aria-label": title + ", unfolded" });
+      g.append(Taut.make("rect", { x, y: f.y, width: f.w, height: f.h, rx: 10 }), Taut.make("rect", { class: "head", x, y: f.y, width: f.w, height: 24 }));
+      const size = Math.min(Math.max(12.5, 11 / this.scale), 60);
+      const text = Taut.make("text", { x: x + 10, y: f.y + 16, style: `font-size:${size}px` });
+      text.textContent = this.scale * f.w < 46 ? "" : "▾ " + Taut.cut(title, "600", Math.max(20, (f.w - 26) * 13 / size));
+      g.append(text);
+      made.push(g);
+    }
+    this.layers.boxes.replaceChildren(...made);
+  }
+
+  drawEdges(seen, far) {
+    const made = [], labels = [], shared = new Map();
+    for (const edge of this.edges) {
+      if (!seen(...edge.bounds)) continue;
+      const { kind, colour, wide, label, aside } = this.look(edge);
+      const d = Taut.Drawing.d(edge.points, edge.bow);
+      if (far) {
+        const key = kind + "|" + (colour || "") + "|" + (wide ? Math.round(wide) : "");
+        shared.set(key, (shared.get(key) || "") + d);
+        continue;
+      }
+      const path = Taut.make("path", { class: kind, d });
+      if (colour) { path.style.stroke = colour; path.style.strokeWidth = wide; }
+      made.push(path);
+      if (label && !aside && this.scale > 0.55) {
+        let best = 1;
+        for (let i = 2; i < edge.points.length; i += 1) {
+          if (edge.points[i].y - edge.points[i - 1].y > edge.points[best].y - edge.points[best - 1].y + 30) best = i;
+        }
+        const p = edge.points[best - 1], q = edge.points[best];
+        const text = Taut.make("text", { class: "label", x: (p.x + q.x) / 2 + 0.75 * (edge.bow || 0), y: (p.y + q.y) / 2 + 4 });
+        text.style.fill = colour || "var(--soft)";
+        text.textContent = label;
+        labels.push(text);
+      }
+    }
+    for (const [key, d] of shared) {
+      const [kind, colour, wide] = key.split("|");
+      const path = Taut.make("path", { class: kind, d });
+      if (colour) { path.style.stroke = colour; path.style.strokeWidth = wide; }
+      made.push(path);
+    }
+    this.layers.lines.replaceChildren(...made, ...labels);
+  }
+
+  drawBoxes(boxes, far) {
+    const { state } = this, made = [], shared = new Map();
+    for (const [name, p] of boxes) {
+      const isGroup = name[0] === "g", i = +name.slice(1), node = isGroup ? null : Taut.data.nodes[i];
+      const kind = isGroup ? "m" : node.k;
+      const is = state.of(name);
+      if (far && !is.now && state.chosen !== name) {
+        shared.set(kind, (shared.get(kind) || "") + `M${(p.x - p.w / 2).toFixed(0)} ${p.y.toFixed(0)}h${p.w.toFixed(0)}v${p.h}h-${p.w.toFixed(0)}z`);
+        continue;
+      }
+      const box = Taut.box(name), x = p.x - p.w / 2;
+      const classes = ["node", kind, node && node.r ? "r" : "", is.now ? "now" : "", is.later ? "later" : "", is.aside ? "aside" : "", state.chosen === name ? "chosen" : ""];
+      const g = Taut.make("g", { class: classes.filter(Boolean).join(" "), "data-name": name, role: "button", tabindex: state.chosen === name ? 0 : -1, "aria-label": state.describe(name) });
+      if (isGroup) {
+        g.setAttribute("aria-expanded", "false");
+        g.append(Taut.make("rect", { class: "shade", x: x + 5, y: p.y + 5, width: p.w, height: p.h, rx: 8 }));
+      }
+      g.append(Taut.make("rect", { x, y: p.y, width: p.w, height: p.h, rx: kind === "l" ? 29 : kind === "i" ? 4 : 8 }));
+      const write = (text, cls, dy) => {
+        if (!text) return;
+        const t = Taut.make("text", { class: cls, x: p.x, y: p.y + dy, "text-anchor": "middle" });
+        t.textContent = text;
+        g.append(t);
+      };
+      const gradient = is.known ? box.gradient : "";
+      write(isGroup ? "▸ " + box.title : box.title, "t", gradient ? 18 : 25);
+      write(box.value, "v", gradient ? 34 : 42);
+      write(gradient, "g", 50);
+      made.push(g);
+    }
+    const plain = [...shared].map(([kind, d]) => Taut.make("path", { class: "far " + kind, d }));
+    this.layers.items.replaceChildren(...plain, ...made);
+  }
+
+  // --- moving ----------------------------------------------------------------------------------
+
+  fit() {
+    const w = this.svg.clientWidth, h = this.svg.clientHeight, { shown } = this;
+    const whole = Math.min((w - 40) / Math.max(shown.w, 1), (h - 100) / Math.max(shown.h, 1), 1.4);
+    this.scale = Math.max(whole, 0.02);
+    this.x = (w - shown.w * this.scale) / 2;
+    this.y = 44 + Math.max(0, (h - 100 - shown.h * this.scale) / 2);
+    this.soon();
+  }
+
+  zoom(factor, cx = this.svg.clientWidth / 2, cy = this.svg.clientHeight / 2) {
+    const next = Math.min(4, Math.max(0.01, this.scale * factor));
+    this.x = cx - (cx - this.x) * next / this.scale;
+    this.y = cy - (cy - this.y) * next / this.scale;
+    this.scale = next;
+    this.soon();
+  }
+
+  // Bring a box into the window, near enough to be read.
+  reach(name) {
+    const p = this.shown.boxes.get(name) || this.shown.frames.find((f) => "g" + f.group === name);
+    if (!p) return;
+    const w = this.svg.clientWidth, h = this.svg.clientHeight;
+    if (this.scale < 0.6) { this.scale = 0.9; }
+    const x = p.x * this.scale + this.x, y = (p.y + p.h / 2) * this.scale + this.y;
+    const half = Math.min(p.w * this.scale / 2, w / 3);
+    if (x - half < 30 || x + half > w - 30 || y < 110 || y > h - 110) {
+      this.x = w / 2 - p.x * this.scale;
+      this.y = h / 2 - (p.y + p.h / 2) * this.scale;
+    }
+    this.soon();
+  }
+};
+Taut.make = (tag, attributes) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+};

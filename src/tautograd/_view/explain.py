@@ -1,0 +1,340 @@
+"""`explain(x, loss)`: in plain text, how the gradient of `x` came about, path by path.
+
+A path's contribution is what a backward hands to `x` if at every operation on the path only the gradient
+that goes along the path is passed on: hooks put zeros in place of the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._verify.engines import engine_of, is_tensor
+from .._verify.findings import Site
+from .collect import Collector, site_of_node, walk
+from .flow import summed
+from .graph import operation_of
+from .names import Names
+from .recorder import edge_of
+from .values import Memory, Value, number
+from .view import flow_of
+
+_Step = tuple[Any, int]  # a node, and the place of the input by which it is entered
+
+MOST_PATHS = 12  # of more, only the uses of `x` are told, with the number of paths through each
+
+
+@dataclass
+class Contribution:
+    """What one path, or all the paths through one use, brought to the gradient."""
+
+    through: list[str]  # operations, from the loss to `x`
+    value: Value
+    site: Site | None = None
+    factors: list[float] = field(default_factory=list)  # of a path of single numbers
+    paths: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "through": self.through,
+            "paths": self.paths,
+            "gradient": self.value.to_dict(),
+            "site": None if self.site is None else self.site.to_dict(),
+        }
+
+
+@dataclass
+class Explanation:
+    """How a gradient came about; `str()` is the text, which a prompt shows by itself."""
+
+    name: str
+    loss: str
+    value: Value
+    loss_value: Value | None
+    contributions: list[Contribution] = field(default_factory=list)
+    total: Value | None = None  # the sum of the contributions
+    held: Value | None = None  # what `.grad` holds now
+    paths: int = 0
+    is_leaf: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "name": self.name,
+            "loss": self.loss,
+            "paths": self.paths,
+            "contributions": [c.to_dict() for c in self.contributions],
+            "total": None if self.total is None else self.total.to_dict(),
+            "grad": None if self.held is None else self.held.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        name, loss = self.name, self.loss
+        if self.total is None:
+            yield f"{name} gets no gradient from {loss}: no path of recorded operations leads to it."
+            return
+        many = f"{self.paths:,} path{'s' if self.paths != 1 else ''}"
+        of = f" = {self.loss_value.text}" if self.loss_value is not None else ""
+        yield f"The gradient of {loss}{of} with respect to {name}, {self._shown(self.total)}, by {many}:"
+        yield ""
+        rows = [self._row(i, c) for i, c in enumerate(self.contributions, 1)]
+        widths = [max(len(row[k]) for row in rows) for k in range(2)]
+        for way, what, where in rows:
+            yield f"  {way:<{widths[0]}}  {what:>{widths[1]}}  {where}".rstrip()
+        if len(rows) > 1:
+            yield f"  {'sum':<{widths[0]}}  {self._shown(self.total):>{widths[1]}}"
+        yield ""
+        yield self._about_grad()
+
+    def _row(self, i: int, part: Contribution) -> tuple[str, str, str]:
+        way = f"{i}. {' ← '.join(part.through)}"
+        if part.paths > 1:
+            way += f"  ({part.paths:,} paths)"
+        what = self._shown(part.value)
+        if part.factors:
+            what = f"{' · '.join(_factor(f) for f in part.factors)} = {what}"
+        where = ""
+        if part.site is not None:
+            where = f"{os.path.basename(part.site.file)}:{part.site.line}  {part.site.text}"
+        return way, what, where
+
+    def _shown(self, value: Value) -> str:
+        if value.array is not None and value.array.size <= 6:
+            return value.text
+        share = ""
+        total = self.total
+        if total is not value and total is not None and value.array is not None and total.norm:
+            along = float(np.sum(value.array * np.conj(total.array)).real) / total.norm**2
+            share = f" ({along:.0%} of it)"
+        return f"{value.size_text}{share}"
+
+    def _about_grad(self) -> str:
+        name = self.name
+        if not self.is_leaf:
+            return f"{name} is no leaf: its gradient is passed on, and kept only after {name}.retain_grad()."
+        if self.held is None:
+            return f"{name}.grad is empty: no backward() has put it there yet."
+        if _same(self.held, self.total):
+            return f"{name}.grad holds just this."
+        return (
+            f"{name}.grad holds {self._shown(self.held)}, which is not this alone: gradients add up until they "
+            "are cleared, and hooks may change them."
+        )
+
+
+def explain(x: Any, loss: Any = None) -> Explanation:
+    """How the gradient of `x` comes about: the paths from the loss, what each brings, their sum.
+
+    Ask before `backward()`, or after `backward(retain_graph=True)`: the graph must still be there. No
+    `.grad` is touched. Without `loss`, it is the variable of the caller that depends on `x` and that
+    nothing else depends on; if that is not one alone, the error names those there are.
+    """
+    frame = sys._getframe(1)
+    if not is_tensor(x):
+        raise TypeError(f"explain: x must be a tensor, not {type(x).__name__}")
+    if not x.requires_grad:
+        raise ValueError("explain: x has requires_grad=False, so it gets no gradient")
+    engine = engine_of([x])
+    names = Names()
+    names.see_frames(frame, engine)
+    loss = _found(x, names) if loss is None else loss
+    if not is_tensor(loss) or not loss.requires_grad:
+        raise ValueError("explain: loss must be a tensor with a history (a grad_fn)")
+    return _Explainer(engine, x, loss, names).explanation()
+
+
+def _found(x: Any, names: Names) -> Any:
+    """The one variable that depends on `x` and that no other depends on."""
+    wanted = edge_of(x)[0]
+    ends: dict[int, tuple[str, Any]] = {}
+    inner: set[int] = set()
+    for tensor, name in list(names.tensors.values()):
+        edge = edge_of(tensor)
+        if edge is None or edge[0] is tensor or tensor is x:
+            continue
+        nodes = walk([tensor])
+        if any(n is wanted or getattr(n, "variable", None) is wanted for n in nodes):
+            ends[id(edge[0])] = name, tensor
+            inner |= {id(node) for node in nodes if node is not edge[0]}
+    left = [(name, tensor) for key, (name, tensor) in ends.items() if key not in inner]
+    if len(left) == 1:
+        return left[0][1]
+    if not left:
+        raise ValueError(
+            "explain: which loss? None of your variables depends on x; say explain(x, loss)"
+        )
+    listed = ", ".join(sorted(name for name, _ in left))
+    raise ValueError(f"explain: which loss? x is used by several ({listed}); say explain(x, loss)")
+
+
+class _Explainer:
+    def __init__(self, engine: Any, x: Any, loss: Any, names: Names) -> None:
+        self.engine, self.x, self.loss, self.names = engine, x, loss, names
+        with engine.no_grad():
+            self.collector = Collector(engine, [loss], names=names)
+        self.memory = self.collector.memory
+        flow, trouble = flow_of(engine, self.collector, loss, None)
+        if trouble:
+            raise RuntimeError(f"explain: {trouble}")
+        self.given = flow.given
+        self.users: dict[tuple[int, int], list[_Step]] = {}  # of (node or leaf, output)
+        for node in self.collector.backward_order:
+            for place, (following, output) in enumerate(node.next_functions):
+                if following is not None and (id(node), place) in flow.given:
+                    leaf = getattr(following, "variable", None)
+                    key = id(following if leaf is None else leaf), output
+                    self.users.setdefault(key, []).append((node, place))
+        self._outputs: dict[int, list[int]] = {}
+        for owner, output in self.users:
+            self._outputs.setdefault(owner, []).append(output)
+        self.end = edge_of(loss)
+        self._counts: dict[int, int] = {}
+
+    def explanation(self) -> Explanation:
+        x, loss = self.x, self.loss
+        made = Explanation(
+            self.names.of(x) or "x",
+            self.names.of(loss) or "loss",
+            self.memory.look(x),
+            self.memory.look(loss),
+            is_leaf=x.grad_fn is None,
+            held=None if x.grad_fn is not None or x.grad is None else self.memory.look(x.grad),
+        )
+        key = _key(edge_of(x))
+        uses = self.users.get(key, [])
+        made.paths = sum(self._count(node) for node, _ in uses)
+        if not uses:
+            return made
+        if made.paths <= MOST_PATHS:
+            made.contributions = [self._along(path) for path in self._paths(uses)]
+        else:
+            made.contributions = [self._through(use) for use in uses]
+        made.total = _total([c.value for c in made.contributions], self.memory)
+        for part in made.contributions:
+            part.through = [made.loss, *part.through, made.name]
+        return made
+
+    def _count(self, node: Any) -> int:
+        """How many paths lead from the end to this node; a node comes before those it uses."""
+        if not self._counts:
+            self._counts = {id(self.end[0]): 1}
+            for one in self.collector.backward_order:
+                found = sum(self._counts.get(id(user), 0) for user, _ in self._users_of(one))
+                self._counts[id(one)] = self._counts.get(id(one), 0) + found
+        return self._counts.get(id(node), 0)
+
+    def _users_of(self, node: Any) -> list[_Step]:
+        """Of any of its outputs."""
+        return [
+            step
+            for output in self._outputs.get(id(node), ())
+            for step in self.users[id(node), output]
+        ]
+
+    def _paths(self, uses: list[_Step]) -> Iterator[list[_Step]]:
+        """Every way from `x` to the end, as steps: a node and the place at which it is entered."""
+        pending = [[use] for use in reversed(uses)]
+        while pending:
+            path = pending.pop()
+            node = path[-1][0]
+            if node is self.end[0]:
+                yield path
+            following = [
+                u for key, users in self.users.items() if key[0] == id(node) for u in users
+            ]
+            pending += [[*path, step] for step in reversed(following)]
+
+    def _along(self, path: list[_Step]) -> Contribution:
+        """One path alone: at each of its nodes, only what goes along it is passed on."""
+        numbers: dict[int, float] = {}
+        brought: list[Any] = []
+        handles = []
+        for i, (node, place) in enumerate(path):
+            handles.append(node.register_hook(self._only(i, place, numbers, brought)))
+        try:
+            wanted = self.collector.leaves if self.x.grad_fn is None else [self.x]
+            self.engine.autograd.grad([self.loss], wanted, retain_graph=True, allow_unused=True)
+        finally:
+            for handle in handles:
+                handle.remove()
+        value = self.memory.look(summed(brought[-1], tuple(self.x.shape)))
+        chain = (
+            [numbers[i] for i in range(len(path) - 1, -1, -1)] if len(numbers) == len(path) else []
+        )
+        factors = _factors([1.0, *chain]) if chain and value.is_single else []
+        through = [operation_of(str(node.name())) for node, _ in reversed(path)]
+        return Contribution(through, value, site_of_node(path[0][0]), factors)
+
+    def _only(self, i: int, place: int, numbers: dict[int, float], brought: list[Any]) -> Any:
+        def keep(grad_inputs: Any, grad_outputs: Any) -> Any:
+            passed = grad_inputs[place]
+            if i == 0:
+                brought.append(passed.detach())
+            if passed.numel() == 1:
+                numbers[i] = float(passed.detach().reshape(()).item().real)
+            others = (
+                g if k == place or g is None else self.engine.zeros_like(g)
+                for k, g in enumerate(grad_inputs)
+            )
+            return tuple(others)
+
+        return keep
+
+    def _through(self, use: _Step) -> Contribution:
+        node, place = use
+        value = self.given[id(node), place]
+        return Contribution(
+            ["…", operation_of(str(node.name()))],
+            value,
+            site_of_node(node),
+            paths=self._count(node),
+        )
+
+
+def _factors(numbers: list[float]) -> list[float]:
+    """What each step multiplied by; nothing where that cannot be told."""
+    found = [numbers[0]]
+    for before, after in itertools.pairwise(numbers):
+        if before == 0:
+            return []
+        found.append(after / before)
+    return found
+
+
+def _factor(value: float) -> str:
+    text = number(value)
+    return f"({text})" if text.startswith("−") else text
+
+
+def _key(edge: Any) -> tuple[int, int]:
+    return id(edge[0]), edge[1]
+
+
+def _total(values: list[Value], memory: Memory) -> Value:
+    if any(value.array is None for value in values):
+        raise RuntimeError(
+            "explain: this tensor is too large to be told path by path; view(loss) draws it"
+        )
+    total = values[0].array
+    for value in values[1:]:
+        total = total + value.array
+    return memory.of_array(np.array(total), values[0].dtype)
+
+
+def _same(one: Value, other: Value | None) -> bool:
+    if other is None or one.array is None or one.shape != other.shape:
+        return False
+    size = float(np.max(np.abs(one.array), initial=0.0))
+    return bool(np.allclose(one.array, other.array, rtol=1e-4, atol=1e-5 * size))

@@ -1,0 +1,68 @@
+"""Forward values that recorded nodes saved, under the names PyTorch has for them.
+
+`MulBackward0` keeps `_saved_self` and `_saved_other`, which are what its first and second input held;
+`ExpBackward0` keeps `_saved_result`, its own output. Only names whose meaning is certain are read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .values import Memory, Value
+
+_INPUTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("mul", "div", "maximum", "minimum", "atan2"), ("self", "other")),
+    **dict.fromkeys(("mm", "bmm"), ("self", "mat2")),
+    **dict.fromkeys(
+        (
+            *("log", "log2", "log10", "log1p", "sin", "cos", "tan", "abs", "gelu", "silu", "relu6"),
+            *("softplus", "elu", "leaky_relu", "hardtanh", "erf", "clamp", "square"),
+        ),
+        ("self",),
+    ),
+    "pow": ("self", "exponent"),
+    "addmm": ("", "mat1", "mat2"),
+    "dot": ("self", "tensor"),
+    "mv": ("self", "vec"),
+    "native_layer_norm": ("input", "weight", "bias"),
+    "convolution": ("input", "weight"),
+    "mse_loss": ("self", "target"),
+    "l1_loss": ("self", "target"),
+    "nll_loss": ("self",),
+    "scaled_dot_product_flash_attention_for_cpu": ("query", "key", "value"),
+}
+_RESULT = {"scaled_dot_product_flash_attention_for_cpu": "output"}
+_NO_RESULT = frozenset(("native_layer_norm", "native_batch_norm", "pow"))
+
+
+def saved_inputs(node: Any, operation: str, memory: Memory) -> dict[int, Value]:
+    """What the inputs held, by place, as far as the node kept them."""
+    found = {}
+    for place, name in enumerate(_INPUTS.get(operation, ())):
+        value = _saved(node, name) if name else None
+        if hasattr(value, "shape") and hasattr(value, "detach"):
+            found[place] = memory.look(value)
+    return found
+
+
+def saved_result(node: Any, operation: str, memory: Memory) -> Value | None:
+    """What the node gave, if it kept it."""
+    if operation in _NO_RESULT:
+        return None
+    value = _saved(node, _RESULT.get(operation, "result"))
+    return memory.look(value) if hasattr(value, "detach") else None
+
+
+def saved_number(node: Any, name: str) -> float | None:
+    """A plain number that a node kept, as the exponent of `x ** 3`."""
+    value = _saved(node, name)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    return None
+
+
+def _saved(node: Any, name: str) -> Any:
+    try:
+        return getattr(node, f"_saved_{name}", None)
+    except (RuntimeError, ValueError):  # freed, or changed in place since
+        return None

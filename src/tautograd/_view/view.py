@@ -1,0 +1,261 @@
+"""`view(loss)`: the recorded graph behind a tensor as a page, with what flows back through it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .._verify.engines import engine_of, is_tensor
+from .._verify.trees import leaves_of
+from .collect import Collector
+from .flow import Flow
+from .graph import Graph
+from .groups import make_groups
+from .names import Names
+from .recorder import Notes, edge_of
+from .watching import Watching
+
+_active: list[Recording] = []
+
+FREED = (
+    "Gradients are missing: this graph was used by a backward() already, which frees it. Ask before "
+    "backward(), or let backward(retain_graph=True) keep the graph."
+)
+
+
+class View:
+    """A picture of one graph: `save`, `show`, `to_dict`; a notebook shows it by itself."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._page = ""
+
+    def page(self) -> str:
+        """The page: one file of HTML that needs nothing else."""
+        if not self._page:
+            from .page import as_page
+
+            self._page = as_page(self.graph)
+        return self._page
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it as a page or as JSON: `.html` or `.json` says which. Whole, or not at all."""
+        from .._files.atomic import replacing
+
+        suffix = Path(path).suffix.lower()
+        if suffix in (".html", ".htm"):
+            text = self.page()
+        elif suffix == ".json":
+            text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+        else:
+            raise ValueError(
+                f"a view is saved as .html or .json, not as '{suffix}' ({os.fspath(path)})"
+            )
+        with replacing(path) as file:
+            file.write(text.encode())
+        return Path(path)
+
+    def show(self) -> Path:
+        """Open it in the browser; gives the file that was written for that."""
+        from .browser import open_page
+
+        return open_page(self.page(), "view")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, which JSON can hold."""
+        return self.graph.to_dict()
+
+    def __repr__(self) -> str:
+        count = len(self.graph.nodes)
+        return (
+            f"<View of {self.graph.title}: {count} nodes; .show() opens it, .save(path) keeps it>"
+        )
+
+    def _repr_html_(self) -> str:
+        from .browser import as_frame
+
+        return as_frame(self.page(), f"Graph of {self.graph.title}")
+
+
+class Recording:
+    """What a program does inside of `view.recording()`; `view()` draws it."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self._watching = Watching(engine, self._caught)
+        self._last: View | None = None
+
+    @property
+    def notes(self) -> Notes:
+        return self._watching.notes
+
+    def _caught(self, collector: Collector, flow: Any) -> None:
+        self._last = View(finished(collector, flow))
+
+    def view(self, loss: Any = None) -> View:
+        """The graph of `loss`; without one, that of the last `backward()` inside."""
+        if loss is not None:
+            return _of_tensor(loss, sys._getframe(1), notes=self.notes)
+        if self._last is None:
+            raise RuntimeError(
+                "view: there was no backward() inside; name the loss: recording.view(loss)"
+            )
+        return self._last
+
+
+@contextlib.contextmanager
+def recording(engine: Any = None) -> Iterator[Recording]:
+    """Note values, lines, modules and cuts of what runs inside, for pictures of it.
+
+    `engine` is tautograd unless said otherwise: `view.recording(torch)`.
+    """
+    if engine is None:
+        engine = sys.modules["tautograd"]
+    made = Recording(engine)
+    _active.append(made)
+    try:
+        with made._watching.on():
+            yield made
+    finally:
+        _active.remove(made)
+
+
+def view(what: Any, *args: Any, gradient: Any = None, **kwargs: Any) -> View:
+    """The graph behind a tensor, or of a function that is called with the arguments that follow.
+
+    `view(loss)` draws what was recorded, and computes its gradients without touching any `.grad`.
+    `view(function, *args)` also sees every value on the way, lines, modules and cuts (`detach()`,
+    `no_grad`, `item()`), because it watches the call. A result of several numbers needs
+    `gradient`, as `backward()` does.
+    """
+    frame = sys._getframe(1)
+    if is_tensor(what):
+        if args or kwargs:
+            raise TypeError("view: arguments are for a function; this is a tensor")
+        notes = next((r.notes for r in reversed(_active) if _knows(r.notes, what)), None)
+        return _of_tensor(what, frame, notes=notes, gradient=gradient)
+    if not callable(what):
+        raise TypeError(f"view: a tensor or a function is needed, not {type(what).__name__}")
+    engine = _engine_for(what, args, kwargs)
+    notes = Notes(engine)
+    names = Names()
+    with notes.recording():
+        result = what(*args, **kwargs)
+    loss = next((v for _, v in leaves_of(result) if is_tensor(v) and v.requires_grad), None)
+    if loss is None:
+        raise TypeError("view: the function gave no tensor with a history")
+    named = {f"input {i}": a for i, a in enumerate(args)}
+    parameters = _parameter_names(what)
+    for i, argument in enumerate(args):
+        named[parameters[i] if i < len(parameters) else f"input {i}"] = argument
+    names.see({**named, **kwargs})
+    if hasattr(what, "named_parameters"):
+        names.see_module(what)
+    return _of_tensor(loss, frame, notes=notes, gradient=gradient, names=names)
+
+
+view.recording = recording  # type: ignore[attr-defined]
+
+
+def _parameter_names(function: Any) -> list[str]:
+    from .._verify.calls import parameter_names
+
+    return parameter_names(function)
+
+
+def _engine_for(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """From the arguments, or from the module itself; tautograd for a function of none."""
+    candidates = [function, *(v for _, v in leaves_of((args, kwargs)))]
+    closed = [c.cell_contents for c in getattr(function, "__closure__", None) or ()]
+    spaces = getattr(function, "__globals__", {})
+    used = [spaces.get(n) for n in getattr(getattr(function, "__code__", None), "co_names", ())]
+    try:
+        return engine_of([*candidates, *closed, *used])
+    except TypeError as reason:
+        if "mixed" in str(reason):
+            raise
+    found = next((m for m in used if m is not None and m is sys.modules.get("torch")), None)
+    return found or sys.modules["tautograd"]
+
+
+def _knows(notes: Notes, tensor: Any) -> bool:
+    edge = edge_of(tensor)
+    return edge is not None and id(edge[0]) in notes.nodes
+
+
+def _of_tensor(
+    loss: Any,
+    frame: Any,
+    *,
+    notes: Notes | None = None,
+    gradient: Any = None,
+    names: Names | None = None,
+) -> View:
+    engine = engine_of([loss])
+    names = names or Names()
+    for module in notes.paths.roots if notes is not None else ():
+        names.see_module(module)
+    names.see_frames(frame, engine)
+    on = notes is not None and notes.is_on
+    if notes is not None:
+        notes.is_on = False
+    try:
+        return View(graph_of(engine, loss, names, notes, gradient))
+    finally:
+        if notes is not None:
+            notes.is_on = on
+
+
+def graph_of(engine: Any, loss: Any, names: Names, notes: Notes | None, gradient: Any) -> Graph:
+    """The graph of a tensor, with the gradients of a backward that touches no `.grad`."""
+    if edge_of(loss) is None:
+        raise ValueError(
+            "view: this tensor has no history. None of what it was computed from has "
+            "requires_grad=True, or it was computed under no_grad() or detached."
+        )
+    if gradient is None and loss.numel() != 1:
+        raise ValueError(
+            f"view: a result of shape {tuple(loss.shape)} is no single number; say with gradient= what to "
+            "start backward from, as backward() asks for too, or view its sum or mean"
+        )
+    with engine.no_grad():
+        collector = Collector(engine, [loss], names=names, notes=notes)
+    flow, trouble = flow_of(engine, collector, loss, gradient)
+    with engine.no_grad():
+        graph = finished(collector, None if trouble else flow)
+    if trouble:
+        graph.notes.insert(0, trouble)
+    return graph
+
+
+def flow_of(engine: Any, collector: Collector, loss: Any, gradient: Any) -> tuple[Flow, str]:
+    """What a backward from `loss` hands on, and why there is none, if so."""
+    flow = collector.watch()
+    try:
+        if collector.leaves:
+            start = None if gradient is None else [gradient]
+            engine.autograd.grad(
+                [loss], collector.leaves, start, retain_graph=True, allow_unused=True
+            )
+    except RuntimeError as error:
+        freed = "second time" in str(error)
+        return flow, FREED if freed else f"Gradients are missing: {str(error).splitlines()[0]}"
+    finally:
+        flow.close()
+    return flow, ""
+
+
+def finished(collector: Collector, flow: Any) -> Graph:
+    """The graph with its groups and its title."""
+    graph = collector.collect(flow)
+    notes = collector.notes
+    calls = notes.paths.calls if notes is not None else {}
+    make_groups(graph, calls, collector.names.modules)
+    end = next((node for node in graph.nodes if node.root), None)
+    graph.title = end.symbol if end is not None else "nothing"
+    return graph
