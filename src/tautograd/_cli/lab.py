@@ -60,22 +60,24 @@ def execute(namespace: argparse.Namespace) -> int:
     from tautograd._lab.progress import NewerProgress, Progress, default_path
 
     name = _name(namespace)
-    path = Path(namespace.progress) if namespace.progress else default_path()
     try:
+        path = Path(namespace.progress) if namespace.progress else default_path()
         progress = Progress(path)
-    except NewerProgress as reason:
-        parser.error(f"{path}: {reason}")
+    except (NewerProgress, RuntimeError) as reason:  # or there is no home folder
+        parser.error(str(reason))
     if namespace.list:
         return _list(namespace, progress)
     if namespace.notebook is not None:
         return _notebooks(namespace, name)
     if name is None and (namespace.auto or namespace.json):
         parser.error("which lesson? --auto and --json show one; taut lab --list names them")
-    engine = _engine(namespace)
     try:
-        return _lessons(namespace, name, progress, engine)
+        return _lessons(namespace, name, progress, _engine(namespace))
     except OSError as error:
-        parser.error(f"the files of the lesson cannot be written: {error}")
+        parser.error(f"the files of the lesson cannot be read or written: {error}")
+    except KeyboardInterrupt:
+        print(f"\n{_kept(progress)}", flush=True)
+        return _INTERRUPTED
 
 
 def _name(namespace: argparse.Namespace) -> str | None:
@@ -134,14 +136,10 @@ def _lessons(
             surprises += outcome.surprises
             if namespace.json:
                 print(json.dumps(vars(outcome), indent=2))
-            wanted = _following(wanted, screen, learner, progress)
+            wanted = _following(wanted, screen, learner)
             namespace.again = False
     except Left:
         screen.say(_kept(progress))
-    except KeyboardInterrupt:
-        screen.line()
-        screen.say(_kept(progress))
-        return _INTERRUPTED
     return _FOUND if surprises else _FINE
 
 
@@ -169,7 +167,7 @@ def _next(progress: Progress) -> str | None:
     return next((name for name in names() if not progress.is_finished(name)), None)
 
 
-def _following(name: str, screen: Any, learner: Learner, progress: Progress) -> str | None:
+def _following(name: str, screen: Any, learner: Learner) -> str | None:
     """The next lesson, if somebody is there who wants it."""
     from tautograd._lab.learner import Person
     from tautograd._lab.lessons import lesson_called, names
@@ -179,8 +177,8 @@ def _following(name: str, screen: Any, learner: Learner, progress: Progress) -> 
         return None
     screen.line()
     screen.say(f"Next: {lesson_called(after[0]).title} ({after[0]}).")
-    typed = learner.answer("[Enter] goes on, q stops here ")
-    return None if typed is None or typed.strip() else after[0]
+    typed = learner.answer("[Enter] goes on, q stops here ") or ""
+    return None if typed.strip().lower() in ("q", "quit", "exit", "n", "no") else after[0]
 
 
 def _kept(progress: Progress) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +40,8 @@ def mend(workshop: Workshop, screen: Screen, learner: Learner, engine: ModuleTyp
         elif word in ("e", "edit", "c", "check", ""):
             if word in ("e", "edit") and not _edited(path, screen):
                 continue
+            if workshop.restore():
+                screen.say("yours.py was gone; it is there again, with the broken program in it.")
             text = workshop.text_of("yours.py")
             if text == checked and word != "c":
                 screen.say("yours.py has not changed since it was last looked at.")
@@ -91,7 +94,9 @@ def _judged(workshop: Workshop, screen: Screen, engine: ModuleType) -> Judgement
 
 
 def _editor() -> str:
-    return os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    """The learner's editor, else one that says on its screen how to leave it."""
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    return named or ("nano" if shutil.which("nano") else "")
 
 
 def _edited(path: Path, screen: Screen) -> bool:

@@ -10,6 +10,8 @@ from .running import Checked, Ran
 from .summaries import of_verify
 from .workshop import Workshop
 
+_MOST = 20  # lines of a program's output that are shown back
+
 
 @dataclass
 class Judgement:
@@ -71,4 +73,6 @@ def _other_output(printed: str, expected: str) -> list[str]:
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")).rstrip()
+    lines = text.rstrip("\n").split("\n")
+    more = [f"... and {len(lines) - _MOST} more lines"] if len(lines) > _MOST else []
+    return "\n".join(f"    {line}" for line in [*lines[:_MOST], *more]).rstrip()

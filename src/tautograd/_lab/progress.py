@@ -121,7 +121,7 @@ class Progress:
     def _load(self) -> None:
         try:
             content = json.loads(self.path.read_bytes())
-            problem = _problem(content)
+            problem = _problem(content, self.path)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -163,14 +163,14 @@ class Progress:
             )
 
 
-def _problem(content: Any) -> str | None:
+def _problem(content: Any, path: Path) -> str | None:
     """What is wrong with a file that is JSON; a later version's is not for us to judge."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         return "it is not a progress file"
     version = content.get("version")
     if isinstance(version, int) and version > VERSION:
         raise NewerProgress(
-            f"it was written by a later version of tautograd (its version is {version}, {VERSION} is "
+            f"{path} was written by a later version of tautograd (its version is {version}, {VERSION} is "
             "known here); use that one, or another file: --progress FILE"
         )
     lessons = content.get("lessons")

@@ -96,7 +96,7 @@ def check(path: Path, name: str, engine: ModuleType, *, order: int, evidence: Pa
             files.save(report, evidence, overwrite=True)
         except (CannotRun, EvidenceError) as reason:
             return Checked("could not run", error=str(reason))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return Checked("could not run", error=explained(error, path))
     return Checked(report.verdict, report.to_dict(), evidence=evidence)
 

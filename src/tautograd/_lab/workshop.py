@@ -34,9 +34,15 @@ class Workshop:
         found._write("broken.py", lesson.broken)
         if lesson.experiment is not None:
             found._write("experiment.py", lesson.experiment.program)
-        if not found.path("yours.py").exists():
-            found._write("yours.py", lesson.broken)
+        found.restore()
         return found
+
+    def restore(self) -> bool:
+        """If the learner's file is gone, begin it again; whether that was so."""
+        if self.path("yours.py").exists():
+            return False
+        self._write("yours.py", self.lesson.broken)
+        return True
 
     def path(self, name: str) -> Path:
         """A file of the lesson."""
@@ -48,30 +54,30 @@ class Workshop:
 
     def take_model(self) -> None:
         """The mended program in the place of the learner's, which is kept under another name."""
-        if self.text_of("yours.py") not in (self._text(self.lesson.broken), self._model):
-            self.set_aside()
+        self._keep_edits()
         self._write("yours.py", self.lesson.program)
 
     def begin_again(self) -> None:
         """The broken program once more; what the learner made of it is kept under another name."""
-        if self.text_of("yours.py") != self._text(self.lesson.broken):
-            self.set_aside()
+        self._keep_edits()
         self._write("yours.py", self.lesson.broken)
 
-    def set_aside(self) -> Path:
-        """Keep the learner's file as `yours-1.py`, or the next number that is free."""
-        return set_aside(self.path("yours.py"))
-
-    @property
-    def _model(self) -> str:
-        return self._text(self.lesson.program)
+    def _keep_edits(self) -> None:
+        known = (self._text(self.lesson.broken), self._text(self.lesson.program))
+        if self.path("yours.py").exists() and self.text_of("yours.py") not in known:
+            set_aside(self.path("yours.py"))
 
     def _text(self, program: str) -> str:
         return for_engine(program, self.engine)
 
     def _write(self, name: str, program: str) -> None:
-        with replacing(self.path(name)) as file:
-            file.write(self._text(program).encode())
+        path, content = self.path(name), self._text(program).encode()
+        if name != "yours.py" and path.exists():
+            if path.read_bytes() == content:
+                return
+            set_aside(path)  # somebody tried something in it
+        with replacing(path) as file:
+            file.write(content)
 
 
 def set_aside(path: Path) -> Path:
