@@ -14,7 +14,6 @@ from tautograd._lab.lessons import lesson_called, names
 from tautograd._lab.notebook import notebook, write
 from tests.both import ENGINES
 
-
 FAST = ("accumulation", "chain-rule")  # with and without the doctor; the rest when all tests run
 
 
