@@ -76,7 +76,11 @@ def execute(namespace: argparse.Namespace) -> int:
     except OSError as error:
         parser.error(f"the files of the lesson cannot be read or written: {error}")
     except KeyboardInterrupt:
-        print(f"\n{_kept(progress)}", flush=True)
+        from tautograd._lab.screen import Screen
+
+        screen = Screen(sys.stderr if namespace.json else None)
+        screen.line()
+        screen.say(_kept(progress))
         return _INTERRUPTED
 
 

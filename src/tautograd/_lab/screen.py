@@ -73,6 +73,17 @@ class Screen:
             for part in parts:
                 self.line(f"    {part}".rstrip())
 
+    def finding(self, text: str) -> None:
+        """A line of what the doctor or verify says, a little indented; its verdict is coloured."""
+        inner = text.lstrip()
+        word = inner.partition(" ")[0]
+        first, *rest = wrapped(inner, self.width, " " * (2 + len(text) - len(inner))) or [""]
+        kind = "good" if word == "CORRECT" else "bad"
+        is_verdict = word.isupper() and len(word) > 2
+        self.line(first.replace(word, self.paint(word, kind), 1) if is_verdict else first)
+        for line in rest:
+            self.line(line)
+
     def _marked(self, line: str) -> str:
         """Code within a sentence stands out by its colour as well."""
         return re.sub(r"`([^`]+)`", lambda m: self.paint(m[0], "title"), line)

@@ -245,8 +245,7 @@ class Teacher:
         self.screen.line()
         self.screen.line(title, "title")
         for line in lines:
-            inner = line.lstrip()
-            self.screen.say(inner, indent=" " * (2 + len(line) - len(inner)))
+            self.screen.finding(line)
 
     def _expect(self, outcome: Outcome, what: str, found: Any, expected: Any) -> None:
         if found != expected:
