@@ -6,11 +6,10 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tautograd._cli import as_torch, runner
-from tautograd._cli.watched import run_watched
+from tautograd._cli.watched import check_path, run_watched, stdout_kept_for
 
 if TYPE_CHECKING:
     from tautograd._doctor.config import Config
@@ -88,7 +87,7 @@ def execute(namespace: argparse.Namespace) -> int:
     root = os.getcwd()  # the script may go elsewhere
     output = _Output(namespace, root)
     try:
-        with output.of_the_script():
+        with stdout_kept_for(namespace.json):
             ending = run_watched(doctor, namespace.target, is_module=namespace.is_module)
     except runner.NothingToRun as reason:
         parser.error(str(reason))
@@ -137,11 +136,8 @@ def _doctor(namespace: argparse.Namespace) -> Doctor:
 def _check_paths(namespace: argparse.Namespace) -> None:
     """Before a long run: files that could not be written after it."""
     for path in (namespace.sarif, namespace.html):
-        folder = os.path.dirname(os.path.abspath(path)) if path else ""
-        if path and not os.path.isdir(folder):
-            raise OSError(f"cannot write '{path}': there is no folder '{folder}'")
-        if path and (os.path.isdir(path) or not os.access(folder, os.W_OK)):
-            raise OSError(f"cannot write '{path}'")
+        if path:
+            check_path(path)
 
 
 class _Output:
@@ -155,24 +151,6 @@ class _Output:
             for kind, path in (("sarif", namespace.sarif), ("html", namespace.html))
             if path
         }
-        self._stdout: Any = None
-
-    @contextlib.contextmanager
-    def of_the_script(self) -> Iterator[None]:
-        """Where stdout is to be JSON alone, what the script and its children print goes to stderr."""
-        if not self._wanted.json:
-            yield
-            return
-        sys.stdout.flush()
-        kept = os.dup(1)
-        os.dup2(2, 1)
-        try:
-            yield
-        finally:
-            with contextlib.suppress(Exception):
-                sys.stdout.flush()
-            os.dup2(kept, 1)
-            os.close(kept)
 
     def tell(self, doctor: Doctor) -> None:
         """Write the files, then the report."""

@@ -1,4 +1,4 @@
-"""Runs a script with the doctor watching, and remembers how it ended, to end the same way.
+"""Runs a script with somebody watching, and remembers how it ended, to end the same way.
 
 An exception of the script is shown as the interpreter would show it, before the report; afterwards it
 goes on its way, so that the exit status (Ctrl-C's included) is the script's own.
@@ -6,9 +6,11 @@ goes on its way, so that the exit status (Ctrl-C's included) is the script's own
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING
@@ -21,9 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ending:
-    """How a script ended: by itself, or by an exception that has been shown already."""
+    """How a script ended: by itself, because it was stopped, or by an exception."""
 
     error: BaseException | None = None
+    was_stopped: bool = False
+
+    def show(self) -> None:
+        """The traceback of an exception, as the interpreter would print it."""
+        if self.error is not None and not isinstance(self.error, SystemExit):
+            _show(self.error)
 
     def pass_on(self) -> None:
         """End as the script did, if that was no good end."""
@@ -35,43 +43,87 @@ class Ending:
 def run_watched(doctor: Doctor, target: list[str], *, is_module: bool) -> Ending:
     """Run what `target` names; the doctor has stopped when this returns."""
     from tautograd._doctor.doctor import StopTraining
+
+    doctor.script = target[0]
+    doctor.start()
+    try:
+        ending = run_target(target, is_module=is_module, watch=doctor.see, stops=StopTraining)
+    except runner.NothingToRun:
+        doctor.stop()
+        raise
+    if ending.was_stopped:
+        doctor.ending = f"stopped after {doctor.limit} steps, as asked"
+    elif ending.error is not None and not isinstance(ending.error, SystemExit):
+        doctor.ending = (
+            "interrupted"
+            if isinstance(ending.error, KeyboardInterrupt)
+            else f"ended by {type(ending.error).__name__}"
+        )
+    doctor.stop()
+    ending.show()
+    return ending
+
+
+def run_target(
+    target: list[str],
+    *,
+    is_module: bool,
+    watch: Callable[[ModuleType], None],
+    stops: type[BaseException],
+) -> Ending:
+    """Run a script or module; `watch` is called with each engine, `stops` ends it without an error."""
     from tautograd._doctor.imports import telling
 
-    def watch(engine: ModuleType) -> None:
+    def carefully(engine: ModuleType) -> None:
         try:
-            doctor.see(engine)
+            watch(engine)
         except Exception as reason:  # an engine of another make: the script must run all the same
-            print(f"taut doctor: {engine.__name__} cannot be watched: {reason!r}", file=sys.stderr)
+            print(f"taut: {engine.__name__} cannot be watched: {reason!r}", file=sys.stderr)
 
     name, *arguments = target
-    doctor.script = name
-    doctor.start()
-    error: BaseException | None = None
     try:
-        with telling(watch):
+        with telling(carefully):
             if is_module:
                 runner.run_module(name, arguments)
             else:
                 runner.run_script(name, arguments)
             _wait_for_threads()
     except runner.NothingToRun:
-        doctor.stop()
         raise
-    except StopTraining:
-        doctor.ending = f"stopped after {doctor.limit} steps, as asked"
+    except stops:
+        return Ending(was_stopped=True)
     except SystemExit as exit:
-        error = _exit(exit)
+        return Ending(_exit(exit))
     except BaseException as reason:
-        error = reason
-        doctor.ending = (
-            "interrupted"
-            if isinstance(reason, KeyboardInterrupt)
-            else f"ended by {type(reason).__name__}"
-        )
-    doctor.stop()
-    if error is not None and not isinstance(error, SystemExit):
-        _show(error)
-    return Ending(error)
+        return Ending(reason)
+    return Ending()
+
+
+@contextlib.contextmanager
+def stdout_kept_for(wanted: bool) -> Iterator[None]:
+    """Where stdout is to be JSON alone, what the script and its children print goes to stderr."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def check_path(path: str) -> None:
+    """Before a long run: an OSError for a file that could not be written after it."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise OSError(f"cannot write '{path}': there is no folder '{folder}'")
+    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise OSError(f"cannot write '{path}'")
 
 
 def _wait_for_threads() -> None:
@@ -109,7 +161,8 @@ def _show(error: BaseException) -> None:
     sys.stderr.flush()
 
 
-_WATCHERS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_doctor", "")
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_WATCHERS = tuple(os.path.join(_PACKAGE, name, "") for name in ("_doctor", "_view"))
 
 
 def _without_watchers(traceback: TracebackType | None) -> TracebackType | None:
