@@ -49,7 +49,12 @@ class Files:
         return found
 
     def site(self, frame: FrameType | None, boundary: FrameType | None = None) -> Site | None:
-        """The innermost line of user code at or above a frame.
+        """The innermost line of user code at or above a frame."""
+        found = self.frame(frame, boundary)
+        return None if found is None else site_at(found)
+
+    def frame(self, frame: FrameType | None, boundary: FrameType | None = None) -> FrameType | None:
+        """The innermost frame of user code at or above a frame.
 
         `boundary` is the frame of the kit that runs the program: a library's line inside of it says
         more than the user's line that called the kit.
@@ -58,16 +63,17 @@ class Files:
         while frame is not None:
             owner = self.owner(frame.f_code.co_filename)
             if owner == _USERS:
-                return _as_site(frame)
+                return frame
             if owner == _LIBRARY and library is None:
                 library = frame
             if frame is boundary and library is not None:
                 break
             frame = frame.f_back
-        return None if library is None else _as_site(library)
+        return library
 
 
-def _as_site(frame: FrameType) -> Site:
+def site_at(frame: FrameType) -> Site:
+    """The line that a frame is at."""
     code = frame.f_code
     line = frame.f_lineno or code.co_firstlineno
     text = linecache.getline(code.co_filename, line).strip()

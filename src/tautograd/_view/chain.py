@@ -42,7 +42,13 @@ class Writer:
         if sum(node.root for node in graph.nodes) > 1:
             self.end = "L"
         self._into = graph.edges_into()
-        self._out = graph.edges_out_of()
+        self._uses: dict[tuple[int, int], list[Edge]] = {}  # edges that gradients came by
+        self._share: dict[int, int] = {}  # an edge's place among the uses of one result
+        for edge in graph.edges:
+            if edge.gradient is not None:
+                uses = self._uses.setdefault((edge.source, edge.output), [])
+                uses.append(edge)
+                self._share[id(edge)] = len(uses)
         self._index = {id(edge): i for i, edge in enumerate(graph.edges)}
 
     def step(self, node: Node) -> Written:
@@ -105,7 +111,7 @@ class Writer:
 
     def _arrival(self, node: Node, output: int, value: Value) -> list[Line]:
         name = self._fraction(node, output)
-        uses = [e for e in self._out[node.number] if e.output == output and e.gradient is not None]
+        uses = self._uses.get((node.number, output), [])
         if node.root and not uses:
             start = (
                 " : backward starts here" if value.is_single else " : what backward started with"
@@ -127,7 +133,7 @@ class Writer:
         value = node.arrived.get(0)
         if value is None:
             return written
-        uses = [e for e in self._out[node.number] if e.gradient is not None]
+        uses = self._uses.get((node.number, 0), [])
         if len(uses) > 1:
             written.arrives.append(self._sum_line(self._fraction(node), uses, value))
         else:
@@ -147,12 +153,10 @@ class Writer:
         arriving = self._fraction(node)
         value = edge.gradient
         assert value is not None
-        uses = [
-            e for e in self._out[edge.source] if e.gradient is not None and e.output == edge.output
-        ]
+        uses = self._uses[edge.source, edge.output]
         share = ""
         if len(uses) > 1:
-            share = f"use {uses.index(edge) + 1} of {len(uses)}: "
+            share = f"use {self._share[id(edge)]} of {len(uses)}: "
         local: Part = (f"∂{node.symbol}", f"∂{source.symbol_of(edge.output)}")
         symbols: Line = [share, target, " = " if not share else " ⟵ ", arriving, " · ", local]
         found = self._by_rule(node, edge, rule, value)

@@ -133,7 +133,7 @@ class Collector:
             node.outputs = dict(known.outputs)
             node.site, node.group = known.call.site, known.call.inside
             node.call = known.call.name if known.is_last else ""
-            node.custom = known.call.custom
+            node.custom, node.running = known.call.custom, known.call.running
         if node.site is None:
             node.site = site_of_node(recorded)
         if node.operation == "pow" and (power := saved_number(recorded, "exponent")) is not None:
@@ -351,14 +351,14 @@ class Collector:
         last_of_line: dict[Any, int] = {}
         for node in nodes:
             if node.kind in (OPERATION, CUT) and node.site is not None:
-                last_of_line[node.site.file, node.site.line, node.group] = node.number
+                last_of_line[node.site.file, node.site.line, node.running] = node.number
         unnamed = 0
         for node in sorted(nodes, key=lambda n: n.number):
             if node.symbol:
                 continue
             name = ""
             if node.site is not None:
-                line = node.site.file, node.site.line, node.group
+                line = node.site.file, node.site.line, node.running
                 name = assigned_in(node.site.text) if last_of_line.get(line) == node.number else ""
             if node.operation == "t" and node.kind == OPERATION:
                 source = next((e.source for e in self.graph.edges if e.target == node.number), -1)

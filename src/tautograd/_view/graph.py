@@ -22,7 +22,7 @@ class Group:
     about: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class Node:
     """An operation, a leaf, an input that wants no gradient, or a place where the graph was cut."""
 
@@ -39,6 +39,7 @@ class Node:
     group: int = 0
     root: bool = False
     custom: bool = False
+    running: int = 0  # the call of the module whose line it is, to tell executions of a line apart
     before: Value | None = None  # what a leaf's `.grad` held before
 
     @property
@@ -60,7 +61,7 @@ class Node:
         return f"{self.symbol}[{output}]" if many and self.kind == OPERATION else self.symbol
 
 
-@dataclass
+@dataclass(eq=False)
 class Edge:
     """Output `output` of `source` is input `place` of `target`; a gradient flows the other way."""
 

@@ -15,6 +15,7 @@ from .recorder import Entered
 
 MOST_INSIDE = 60  # more than that in one group is divided,
 PART = 40  # into parts of so many
+MOST_SOURCES = 16  # leaves, or inputs, beside each other in one group
 OPEN = 40  # so many boxes are shown at first,
 TALL = 12  # and so many of them one below the other
 
@@ -27,6 +28,7 @@ def make_groups(graph: Graph, calls: dict[int, Entered], modules: Sequence[Any] 
         _from_parameters(graph, modules)
     _divide(graph)
     _place_sources(graph)
+    _gather_sources(graph)
     _drop_small(graph)
 
 
@@ -204,6 +206,21 @@ def _place_sources(graph: Graph) -> None:
                 shared = same
         if shared and node.kind != CUT:
             node.group = shared[-1]
+
+
+def _gather_sources(graph: Graph) -> None:
+    """Where many leaves or inputs stand side by side, they have a group of their own."""
+    for kind, name in ((LEAF, "leaves"), (INPUT, "inputs")):
+        by_group: dict[int, list[Node]] = {}
+        for node in graph.nodes:
+            if node.kind == kind:
+                by_group.setdefault(node.group, []).append(node)
+        for group, nodes in by_group.items():
+            if len(nodes) > MOST_SOURCES:
+                made = Group(len(graph.groups), group, f"{len(nodes):,} {name}", "part")
+                graph.groups.append(made)
+                for node in nodes:
+                    node.group = made.number
 
 
 def _drop_small(graph: Graph) -> None:

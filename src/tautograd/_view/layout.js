@@ -111,7 +111,8 @@ const Taut = (() => {
         tall = Math.max(tall, h);
       }
       for (const name of layer) { const p = places.get(name); p.y = y + (tall - p.h) / 2; p.x -= x / 2; }
-      if (i + 1 < group.y.length) y += tall + (tall ? RISE : 10);
+      const next = group.y[i + 1];
+      if (next) y += tall + (!tall || next.every((name) => name[0] === "o") ? 14 : RISE);
       else y += tall;
     });
     const sweep = (layer, side) => {

@@ -8,6 +8,7 @@ upper border; an edge over several layers has a *lane* in each of those between.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from dataclasses import dataclass, field
 
@@ -178,17 +179,15 @@ def _uncrossed(
 
 
 def _crossings(layers: list[list[str]], below: dict[str, list[str]]) -> int:
-    """How many pairs of edges cross between neighbouring layers (large layers: an estimate by order)."""
+    """How many pairs of edges cross between neighbouring layers."""
     total = 0
     for upper, lower in itertools.pairwise(layers):
         place = {name: i for i, name in enumerate(lower)}
         ends: list[int] = []
         for name in upper:
             ends += sorted(place[b] for b in below.get(name, ()) if b in place)
-        if len(ends) > 400:
-            continue
         seen: list[int] = []
         for end in ends:
-            total += sum(1 for other in seen if other > end)
-            seen.append(end)
+            total += len(seen) - bisect.bisect_right(seen, end)
+            bisect.insort(seen, end)
     return total

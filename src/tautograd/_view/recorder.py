@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from .._verify.findings import Site
-from .._verify.places import ModulePaths
+from .._verify.places import ModulePaths, site_at
 from .._verify.tape import ABOUT_GRAPH, LEAVING
 from .._verify.trace import Recorder
 from .._verify.trees import leaves_of
@@ -49,6 +49,13 @@ class ModuleCalls(ModulePaths):
         """The call that runs now; 0 for none."""
         return self._stack[-1] if self._stack else 0
 
+    def running(self, module: Any) -> int:
+        """The innermost call of this module; 0 if it is not running."""
+        for number in reversed(self._stack):
+            if self.calls[number].module is module:
+                return number
+        return 0
+
     @property
     def roots(self) -> list[Any]:
         return self._roots
@@ -80,6 +87,7 @@ class Noted:
     wanted: bool = False
     tainted: list[Cutting] = field(default_factory=list)
     grad: bool = True
+    running: int = 0  # the call of the module whose code the line is in
 
 
 @dataclass
@@ -142,14 +150,12 @@ class Notes(Recorder):
     # --- one call ------------------------------------------------------------------------------
 
     def _begin(self, name: str, function: Any, args: Any, kwargs: Any, frame: Any) -> Any:
-        call = Noted(
-            name,
-            self.files.site(frame, self.boundary) if isinstance(frame, FrameType) else None,
-            self.paths.inside,
-            [],
-            False,
-            grad=bool(self.engine.is_grad_enabled()),
-        )
+        user = self.files.frame(frame, self.boundary)
+        site = None if user is None else site_at(user)
+        call = Noted(name, site, self.paths.inside, [], False)
+        call.grad = bool(self.engine.is_grad_enabled())
+        if user is not None:
+            call.running = self.paths.running(user.f_locals.get("self"))
         if name in _SILENT or name in ABOUT_GRAPH - {"detach_"}:
             return call
         for key, value in leaves_of((tuple(args), dict(kwargs))):
