@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tautograd._cli import doctor, evidence, lab, replay, run, verify
+from tautograd._cli import doctor, evidence, lab, replay, run, verify, view
 
 FINE, FOUND_SOMETHING, COULD_NOT_RUN = 0, 1, 2
 """Exit statuses that every command keeps to."""
@@ -31,5 +31,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("verify", verify.SUMMARY, verify.EXAMPLE, verify.configure, verify.execute),
     Command("replay", replay.SUMMARY, replay.EXAMPLE, replay.configure, replay.execute),
     Command("evidence", evidence.SUMMARY, evidence.EXAMPLE, evidence.configure, evidence.execute),
+    Command("view", view.SUMMARY, view.EXAMPLE, view.configure, view.execute),
     Command("lab", lab.SUMMARY, lab.EXAMPLE, lab.configure, lab.execute),
 )

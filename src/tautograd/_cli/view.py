@@ -1,0 +1,192 @@
+"""`taut view`: runs a script and draws the graph of one of its backward passes as a page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tautograd._cli import as_torch, runner
+from tautograd._cli.doctor import _positive
+from tautograd._cli.watched import check_path, run_target, run_watched, stdout_kept_for
+
+if TYPE_CHECKING:
+    from tautograd._view.view import View
+
+SUMMARY = "draw the graph of a script's backward pass, with values and gradients, as a page"
+EXAMPLE = """\
+examples:
+  taut view script.py                        the first backward(), in script.view.html
+  taut view --show --step 3 train.py         the third, and opens it in the browser
+  taut view -o gpt.html --as-torch gpt.py    'import torch' means tautograd
+  taut view --json script.py > graph.json    nodes, edges, values and gradients
+  taut view --run --steps 100 train.py       a page of the run: loss, norms, findings
+
+Options of taut come before the script; all that follows it belongs to the script, which is stopped
+once the pass has run (--run lets it go on). Exit status: 0 fine, 1 something in it is not finite (with
+--run: findings), 2 could not run; a script that fails keeps its own."""
+
+_FINE, _FOUND, _COULD_NOT_RUN = 0, 1, 2
+
+
+class Seen(BaseException):
+    """Raised in the script once the backward pass that was asked for has run."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `taut view`."""
+    parser.usage = "taut view [options] (script.py | -m module) [arguments ...]"
+    add = parser.add_argument
+    add(
+        "-o", "--output", metavar="FILE", help="the page; default: the script's name and .view.html"
+    )
+    add("--step", type=_positive, default=1, metavar="N", help="the N-th backward pass; default: 1")
+    add("--show", action="store_true", help="open the page in the browser")
+    add("--json", action="store_true", help="print the graph as JSON on stdout; no page without -o")
+    add("--run", action="store_true", help="a page of the whole run, with the doctor watching")
+    add("--steps", type=_positive, metavar="N", help="with --run: stop after N optimizer steps")
+    add(
+        "--tensorboard", metavar="DIR", help="with --run: write event files for TensorBoard as well"
+    )
+    add(
+        "--as-torch",
+        action="store_true",
+        help="'import torch' and its submodules mean tautograd's, as in taut run",
+    )
+    add("-m", dest="is_module", action="store_true", help="what follows is a module, not a file")
+    add(
+        "target",
+        nargs=argparse.REMAINDER,
+        metavar="script.py arguments ...",
+        help="the script and its own arguments, passed on untouched",
+    )
+
+
+def execute(namespace: argparse.Namespace) -> int:
+    """Do what the command line asks for."""
+    parser: argparse.ArgumentParser = namespace.parser
+    if not namespace.target:
+        parser.error("which module?" if namespace.is_module else "which script?")
+    if not namespace.run:
+        for option in ("steps", "tensorboard"):
+            if getattr(namespace, option) is not None:
+                parser.error(f"--{option} is for --run")
+    path = namespace.output
+    if path is None and not (namespace.json and not namespace.show):
+        path = f"{Path(namespace.target[0]).stem}.view.html"
+    try:
+        if path is not None:
+            if Path(path).suffix.lower() not in (".html", ".htm"):
+                raise OSError(f"-o: a page's name ends in .html, not as '{path}'")
+            check_path(path)
+    except OSError as reason:
+        parser.error(str(reason))
+    if namespace.as_torch:
+        as_torch.install(for_child_processes=True)
+    page = None if path is None else Path(path).absolute()  # the script may go elsewhere
+    try:
+        return _run(namespace, page) if namespace.run else _graph(namespace, page)
+    except runner.NothingToRun as reason:
+        parser.error(str(reason))
+
+
+def _graph(namespace: argparse.Namespace, page: Path | None) -> int:
+    catch = _Catch(namespace.step - 1)
+    here = os.getcwd()
+    catch.see(sys.modules["tautograd"])
+    with stdout_kept_for(namespace.json):
+        ending = run_target(
+            namespace.target, is_module=namespace.is_module, watch=catch.see, stops=Seen
+        )
+    os.chdir(here)
+    catch.stop()
+    ending.show()
+    view = catch.view
+    if view is None:
+        ending.pass_on()
+        count = catch.passes
+        ran = "no backward() ran" if not count else f"it ran backward() {count} times only"
+        print(f"taut view: nothing to draw: {ran}", file=sys.stderr)
+        return _COULD_NOT_RUN
+    if page is not None:
+        view.save(page)
+        print(f"written: {os.path.relpath(page)}", file=sys.stderr)
+    if namespace.json:
+        print(json.dumps(view.to_dict(), allow_nan=False), flush=True)
+    if namespace.show and page is not None:
+        import webbrowser
+
+        webbrowser.open(page.as_uri())
+    ending.pass_on()
+    return _FOUND if _is_strange(view) else _FINE
+
+
+def _is_strange(view: View) -> bool:
+    """Whether a value or a gradient in it is not finite."""
+    graph = view.graph
+    values = [v for node in graph.nodes for v in (*node.outputs.values(), *node.arrived.values())]
+    return any(v.strange for v in values)
+
+
+class _Catch:
+    """Waits for the backward pass that was asked for, on whichever engine it runs."""
+
+    def __init__(self, skipped: int) -> None:
+        self.skipped = skipped
+        self.view: View | None = None
+        self._watching: dict[str, Any] = {}
+
+    @property
+    def passes(self) -> int:
+        return sum(one.passes for one in self._watching.values())
+
+    def see(self, engine: ModuleType) -> None:
+        from tautograd._view.watching import Watching
+
+        if engine.__name__ not in self._watching:
+            made = Watching(engine, self._caught)
+            made.skipped = self.skipped
+            self._watching[engine.__name__] = made
+            made.start()
+
+    def stop(self) -> None:
+        for one in reversed(list(self._watching.values())):
+            one.stop()
+
+    def _caught(self, collector: Any, flow: Any) -> None:
+        from tautograd._view.view import View, finished
+
+        if self.view is None:
+            self.view = View(finished(collector, flow))
+            raise Seen
+
+
+def _run(namespace: argparse.Namespace, page: Path | None) -> int:
+    """The doctor's page of the whole run."""
+    from tautograd._doctor.doctor import Doctor
+    from tautograd._doctor.page import as_page
+    from tautograd._doctor.report import as_json, plain
+    from tautograd._files.atomic import replacing
+
+    doctor = Doctor(steps=namespace.steps, engines=())
+    here = os.getcwd()
+    with stdout_kept_for(namespace.json):
+        ending = run_watched(doctor, namespace.target, is_module=namespace.is_module)
+    os.chdir(here)
+    report = plain(doctor)
+    if page is not None:
+        with replacing(page) as file:
+            file.write(as_page(report, here).encode())
+        print(f"written: {os.path.relpath(page)}", file=sys.stderr)
+    if namespace.json:
+        print(as_json(report), end="", flush=True)
+    if namespace.show and page is not None:
+        import webbrowser
+
+        webbrowser.open(page.as_uri())
+    ending.pass_on()
+    return _FINE if doctor.ok else _FOUND
