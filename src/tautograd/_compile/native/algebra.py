@@ -6,7 +6,7 @@ add may be used if the processor has it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -143,23 +143,10 @@ class Term:
 
     def library(self, name: str, *others: Term) -> Term:
         """The C library's function of the name, on one lane after another (slow)."""
-        kind = register_type(self.dtype, 1)
-        name += "f" if self.dtype.itemsize == 4 else ""
         arguments = [self, *others]
-        function = self.code.declare(name, kind, ", ".join([kind] * len(arguments)))
-        code = self.code
-        if self.lanes == 1:
-            return self._new(
-                f"call {kind} {function}({', '.join(x.value.typed for x in arguments)})"
-            )
-        result = "poison"
-        for lane in range(self.lanes):
-            parts = [code.new(f"extractelement {x.value.typed}, i64 {lane}") for x in arguments]
-            number = code.new(f"call {kind} {function}({', '.join(f'{kind} {p}' for p in parts)})")
-            result = code.new(
-                f"insertelement {self.value.type} {result}, {kind} {number}, i64 {lane}"
-            )
-        return Term(code, Value(result, self.dtype, self.lanes))
+        function = _lane_by_lane(self.code, name, self.dtype, self.lanes, len(arguments))
+        typed = ", ".join(x.value.typed for x in arguments)
+        return self._new(f"call {self.value.type} @{function}({typed})")
 
 
 def where(condition: Term, x: Term, y: Term | float) -> Term:
@@ -185,3 +172,45 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     for c in reversed(coefficients[:-1]):
         result = fma(result, x, c)
     return result
+
+
+def if_any(condition: Term, usual: Term, otherwise: Callable[[], Term]) -> Term:
+    """`usual`; but where the condition holds in any lane, what `otherwise` computes for all of them."""
+    code, lanes = usual.code, usual.lanes
+    found = condition.value.text
+    if lanes > 1:
+        flags = condition.value.type
+        function = code.declare(f"llvm.vector.reduce.or.v{lanes}i1", "i1", flags)
+        found = code.new(f"call i1 {function}({flags} {found})")
+    result = code.variable(usual.value.type)
+    code.do(f"store {usual.value.typed}, ptr {result}")
+    label = code.name()[1:]
+    code.do(f"br i1 {found}, label %{label}.rare, label %{label}.on")
+    code.lines.append(f"{label}.rare:")
+    code.do(f"store {otherwise().value.typed}, ptr {result}")
+    code.do(f"br label %{label}.on")
+    code.lines.append(f"{label}.on:")
+    kind = usual.value.type
+    return Term(code, Value(code.new(f"load {kind}, ptr {result}"), usual.dtype, lanes))
+
+
+def _lane_by_lane(code: Code, name: str, dtype: Any, lanes: int, arity: int) -> str:
+    """The name of a function that calls the C library's for each lane; defined once in a module."""
+    one, many = register_type(dtype, 1), register_type(dtype, lanes)
+    name += "f" if dtype.itemsize == 4 else ""
+    code.declare(name, one, ", ".join([one] * arity))
+    if lanes == 1:
+        return name
+    each = f"taut.{name}.{lanes}"
+    parameters = ", ".join(f"{many} %x{i}" for i in range(arity))
+    lines = [f"define internal {many} @{each}({parameters}) noinline nounwind {{"]
+    result = "poison"
+    for lane in range(lanes):
+        lines += [f"  %p{lane}.{i} = extractelement {many} %x{i}, i64 {lane}" for i in range(arity)]
+        numbers = ", ".join(f"{one} %p{lane}.{i}" for i in range(arity))
+        lines.append(f"  %y{lane} = call {one} @{name}({numbers})")
+        lines.append(f"  %r{lane} = insertelement {many} {result}, {one} %y{lane}, i64 {lane}")
+        result = f"%r{lane}"
+    lines += [f"  ret {many} {result}", "}"]
+    code.shared.declared.setdefault(each, "\n".join(lines))
+    return each
