@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from tautograd._doctor import heat
 from tautograd._doctor.explain import list_text, rule_markdown, rule_text
 from tautograd._doctor.history import History
 from tautograd._doctor.page import as_page
@@ -66,7 +67,7 @@ def test_a_page_needs_nothing_but_itself(page):
 def test_what_comes_from_the_program_is_escaped(page):
     outline = Outline(page)
     assert "alert(1)" in page
-    assert len(outline.all("script")) == 2, "the data and the page's own"
+    assert len(outline.all("script")) == 3, "the data, the page's own, and light or dark"
     assert "<b>not markup</b>" not in page
     assert "&lt;b&gt;not markup&lt;/b&gt; &amp; so on" in page
 
@@ -89,12 +90,14 @@ def test_code_shows_the_line_and_the_one_to_change(page):
 
 def test_plots(page):
     outline = Outline(page)
-    assert len(outline.all("figure")) == 3 + 3  # excerpts and charts
+    assert len(outline.all("figure")) == 3 + 5  # excerpts and charts
     labels = [d["aria-label"] for d in outline.all("div") if d.get("class") == "plot"]
     assert [label.split(":")[0] for label in labels] == [
         "Loss",
         "Gradient norm",
         "Update to weight",
+        "Gradient norm, layer by layer",
+        "Update to weight, layer by layer",
     ]
     assert all(d.get("tabindex") == "0" for d in outline.all("div") if d.get("class") == "plot")
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
@@ -103,7 +106,7 @@ def test_plots(page):
     numbers = [float(n) for d in outline.all("path") for n in re.findall(r"[\d.]+", d["d"] or "")]
     assert all(0 <= n <= 1000 for n in numbers)
     marks = [line for line in outline.all("line") if "mark" in (line.get("class") or "")]
-    assert len(marks) == 3 * 3  # steps 0, 2 (two findings) and 30, in each chart
+    assert len(marks) == 3 * 5  # steps 0, 2 (two findings) and 30, in each chart
 
 
 @pytest.mark.parametrize(
@@ -176,3 +179,25 @@ def test_pages_are_written_for_the_documentation(tmp_path, project, monkeypatch)
     write_rule_pages(tmp_path)
     assert {p.stem for p in tmp_path.glob("*.md")} == {"index", *(rule.code for rule in RULES)}
     assert "[TG101](TG101.md)" in (tmp_path / "index.md").read_text(encoding="utf-8")
+
+
+def test_a_heat_map_has_a_shade_for_each_value_and_a_row_for_each_layer():
+    scale = heat.Scale([1e-8, 1.0])
+    assert [scale.shade(v) for v in (1e-8, 1e-4, 1.0, 0.0, math.inf, math.nan)] == [
+        *(0, 8, 16),
+        *("zero", "strange", None),
+    ]
+    around = heat.Scale([1e-4, 1e-2], usual=1e-3)
+    assert around.shade(1e-3) == 8, "grey is usual"
+    many = {f"block{i}.{part}": [3.0, math.nan] for i in range(40) for part in ("weight", "bias")}
+    norms = heat.by_layer(many, norms=True)
+    assert len(norms) == 40
+    assert norms["block0"][0] == pytest.approx(18**0.5)
+    assert math.isnan(norms["block0"][1])
+    assert heat.by_layer(many, norms=False)["block0"][0] == 3.0
+
+
+def test_cells_of_a_heat_map_join_where_the_shade_is_the_same():
+    figure = heat.heat_map("norms", "T", "", [0, 1, 2, 3], {"w": [1.0, 1.0, 1e-9, 1e-9]}, [])
+    shapes = re.findall(r'class="cells" d="([^"]*)"', figure)
+    assert sorted(shapes) == ["M0 0H500V1000H0z", "M500 0H1000V1000H500z"]

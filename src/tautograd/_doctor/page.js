@@ -11,12 +11,14 @@
     const plot = chart.querySelector(".plot"), cursor = chart.querySelector(".cursor");
     const readout = chart.querySelector(".readout"), series = data[chart.dataset.kind];
     const last = data.steps.length - 1, first = data.steps[0], range = (data.steps[last] - first) || 1;
-    let place = last;
+    let place = last, row = null;  // of a heat map, the row that the pointer is on
+    const names = [...chart.querySelectorAll(".rows span")].map((span) => span.title);
     const show = () => {
       cursor.style.display = "block";
       cursor.style.left = 100 * (data.steps[place] - first) / range + "%";
       let values = Object.entries(series).map(([name, list]) => [name, list[place]]);
-      if (chosen !== null && chosen in series) values = values.filter(([name]) => name === chosen);
+      if (row !== null && names[row] in series) values = values.filter(([name]) => name === names[row]);
+      else if (chosen !== null && chosen in series) values = values.filter(([name]) => name === chosen);
       const known = values.filter(([, value]) => value !== null);
       const size = (value) => value === "inf" ? Infinity : value;
       known.sort((a, b) => size(b[1]) - size(a[1]));
@@ -27,11 +29,12 @@
     plot.addEventListener("pointermove", (event) => {
       const box = plot.getBoundingClientRect();
       const step = first + range * (event.clientX - box.left) / box.width;
+      if (names.length) row = Math.min(Math.max(Math.floor(names.length * (event.clientY - box.top) / box.height), 0), names.length - 1);
       place = 0;
       data.steps.forEach((s, i) => { if (Math.abs(s - step) < Math.abs(data.steps[place] - step)) place = i; });
       show();
     });
-    plot.addEventListener("pointerleave", () => { cursor.style.display = "none"; readout.textContent = ""; });
+    plot.addEventListener("pointerleave", () => { row = null; cursor.style.display = "none"; readout.textContent = ""; });
     plot.addEventListener("keydown", (event) => {
       const move = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -last, End: last }[event.key];
       if (move === undefined) return;

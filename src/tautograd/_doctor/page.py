@@ -6,19 +6,19 @@ values and a parameter can be followed through them.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from .._view import shell
+from .heat import by_layer, heat_map
 from .plots import Mark, chart, colours, rounded, spark, thinned
 from .report import Plain
 from .wording import counted, figure, near, place, verdict, when
 
 _FOLDER = Path(__file__).parent
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 MOST_NAMES = 12
 
 
@@ -29,14 +29,10 @@ def as_page(report: Plain, root: str | None = None) -> str:
 
 def _page(report: Plain, root: str | None) -> Iterator[str]:
     what = escape(report["script"] or "training run")
-    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
-    yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>{what}: {escape(_headline(report))} – taut doctor</title>"
-    yield f"<style>{style}</style></head>\n<body>"
+    title = f"{report['script'] or 'training run'}: {_headline(report)} – taut doctor"
+    yield shell.head(title, [_FOLDER / "page.css"])
     yield '<a class="skip" href="#findings">To the findings</a>'
-    yield f"<header><h1>taut doctor <code>{what}</code></h1>"
+    yield f"<header>{shell.TOGGLE}<h1>taut doctor <code>{what}</code></h1>"
     kind = _worst(report)
     sentence = verdict(report)
     yield f'<p class="verdict {kind}"><strong>{escape(_headline(report))}</strong>'
@@ -197,6 +193,8 @@ def _history(report: Plain) -> Iterator[str]:
     yield chart("norms", "Gradient norm", "As the step used it.", steps, norms, marks)
     said = "Size of each update beside the weight it changes; around 0.001 (dotted) is usual."
     yield chart("ratios", "Update to weight", said, steps, ratios, marks, usual=1e-3, most=100.0)
+    if norms:
+        yield from _heat(steps, norms, ratios, marks)
     yield "</div>"
     yield from _parameters(steps, norms, ratios, report)
     data = {
@@ -206,9 +204,23 @@ def _history(report: Plain) -> Iterator[str]:
             for kind, series in (("norms", norms), ("ratios", ratios), ("losses", losses))
         },
     }
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    yield f'</section><script type="application/json" id="data">{text}</script>'
-    yield f"<script>{(_FOLDER / 'page.js').read_text(encoding='utf-8')}</script>"
+    yield f"</section>{shell.data(data)}{shell.scripts([_FOLDER / 'page.js'])}"
+
+
+def _heat(
+    steps: list[int],
+    norms: dict[str, list[float]],
+    ratios: dict[str, list[float]],
+    marks: list[Mark],
+) -> Iterator[str]:
+    """The same by layer: where it begins to vanish or to explode, and where nothing moves."""
+    said = "Blue is small, orange large; where a row changes its colour, something happened."
+    rows = by_layer(norms, norms=True)
+    yield heat_map("norms", "Gradient norm, layer by layer", said, steps, rows, marks)
+    said = "Grey is usual (around 0.001), blue hardly moves, orange moves much."
+    rows = by_layer(ratios, norms=False)
+    title = "Update to weight, layer by layer"
+    yield heat_map("ratios", title, said, steps, rows, marks, usual=1e-3)
 
 
 def _marks(report: Plain) -> list[Mark]:

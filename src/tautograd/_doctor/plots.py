@@ -168,7 +168,7 @@ def _chart(
     scale = " Logarithmic." if axis.is_log else ""
     yield f'<figure class="chart {classes}" data-kind="{kind}"><figcaption><b>{escape(title)}</b>'
     yield f"<span>{escape(caption + scale)}</span></figcaption>"
-    yield from _labels(marks, steps)
+    yield from labels(marks, steps)
     about = f"{title}: {len(series)} {'line' if len(series) == 1 else 'lines'} over steps {steps[0]} to {steps[-1]}"
     about += f", from {axis_text(axis.low, axis)} to {axis_text(axis.high, axis)}. Arrow keys read values."
     yield f'<div class="plot" tabindex="0" role="img" aria-label="{escape(about)}">'
@@ -192,7 +192,7 @@ def _chart(
     yield "</svg>"
     for at, text in axis.ticks():
         yield f'<span class="y" style="top:{100 * (1 - at):.1f}%">{text}</span>'
-    yield from _steps(steps)
+    yield from step_labels(steps)
     yield '<div class="cursor"></div></div><p class="readout" aria-live="polite"></p></figure>'
 
 
@@ -204,7 +204,7 @@ def _across(step: int, steps: Sequence[int]) -> float:
     return min(max((step - steps[0]) / ((steps[-1] - steps[0]) or 1), 0.0), 1.0)
 
 
-def _steps(steps: Sequence[int]) -> Iterator[str]:
+def step_labels(steps: Sequence[int]) -> Iterator[str]:
     """The axis below."""
     if len(steps) == 1:
         yield f'<span class="x first" style="left:0">step {steps[0]}</span>'
@@ -221,7 +221,7 @@ APART = 0.2  # of the width: labels nearer than that are put one above the other
 LANES = 8
 
 
-def _labels(marks: Sequence[Mark], steps: Sequence[int]) -> Iterator[str]:
+def labels(marks: Sequence[Mark], steps: Sequence[int]) -> Iterator[str]:
     """The findings' codes above their lines, links to them; as many rows as keep them apart."""
     ends: list[float] = []
     placed: list[tuple[int, float, Mark]] = []
