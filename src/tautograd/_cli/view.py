@@ -172,6 +172,14 @@ def _run(namespace: argparse.Namespace, page: Path | None) -> int:
     from tautograd._doctor.report import as_json, plain
     from tautograd._files.atomic import replacing
 
+    if namespace.tensorboard:
+        from tautograd._doctor.events_file import NoWriter, write_events, writer_class
+
+        try:
+            writer_class()
+        except NoWriter as reason:
+            namespace.parser.error(str(reason))
+    events = os.path.abspath(namespace.tensorboard or "")
     doctor = Doctor(steps=namespace.steps, engines=())
     here = os.getcwd()
     with stdout_kept_for(namespace.json):
@@ -182,6 +190,9 @@ def _run(namespace: argparse.Namespace, page: Path | None) -> int:
         with replacing(page) as file:
             file.write(as_page(report, here).encode())
         print(f"written: {os.path.relpath(page)}", file=sys.stderr)
+    if namespace.tensorboard:
+        write_events(report, events, here)
+        print(f"written: {os.path.relpath(events)}", file=sys.stderr)
     if namespace.json:
         print(as_json(report), end="", flush=True)
     if namespace.show and page is not None:

@@ -82,6 +82,13 @@ class Report(Plain):
 
         return evidence.save(self, path, overwrite=overwrite)
 
+    def show(self) -> Path:
+        """Open it in the browser; gives the file that was written for that."""
+        from .._view.browser import open_page
+        from .render_html import page_of
+
+        return open_page(page_of([self.to_dict()]), "report")
+
     def __str__(self) -> str:
         from .render_text import as_text
 

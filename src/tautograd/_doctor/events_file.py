@@ -1,0 +1,49 @@
+"""A run's history as event files, for those who look at theirs in TensorBoard.
+
+The files are written by tensorboardX (the extra `tensorboard`): the format is a record of protocol buffers
+with checksums, and TensorBoard's own.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+from .report import Plain
+from .wording import place
+
+NEEDED = "event files need tensorboardX: pip install 'tautograd[tensorboard]'"
+
+
+class NoWriter(RuntimeError):
+    """The package that writes event files is not installed."""
+
+
+def writer_class() -> Any:
+    """tensorboardX's writer; an error that says how to get it."""
+    try:
+        from tensorboardX import SummaryWriter
+    except ImportError as error:
+        raise NoWriter(NEEDED) from error
+    return SummaryWriter
+
+
+def write_events(report: Plain, folder: str | os.PathLike[str], root: str | None = None) -> None:
+    """Loss, gradient norms and updates at every step that was measured, and the findings as text."""
+    with writer_class()(logdir=os.fspath(folder)) as writer:
+        history = report["history"] or {"steps": [], "losses": [], "norms": {}, "ratios": {}}
+        steps = history["steps"]
+        _series(writer, "loss", steps, history["losses"])
+        for title, table in (("gradient norm", "norms"), ("update to weight", "ratios")):
+            for name, values in history[table].items():
+                _series(writer, f"{title}/{name}", steps, values)
+        for finding in report["findings"]:
+            text = f"**{finding['code']} {finding['name']}** ({place(finding['site'], root)})\n\n"
+            writer.add_text("findings", text + finding["message"], finding["step"])
+
+
+def _series(writer: Any, tag: str, steps: list[int], values: list[float]) -> None:
+    for step, value in zip(steps, values, strict=True):
+        if not math.isnan(value):  # infinity is kept: TensorBoard marks it
+            writer.add_scalar(tag, value, step)
