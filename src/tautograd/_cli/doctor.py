@@ -37,6 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = "taut doctor [options] (script.py | -m module) [arguments ...]"
     add = parser.add_argument
     add("--steps", type=_positive, metavar="N", help="stop after N optimizer steps")
+    add(
+        "--look-at",
+        type=_positive,
+        metavar="N",
+        help="look closely at step N and those after it, however late",
+    )
     add("--select", metavar="CODES", help="only these: TG101,TG4 (beginnings count, so do names)")
     add("--ignore", metavar="CODES", help="all but these")
     add("--json", action="store_true", help="print JSON on stdout, instead of text on stderr")
@@ -127,6 +133,7 @@ def _doctor(namespace: argparse.Namespace) -> Doctor:
         select=codes(namespace.select, config.select),
         ignore=codes(namespace.ignore, config.ignore),
         steps=config.steps if namespace.steps is None else namespace.steps,
+        look_at=namespace.look_at,
         engines=(),
     )
     doctor.is_ignored = lambda finding: ignored_by_comment(finding) or config.leaves_out(finding)

@@ -29,7 +29,7 @@ from .events import (
     Subtraction,
 )
 from .findings import Finding
-from .flow import Flow
+from .flow import Flow, Lines
 from .history import History
 from .ignoring import ignored_by_comment
 from .ledger import Ledger
@@ -38,10 +38,12 @@ from .numbers import Numbers
 from .observer import Observer, parameters_of
 from .pulse import Pulse
 from .report import Reporting
+from .risks import Risks
 from .rules import RULES
 from .rules.base import Rule
 from .sites import Site
 
+CLOSE_BAD_LOSSES = 3  # after so many first losses that are not finite, as well
 CLOSE_EVALUATIONS = 3  # after so many first eval()s, everything is looked at closely
 
 
@@ -71,7 +73,8 @@ class Quiet(threading.local):
 class Doctor(Reporting):
     """Watches training loops from `start()` to `stop()`; a context manager does both.
 
-    `findings` are what was seen, each once. `select` and `ignore` are codes or their beginnings.
+    `findings` are what was seen, each once. `select` and `ignore` are codes or their beginnings;
+    `steps` ends the loop after so many; `look_at` is a step to look at closely, whatever came before.
     It prints nothing by itself: `report()` gives the text, `show()` prints it, `save()` writes it.
     """
 
@@ -81,6 +84,7 @@ class Doctor(Reporting):
         select: Iterable[str] = (),
         ignore: Iterable[str] = (),
         steps: int | None = None,
+        look_at: int | None = None,
         engines: Iterable[Any] | None = None,
     ) -> None:
         self.select, self.ignore = tuple(select), tuple(ignore)
@@ -107,10 +111,12 @@ class Doctor(Reporting):
         self._quiet = Quiet()
         self._open: dict[int, Step] = {}  # steps that are running, by optimizer
         self._inner = 0  # backwards inside of a step, by its closure
-        self.pulse = Pulse()
-        self._evaluations = 0
+        self.pulse = Pulse(look_at)
+        self._evaluations = self._bad_losses = 0
         self.numbers = Numbers(self)
         self.flow = Flow(self)
+        self.lines = Lines()
+        self.risks = Risks(self)
         self.rules = [rule(self) for rule in RULES if self._wanted(rule.code)]
         self.hearing = {  # who takes which event
             name: [r for r in self.rules if getattr(type(r), name) is not getattr(Rule, name)]
@@ -154,6 +160,7 @@ class Doctor(Reporting):
         for observer in reversed(self._observers):
             observer.stop()
         self._observers = []
+        self.lines.stop("risks")
         for rule in self.rules:
             rule.at_end()
 
@@ -246,13 +253,20 @@ class Doctor(Reporting):
         self.numbers.know(event.roots[0])
         self.numbers.before_backward(event.roots[0])
         self._inner += 1
+        self.lines.stop("risks")
         if self.pulse.is_thorough:
             self.flow.before_backward(event)
+            self.risks.learn(event)
         for rule in self.hearing["before_backward"]:
             rule.before_backward(event)
 
-    def on_bad_loss(self, roots: tuple[Any, ...], engine: Any) -> None:
-        """A loss that is not finite, of a loop that is known."""
+    def on_bad_loss(self) -> None:
+        """A loss that is not finite, of a loop that is known: its graph is looked at, while it lives."""
+        self._bad_losses += 1
+        if self._bad_losses <= CLOSE_BAD_LOSSES:
+            with self.quietly():
+                self.risks.keep()
+                self.wake()
 
     def after_backward(self, event: Backward) -> None:
         self.flow.remove()
@@ -296,6 +310,8 @@ class Doctor(Reporting):
         self.ledger.after_step(event)
         self.numbers.after_step(event.optimizer)
         self.pulse.learned(self.steps)
+        if not self.pulse.awake:
+            self.lines.stop("risks")
         for observer in self._observers:
             observer.look_closely(self.pulse.close)
 

@@ -29,6 +29,14 @@ class Backward(Event):
 
 
 @dataclass(eq=False)
+class RiskyBackward(Event):
+    """An operation that made NaN of finite numbers in a backward of a loop that is known."""
+
+    passage: Any = None  # what came to it and what left
+    line: Site | None = None  # of the operation
+
+
+@dataclass(eq=False)
 class Clear(Event):
     """`zero_grad` of an optimizer or a module."""
 

@@ -83,17 +83,20 @@ class Lines:
     iteration: the same place of the next graph has the same line."""
 
     def __init__(self) -> None:
+        self._asking: set[str] = set()
         self._before: tuple[Any, bool, bool] | None = None
 
-    def ask(self, engine: Any) -> None:
-        """From now on, until `stop()`."""
+    def ask(self, engine: Any, who: str) -> None:
+        """From now on, until all who asked say `stop()`."""
         if self._before is None:
             anomaly = engine.is_anomaly_enabled(), engine.is_anomaly_check_nan_enabled()
             self._before = (engine, *anomaly)
             engine.autograd.set_detect_anomaly(True, check_nan=False)
+        self._asking.add(who)
 
-    def stop(self) -> None:
-        if self._before is not None:
+    def stop(self, who: str) -> None:
+        self._asking.discard(who)
+        if self._before is not None and not self._asking:
             engine, on, check = self._before
             self._before = None
             engine.autograd.set_detect_anomaly(on, check_nan=check)

@@ -61,6 +61,7 @@ class Numbers:
         self._samples = 0
         self._loss: Any = NAN  # as a number, or as a tensor on another device
         self.is_near = True
+        self.previous = NAN  # the loss before the last one that was not finite
         self._schedules: dict[int, _Schedule] = {}
         self._measured: _Measured | None = None
         self._scaler_step = -1
@@ -73,11 +74,15 @@ class Numbers:
             self._loss = root.detach()
             return False
         try:
-            value = self._loss = root.item()
+            value = root.item()
         except (RuntimeError, ValueError):  # it has many elements, or none
             self._loss = NAN
             return False
-        return bool(value - value != 0)  # NaN or infinite
+        if value - value != 0:  # NaN or infinite
+            self.previous, self._loss = self.loss, value
+            return True
+        self._loss = value
+        return False
 
     def know(self, root: Any) -> None:
         """A loss, while awake: whether those that come can be read at once."""

@@ -212,7 +212,7 @@ class Observer:
     # --- backward ------------------------------------------------------------------------------
 
     def _make_tensor_backward(self, original: Any) -> Any:
-        doctor, local = self.doctor, self._local
+        doctor, engine, local = self.doctor, self.engine, self._local
         pulse, numbers = doctor.pulse, doctor.numbers
 
         def backward(
@@ -221,13 +221,19 @@ class Observer:
         ) -> Any:  # fmt: skip
             if not pulse.awake and not local.inside:
                 pulse.beat("kept" if retain_graph or create_graph else "backward")
+                risks: Any = None
                 if numbers.before_backward(self_):
-                    doctor.on_bad_loss((self_,), self.engine)
-                local.inside = 1
-                try:
-                    return original(self_, gradient, retain_graph, create_graph, inputs=inputs)
-                finally:
-                    local.inside = 0
+                    doctor.on_bad_loss()
+                elif (at := pulse.at) is not None and at.risks:
+                    risks = doctor.risks.watch(self_, at.risks, engine)
+                if not pulse.awake:
+                    local.inside = 1
+                    try:
+                        return original(self_, gradient, retain_graph, create_graph, inputs=inputs)
+                    finally:
+                        local.inside = 0
+                        if risks is not None:
+                            doctor.risks.judge(risks, user_site())
             options = {
                 "retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs,
                 "gradient": gradient,
@@ -260,7 +266,8 @@ class Observer:
             kept = options.get("retain_graph") or options.get("create_graph")
             doctor.pulse.beat("kept" if kept else "backward")
             if len(roots) == 1 and doctor.numbers.before_backward(roots[0]):
-                doctor.on_bad_loss(roots, self.engine)
+                doctor.on_bad_loss()
+        if not doctor.pulse.awake:
             self._inside += 1
             try:
                 return run()

@@ -27,7 +27,7 @@ KNOWN = 2  # times that a cycle must have been seen
 class Place:
     """A point of a cycle: the events that may follow, and where they lead."""
 
-    __slots__ = ("code", "ends", "following", "instruction", "kind", "next", "owner")
+    __slots__ = ("code", "ends", "following", "instruction", "kind", "next", "owner", "risks")
 
     def __init__(self) -> None:
         self.following: dict[Any, Place] = {}  # by what, from which line, of whom
@@ -36,12 +36,14 @@ class Place:
         self.kind, self.instruction, self.owner = "", -1, 0
         self.code: CodeType | None = None
         self.next: Place | None = None
+        self.risks: list[Any] = []  # ways to operations of a backward that can make NaN
 
 
 class Pulse:
     """Follows a loop through the cycles that are known."""
 
-    def __init__(self) -> None:
+    def __init__(self, look_at: int | None = None) -> None:
+        self.look_at = look_at  # the step before which it wakes up, if that was asked for
         self.awake = True
         self.close = True  # whether modules and losses are looked at as well
         self.until = CLOSE_STEPS
@@ -91,7 +93,7 @@ class Pulse:
             self.wake(steps, min(max(CLOSE_STEPS, steps - self._missed + 2), LONGEST))
             self._missed = steps
         else:
-            self.wake(steps, 1)
+            self.wake(steps, CLOSE_STEPS if steps + 1 == self.look_at else 1)
 
     def wake(self, steps: int, how_long: int = CLOSE_STEPS) -> None:
         """Look at everything for so many steps."""
@@ -124,7 +126,9 @@ class Pulse:
         known = self.at is not None and self.at.ends.get(self._marked, 0) >= KNOWN
         self.at = self.first if self._size < LIMIT else None
         self.close = steps - self._woken < CLOSE_STEPS
-        if known and steps >= self.until:
+        if steps + 1 == self.look_at:
+            self.wake(steps)
+        elif known and steps >= self.until:
             self.awake = self.close = False
             self._plan(steps)
 
@@ -133,11 +137,13 @@ class Pulse:
         now = perf_counter()
         since, when = self._asleep
         wait = CLOSE_AGAIN
-        if self.until - self._woken == 1 and self._woken > since:
+        if self.until - self._woken == 1 and self._woken > since:  # as long as one step
             usual = (self._woken_at - when) / (self._woken - since)
             cost = now - self._woken_at - usual
             wait = int(min(max(wait, cost / (SHARE * usual)), 25 * wait))
         self.next_look = steps + wait
+        if self.look_at is not None and self.look_at > steps + 1:
+            self.next_look = min(self.next_look, self.look_at - 1)
         self._asleep = steps, now
 
     def _marks(self, optimizer: Any) -> Any:

@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any
 
 from ..events import Backward, Step
-from ..flow import Lines, line_of
+from ..flow import line_of
 from ..graph import is_leaf_node, nodes
 from ..sites import Site
 from .base import Rule
@@ -67,12 +67,11 @@ for _ in range(12):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.graphs: deque[tuple[Any, int, Site | None]] = deque(maxlen=30)  # token, step, line
-        self.lines = Lines()
         self.asked = self.said = False
 
     def before_backward(self, event: Backward) -> None:
         asked, self.asked = self.asked, False
-        self.lines.stop()
+        self.doctor.lines.stop(self.code)
         if self.said or not self.doctor.pulse.is_thorough:
             return
         if asked:
@@ -90,10 +89,10 @@ for _ in range(12):
     def after_step(self, event: Step) -> None:
         if not self.said and self.doctor.pulse.is_thorough and self._growing():
             self.asked = True
-            self.lines.ask(event.engine)
+            self.doctor.lines.ask(event.engine, self.code)
 
     def at_end(self) -> None:
-        self.lines.stop()
+        self.doctor.lines.stop(self.code)
 
     def _growing(self) -> set[int]:
         """The tokens of past steps' graphs, if there are many and all of them are alive."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..events import Backward, Step
-from ..flow import Lines, Passage, line_of
+from ..flow import Passage, line_of
 from ..graph import is_leaf_node, node_name, nodes
 from .base import Rule
 
@@ -58,13 +58,12 @@ for _ in range(4):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.pending: tuple[int, str, str] | None = None  # place in the graph, name, what is wrong
-        self.lines = Lines()
         self.said = False
         self.batch = 0  # samples that a classifier's loss saw
         self.losses: set[int] = set()  # log-softmaxes that go straight into a negative likelihood
 
     def before_backward(self, event: Backward) -> None:
-        self.lines.stop()
+        self.doctor.lines.stop(self.code)
         if self.said or not self.doctor.pulse.is_thorough:
             return
         found = list(nodes(event.roots, 3000))
@@ -135,9 +134,9 @@ for _ in range(4):
 
     def after_step(self, event: Step) -> None:
         if self.pending is not None:
-            self.lines.ask(event.engine)
+            self.doctor.lines.ask(event.engine, self.code)
 
     def at_end(self) -> None:
-        self.lines.stop()
+        self.doctor.lines.stop(self.code)
         if self.pending is not None:
             self.report(self.pending[2], None)
