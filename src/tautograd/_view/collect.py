@@ -12,9 +12,11 @@ from .._verify.engines import name_of
 from .._verify.findings import Site
 from .flow import Flow
 from .graph import CUT, INPUT, LEAF, OPERATION, Edge, Graph, Node
-from .names import Names, assigned_in, small
+from .names import Names
+from .operands import find_operands
 from .recorder import Constant, Cutting, KnownNode, Notes, edge_of
-from .saved import saved_inputs, saved_number, saved_result
+from .saved import saved_number, saved_result
+from .symbols import in_time, name_results
 from .values import Memory, Value
 
 
@@ -108,10 +110,14 @@ class Collector:
             self._what_left()
         if flow is not None:
             self._flowed(flow)
-        self._operands()
-        self._symbols()
-        graph.nodes = _in_time(graph)
-        _renumber(graph)
+        numbered = [
+            (graph.nodes[self._number[id(recorded)]], recorded, self.known(recorded))
+            for recorded in self.backward_order
+            if id(recorded) not in self._leaves
+        ]
+        find_operands(graph, numbered, self._number, self.memory)
+        name_results(graph)
+        in_time(graph)
         return graph
 
     def _add(self, kind: str, name: str) -> Node:
@@ -128,7 +134,7 @@ class Collector:
 
     def _operation(self, recorded: Any) -> Node:
         node = self._add(OPERATION, str(recorded.name()))
-        known = self._known(recorded)
+        known = self.known(recorded)
         if known is not None:
             node.outputs = dict(known.outputs)
             node.site, node.group = known.call.site, known.call.inside
@@ -144,7 +150,7 @@ class Collector:
                 node.outputs[0] = value
         return node
 
-    def _known(self, recorded: Any) -> KnownNode | None:
+    def known(self, recorded: Any) -> KnownNode | None:
         found = self.notes.nodes.get(id(recorded)) if self.notes else None
         return found if found is not None and found.node is recorded else None
 
@@ -172,7 +178,7 @@ class Collector:
             source = self._number[id(following)]
             gradient = flow.given.get((id(recorded), place)) if flow else None
             self.graph.edges.append(Edge(source, output, target, place, gradient))
-        known = self._known(recorded)
+        known = self.known(recorded)
         if known is not None and (known.is_last or any(f is None for f, _ in edges)):
             self._constants_into(target, known, len(edges))
 
@@ -282,113 +288,6 @@ class Collector:
             graph.steps.append(self._number[id(recorded)])
             graph.steps += sorted(last_giver.get(i, []))
 
-    def _operands(self) -> None:
-        """What each node's inputs held: results of others, or what the node itself saved."""
-        graph = self.graph
-        edges_into = graph.edges_into()
-        for recorded in self.backward_order:
-            if id(recorded) in self._leaves:
-                continue
-            node = graph.nodes[self._number[id(recorded)]]
-            count = len(recorded.next_functions)
-            node.operands = [None] * count
-            for edge in edges_into[node.number]:
-                if edge.place < count:
-                    node.operands[edge.place] = graph.nodes[edge.source].outputs.get(edge.output)
-            for place, value in saved_inputs(recorded, node.operation, self.memory).items():
-                if place < count and node.operands[place] is None:
-                    node.operands[place] = value
-                    self._learn(recorded.next_functions[place], value)
-            self._operands_of_call(node, recorded)
-        for node in reversed(graph.nodes):
-            if node.operation == "t" and not node.outputs and node.operands:
-                value = node.operands[0]
-                if value is not None and value.array is not None:
-                    node.outputs[0] = self.memory.of_array(value.array.T, value.dtype)
-                    for edge in graph.edges:
-                        if edge.source == node.number and edge.place < len(
-                            graph.nodes[edge.target].operands
-                        ):
-                            graph.nodes[edge.target].operands[edge.place] = node.outputs[0]
-
-    def _learn(self, edge: Any, value: Value) -> None:
-        """A node's result that only its user kept."""
-        if edge[0] is not None:
-            source = self.graph.nodes[self._number[id(edge[0])]]
-            source.outputs.setdefault(edge[1], value)
-
-    def _operands_of_call(self, node: Node, recorded: Any) -> None:
-        """Numbers and constants among a call's arguments, where arguments and inputs agree."""
-        known = self._known(recorded)
-        if known is None or not known.is_last:
-            return
-        tensors_only = [a for a in known.call.arguments if _is_operand(a)]
-        if len(tensors_only) < len(node.operands):
-            return
-        pairs = list(zip(tensors_only, recorded.next_functions, strict=False))
-        if not all(_agrees(argument, edge) for argument, edge in pairs):
-            return
-        for place, (argument, _) in enumerate(pairs):
-            if isinstance(argument, Constant):
-                node.operands[place] = argument.value
-            elif isinstance(argument, (int, float)):
-                node.operands[place] = self.memory.of_array(np.array(float(argument)), "number")
-
-    def _symbols(self) -> None:
-        """A name for every result, each once: the user's, or the variable the line assigns to."""
-        taken: dict[str, int] = {}
-        nodes = self.graph.nodes
-        for node in nodes:
-            if node.kind in (LEAF, INPUT) and node.name:
-                node.symbol = node.name
-            if node.symbol:
-                taken[node.symbol] = 1
-        if self.roots and len(self.roots) == 1:
-            end = next((n for n in nodes if n.root), None)
-            if end is not None and not end.symbol:
-                end.symbol = "loss" if "loss" not in taken else "L"
-                taken[end.symbol] = 1
-        last_of_line: dict[Any, int] = {}
-        for node in nodes:
-            if node.kind in (OPERATION, CUT) and node.site is not None:
-                last_of_line[node.site.file, node.site.line, node.running] = node.number
-        unnamed = 0
-        for node in sorted(nodes, key=lambda n: n.number):
-            if node.symbol:
-                continue
-            name = ""
-            if node.site is not None:
-                line = node.site.file, node.site.line, node.running
-                name = assigned_in(node.site.text) if last_of_line.get(line) == node.number else ""
-            if node.operation == "t" and node.kind == OPERATION:
-                source = next((e.source for e in self.graph.edges if e.target == node.number), -1)
-                if source >= 0 and nodes[source].symbol:
-                    node.symbol = f"{nodes[source].symbol}ᵀ"
-                    continue
-            if name:
-                taken[name] = taken.get(name, 0) + 1
-                node.symbol = name if taken[name] == 1 else f"{name}{small(taken[name])}"
-            else:
-                unnamed += 1
-                letter = "c" if node.kind in (INPUT, CUT) else "w" if node.kind == LEAF else "v"
-                node.symbol = f"{letter}{small(unnamed)}"
-
-
-def _is_operand(argument: Any) -> bool:
-    if isinstance(argument, Constant):
-        return True
-    if isinstance(argument, tuple):
-        return len(argument) == 2 and not isinstance(argument[0], str)
-    return isinstance(argument, (int, float)) and not isinstance(argument, bool)
-
-
-def _agrees(argument: Any, edge: Any) -> bool:
-    if isinstance(argument, tuple):
-        following, number = edge
-        leaf = getattr(following, "variable", None)
-        return argument[0] is (following if leaf is None else leaf) and argument[1] == number
-    return edge[0] is None
-
 
 def site_of_node(recorded: Any) -> Site | None:
     """The line that recorded a node, for an engine whose nodes know it."""
@@ -406,33 +305,3 @@ def _sum(values: Sequence[Value | None], memory: Memory) -> Value:
     for value in known[1:]:
         total = total + value.array
     return memory.of_array(np.array(total), known[0].dtype)
-
-
-def _in_time(graph: Graph) -> list[Node]:
-    """Inputs, leaves and cuts just before what uses them first; cuts that lead nowhere after theirs."""
-    position: dict[int, float] = {}
-    operations = [n for n in graph.nodes if n.kind == OPERATION]
-    for i, node in enumerate(operations):
-        position[node.number] = float(i)
-    into, out = graph.edges_into(), graph.edges_out_of()
-    for _ in range(2):  # a cut first, then what enters it
-        for node in graph.nodes:
-            if node.kind == OPERATION:
-                continue
-            uses = [position[e.target] for e in out[node.number] if e.target in position]
-            comes = [position[e.source] for e in into[node.number] if e.source in position]
-            if uses:
-                position[node.number] = min(uses) - (0.25 if node.kind == CUT else 0.5)
-            elif comes:
-                position[node.number] = max(comes) + 0.25
-    last = float(len(operations))
-    return sorted(graph.nodes, key=lambda n: position.get(n.number, last))
-
-
-def _renumber(graph: Graph) -> None:
-    new = {node.number: i for i, node in enumerate(graph.nodes)}
-    for node in graph.nodes:
-        node.number = new[node.number]
-    for edge in graph.edges:
-        edge.source, edge.target = new[edge.source], new[edge.target]
-    graph.steps = [new[number] for number in graph.steps]

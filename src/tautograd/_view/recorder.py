@@ -167,7 +167,7 @@ class Notes(Recorder):
                 call.tainted += self._taint_of(value)
                 call.arguments.append(edge if edge is not None else self._constant(value, frame))
             else:
-                keyword = key.startswith("1[") and key[3:-2]
+                keyword = key.startswith("1[") and key[3:-2] not in ("other", "y") and key[3:-2]
                 call.arguments.append((keyword, value) if keyword else value)
         return call
 

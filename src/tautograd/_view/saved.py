@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .values import Memory, Value
 
 _INPUTS: dict[str, tuple[str, ...]] = {
@@ -42,6 +44,8 @@ def saved_inputs(node: Any, operation: str, memory: Memory) -> dict[int, Value]:
         value = _saved(node, name) if name else None
         if hasattr(value, "shape") and hasattr(value, "detach"):
             found[place] = memory.look(value)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            found[place] = memory.of_array(np.array(float(value)), "number")
     return found
 
 
