@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
-import subprocess
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tautograd._cli.main import main
 from tautograd._lab.lessons import names
-from tests.lab.terminal import TAUT, Terminal, environment
+from tautograd._lab.progress import VARIABLE
+from tests.lab.terminal import Terminal, environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no such terminal")
 PROMPT = "> "
 MEND = "e, c, h, s or q > "
+
+
+@dataclass
+class Ended:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 class Learner:
@@ -28,12 +42,24 @@ class Learner:
         self.file = folder / "data" / "tautograd" / "lab" / "progress.json"
         self.terminals: list[Terminal] = []
 
-    def lab(self, *arguments: str, typed: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", TAUT, "lab", *arguments],
-            input=typed, capture_output=True, text=True, timeout=120, check=False,
-            cwd=self.folder, env={**self.environment, **env},
-        )  # fmt: skip
+    def taut(self, *arguments: str, typed: str = "", **env: str) -> Ended:
+        """Run a command in this process, with these lines for its stdin."""
+        with pytest.MonkeyPatch.context() as patch, contextlib.chdir(self.folder):
+            for name in ("EDITOR", "VISUAL", VARIABLE):
+                patch.delenv(name, raising=False)
+            for name, value in {"XDG_DATA_HOME": str(self.folder / "data"), **env}.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stdin", io.StringIO(typed))
+            out, err = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                try:
+                    status = main(arguments)
+                except SystemExit as exit:
+                    status = int(exit.code or 0)
+        return Ended(status, out.getvalue(), err.getvalue())
+
+    def lab(self, *arguments: str, typed: str = "", **env: str) -> Ended:
+        return self.taut("lab", *arguments, typed=typed, **env)
 
     def terminal(self, *arguments: str, **env: str) -> Terminal:
         found = Terminal(*arguments, cwd=self.folder, env={**self.environment, **env})
@@ -162,8 +188,6 @@ def test_ctrl_c_in_a_learners_program_stops_only_that(learner):
     lab.line("c")
     lab.until("running it ...")
     lab.until("\n")
-    import time
-
     time.sleep(1.0)
     lab.type("\x03")
     assert "You stopped your program" in lab.until(MEND)
@@ -215,17 +239,11 @@ def test_json(learner):
     assert outcome["surprises"] == []
     assert (outcome["broken"]["verdict"], outcome["mended"]["verdict"]) == ("wrong", "correct")
     assert os.path.isfile(outcome["broken"]["evidence"])
-    folder = outcome["folder"]
-    replayed = subprocess.run(
-        [sys.executable, "-c", TAUT, "replay", "before.json"],
-        capture_output=True, text=True, check=False, cwd=folder, env=learner.environment,
-    )  # fmt: skip
+    learner.folder = Path(outcome["folder"])
+    replayed = learner.taut("replay", "before.json")
     assert replayed.returncode == 0, replayed.stderr
     assert "SAME" in replayed.stdout
-    difference = subprocess.run(
-        [sys.executable, "-c", TAUT, "evidence", "diff", "before.json", "after.json"],
-        capture_output=True, text=True, check=False, cwd=folder, env=learner.environment,
-    )  # fmt: skip
+    difference = learner.taut("evidence", "diff", "before.json", "after.json")
     assert difference.returncode == 1
     assert "was wrong, now correct" in difference.stdout
 
@@ -268,11 +286,9 @@ def test_wrong_use_exits_2_and_says_why(learner, arguments, said):
     assert "Traceback" not in found.stderr
 
 
-def test_without_pytorch_it_says_so(learner):
-    (learner.folder / "hidden" / "torch").mkdir(parents=True)
-    (learner.folder / "hidden" / "torch" / "__init__.py").write_text("raise ImportError('none')\n")
-    path = os.pathsep.join([str(learner.folder / "hidden"), learner.environment["PYTHONPATH"]])
-    found = learner.lab("--engine", "torch", "1", PYTHONPATH=path)
+def test_without_pytorch_it_says_so(learner, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # importing it is an ImportError then
+    found = learner.lab("--engine", "torch", "1")
     assert found.returncode == 2
     assert "PyTorch is not installed" in found.stderr
 

@@ -134,12 +134,14 @@ def test_a_program_leaves_nothing_behind(tmp_path):
         "torch.set_default_dtype(torch.float64)\n"
         "sys.path.insert(0, 'nowhere')\n"
         "os.chdir('/')\n"
+        "import warnings; warnings.warn('careful', stacklevel=1)\n"
         "print('done')\n"
         "raise SystemExit('that was it')\n"
     )
     kept = os.getcwd(), list(sys.path), sys.modules["__main__"], sys.stdin
     ran = run(path, tautograd)
     assert ran.output == "done\n"
+    assert "UserWarning: careful" in ran.aside
     assert ran.error == "It ended with sys.exit('that was it')."
     assert kept == (os.getcwd(), sys.path, sys.modules["__main__"], sys.stdin)
     assert tautograd.is_grad_enabled()

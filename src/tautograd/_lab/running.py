@@ -7,13 +7,13 @@ back: the current folder, `__main__`, the module search path, grad mode and the 
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 import io
 import linecache
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,8 @@ class Ran:
     """What came of a program."""
 
     output: str = ""
+    aside: str = ""
+    """What went to stderr: warnings, mostly."""
     error: str = ""
     """What it stopped with, as it is told to a learner; empty if it came to its end."""
     findings: dict[str, Any] | None = None
@@ -53,14 +55,17 @@ class Checked:
 def run(path: Path, engine: ModuleType, *, watched: bool = False) -> Ran:
     """Run a program as `__main__`; with the doctor watching, if asked."""
     ran = Ran()
-    printed = io.StringIO()
+    printed, aside = io.StringIO(), io.StringIO()
     doctor = _doctor(engine) if watched else None
-    with _as_it_was(path.parent, engine), _printing_to(printed):
+    main = ModuleType("__main__")
+    main.__dict__.update(__file__=str(path), __builtins__=sys.modules["builtins"])
+    with _as_it_was(path.parent, engine), _printing_to(printed, aside):
+        sys.modules["__main__"] = main
         try:
             code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
             if doctor is not None:
                 doctor.start()
-            _execute(code, path)
+            exec(code, main.__dict__)
         except SystemExit as exit:
             if exit.code not in (None, 0):
                 ran.error = f"It ended with sys.exit({exit.code!r})."
@@ -69,11 +74,14 @@ def run(path: Path, engine: ModuleType, *, watched: bool = False) -> Ran:
         finally:
             if doctor is not None:
                 doctor.stop()
-    ran.output = printed.getvalue()
+    ran.output, ran.aside = printed.getvalue(), aside.getvalue()
     if doctor is not None:
         from tautograd._doctor.report import plain
 
         ran.findings = plain(doctor)
+    # Functions and the names they use hold each other: an optimizer would live on, and the doctor
+    # of the next program would take it for one of its own.
+    main.__dict__.clear()
     return ran
 
 
@@ -90,7 +98,7 @@ def check(path: Path, name: str, engine: ModuleType, *, order: int, evidence: Pa
         settings={"order": order},
         for_evidence=True,
     )
-    with _as_it_was(path.parent, engine), _printing_to(io.StringIO()):
+    with _as_it_was(path.parent, engine), _printing_to(io.StringIO(), io.StringIO()):
         try:
             report = verify(job, prepare(job))
             files.save(report, evidence, overwrite=True)
@@ -115,26 +123,36 @@ def explained(error: BaseException, path: Path) -> str:
 def _doctor(engine: ModuleType) -> Any:
     from tautograd._doctor.doctor import Doctor
 
-    gc.collect()  # optimizers of programs that ran before are none of its business
     return Doctor(engines=[engine])
 
 
-def _execute(code: Any, path: Path) -> None:
-    main = ModuleType("__main__")
-    main.__dict__.update(__file__=str(path), __builtins__=sys.modules["builtins"])
-    sys.modules["__main__"] = main
-    exec(code, main.__dict__)
-
-
 @contextlib.contextmanager
-def _printing_to(printed: io.StringIO) -> Iterator[None]:
+def _printing_to(printed: io.StringIO, aside: io.StringIO) -> Iterator[None]:
     stdin = sys.stdin
     sys.stdin = io.StringIO()  # a program that asks for input is told that there is none
     try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(aside),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("default")  # as in a run by itself, whatever this process does
+            warnings.showwarning = _show_warning
             yield
     finally:
         sys.stdin = stdin
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
+    where = os.path.basename(filename)
+    sys.stderr.write(warnings.formatwarning(message, category, where, lineno, line or ""))
 
 
 @contextlib.contextmanager

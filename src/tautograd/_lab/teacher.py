@@ -236,6 +236,10 @@ class Teacher:
     def _show(self, ran: running.Ran) -> None:
         if ran.output:
             self.screen.output(ran.output)
+        if ran.aside:
+            self.screen.line()
+            self.screen.line("It warned:", "doubt")
+            self.screen.error(ran.aside.rstrip("\n"))
         if ran.error:
             self.screen.line()
             self.screen.line("It stopped with an error:", "doubt")
