@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tautograd._verify.differences import directional
+from tautograd._verify.first_look import along_axes
 from tautograd._verify.noise import noise_level
+from tautograd._verify.sensitivity import Sensitivity
 
 
 def one(f, x, claimed=None):
@@ -115,3 +117,64 @@ def test_noise_is_measured(size):
     random = np.random.default_rng(0)
     found = noise_level(lambda p: np.sin(p) + size * random.standard_normal(p.shape), np.ones(1))
     assert size / 4 < found[0] < 6 * size
+
+
+def looked_at(f, x, claimed):
+    """The derivative of f at x by the first look, how many points that took, and what it settles for."""
+    point, count = np.array([float(x)]), 0
+
+    def counted(points):
+        nonlocal count
+        count += len(points)
+        return f(points)
+
+    with np.errstate(all="ignore"):
+        noise = noise_level(f, point)
+        enough = np.array([[2.0**-24 * abs(claimed)]])
+        sizes = np.abs(np.where(point == 0, 1.0, point))
+        told = np.array([[float(claimed)]])
+        found = along_axes(counted, point, noise=noise, claimed=told, enough=enough, sizes=sizes)
+    return found, count, enough[0, 0]
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_the_first_look_is_as_honest(name):
+    f, x, true = SMOOTH[name]
+    found, _, _ = looked_at(f, x, true)
+    assert found.finite.all()
+    assert not found.kink.any()
+    assert abs(found.value[0, 0] - true) <= found.error[0, 0] + 1e-6 * abs(true)
+
+
+@pytest.mark.parametrize("name", ["square", "huge numbers", "tiny numbers"])
+def test_three_values_settle_what_is_right_to_the_digits_of_float32(name):
+    f, x, true = SMOOTH[name]
+    found, points, enough = looked_at(f, x, true)
+    assert points <= 5
+    assert abs(found.value[0, 0] - true) <= found.error[0, 0] <= enough
+
+
+@pytest.mark.parametrize("name", sorted(set(SMOOTH) - {"saturated", "lost digits", "nothing"}))
+def test_what_is_not_right_is_looked_at_again(name):
+    f, x, true = SMOOTH[name]
+    found, points, _ = looked_at(f, x, 1.01 * true)
+    assert points > 5
+    assert abs(found.value[0, 0] - 1.01 * true) > found.error[0, 0]
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("name", KINKS)
+def test_the_first_look_does_not_pass_over_a_kink(name, part):
+    f, x, left, right = KINKS[name]
+    found, _, _ = looked_at(f, x, left + part * (right - left))
+    assert found.kink[0, 0]
+
+
+def test_what_is_certain_to_be_caught():
+    caught = Sensitivity(np.array([[3.0, 1.0], [2.0, np.inf]]))
+    assert [caught(size) for size in (1.0, -1.5, 2.5, 10.0)] == [0.0, 0.25, 0.5, 0.75]
+    least = caught.certain_size(0.5)
+    assert least > 2.0
+    assert caught(least) == 0.5
+    assert caught.certain_size() == np.inf
+    assert Sensitivity(np.zeros(0)).certain_size() == np.inf

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .engines import as_reals
-from .noise import EPSILON, points_for_noise
+from .noise import EPSILON, level_of, points_for_noise
 from .subject import Subject
 
 _AT_ONCE = 2**18  # numbers of inputs in one batch: they stay near the processor
@@ -41,6 +41,11 @@ class Values:
     def around(self) -> Any:
         """The values that show the noise, for `level_of`."""
         return self(points_for_noise(self._row, epsilon=max(EPSILON, self.subject.epsilon)))
+
+    @cached_property
+    def noise(self) -> Any:
+        """The noise level of each output."""
+        return level_of(self.around, max(EPSILON, self.subject.epsilon))
 
     def __call__(self, points: Any) -> Any:
         if len(points) == 1 and np.array_equal(points[0], self._row):
@@ -111,7 +116,8 @@ class Values:
     def _agree(self, found: Any, points: Any) -> bool:
         """Whether a batch gives what single runs give, up to the order of summation."""
         for i in {0, len(points) // 2, len(points) - 1}:
-            alone = self._alone(points[i])
+            known = np.array_equal(points[i], self._row)
+            alone = self._here if known else self._alone(points[i])
             if alone.shape != found[i].shape:
                 return False
             size = np.maximum(np.abs(alone), np.abs(alone).max(initial=0.0))

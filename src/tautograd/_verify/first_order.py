@@ -14,10 +14,11 @@ from .engines import reals_in
 from .evaluate import Values
 from .findings import Entry, Kink
 from .first_look import along_axes
-from .noise import EPSILON, level_of
+from .noise import EPSILON
 from .precision import gradient_noise
 from .probes import Probes, usual_sizes
 from .report import Check
+from .sensitivity import Sensitivity
 from .subject import Subject
 
 _SLACK = 16  # roundings that a computed derivative may be off by
@@ -33,7 +34,7 @@ class Outcome:
     found: Derivatives
     claimed: Any
     compared: Comparison
-    sensitivity: Callable[[float], float]
+    sensitivity: Sensitivity
     norm: float
     runs: int
     entries: list[Entry] = field(default_factory=list)
@@ -85,7 +86,7 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     epsilon = max(EPSILON, subject.epsilon)
     sizes = block_sizes(subject, claimed)
     found = along_axes(
-        values, row, noise=level_of(values.around, epsilon), claimed=claimed,
+        values, row, noise=values.noise, claimed=claimed,
         enough=SINGLE * sizes, sizes=usual_sizes(subject), epsilon=epsilon,
     )  # fmt: skip
     slack = _SLACK * epsilon * sizes
@@ -97,12 +98,7 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
         spread[:, rows] = gradient_noise(subject, everything[rows], seed).T
         compared = compare(found, claimed, slack + spread, sizes)
     seen = ~compared.kink & ~compared.unseen
-    tolerance = np.sort(np.maximum(compared.tolerance, SINGLE * sizes)[seen])
-
-    def caught(size: float) -> float:
-        below = np.searchsorted(tolerance, abs(size))
-        return float(below) / tolerance.size if tolerance.size else 0.0
-
+    caught = Sensitivity(np.maximum(compared.tolerance, SINGLE * sizes)[seen])
     outcome = Outcome(
         subject,
         Check("central differences", f"all {claimed.size:,} entries of the Jacobian"),
@@ -110,8 +106,10 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
         found, claimed, compared, caught,
         float(np.sqrt(np.nansum(claimed**2))), values.count,
     )  # fmt: skip
-    outcome.entries = _entries(subject, outcome)
-    outcome.kinks = _kinks(subject, outcome)
+    if compared.wrong.any():
+        outcome.entries = _entries(subject, outcome)
+    if compared.kink.any():
+        outcome.kinks = _kinks(subject, outcome)
     return _judged(outcome)
 
 

@@ -8,7 +8,6 @@ difference*, not some fraction of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +17,7 @@ from .compare import SINGLE, Comparison, compare
 from .differences import Derivatives, directional
 from .evaluate import Values
 from .noise import EPSILON, level_of
+from .sensitivity import Sensitivity
 from .subject import Subject
 
 _TRIALS = 2000
@@ -69,6 +69,8 @@ class Probes:
     @cached_property
     def noise(self) -> Any:
         """The noise level of the weighted outputs."""
+        if self.outputs == 1:
+            return np.abs(self.cotangents[:, 0]) * self.values.noise
         with np.errstate(all="ignore"):
             around = self.values.around @ self.cotangents.T
         return level_of(around, max(EPSILON, self.subject.epsilon))
@@ -108,9 +110,7 @@ class Probes:
         self.least = SINGLE * size
         return compare(found, self.claimed, moved, size)
 
-    def sensitivity(
-        self, found: Derivatives, claimed: Any, compared: Comparison
-    ) -> Callable[[float], float]:
+    def sensitivity(self, found: Derivatives, claimed: Any, compared: Comparison) -> Sensitivity:
         """The probability that one entry, wrong by so much, would have been caught by these probes.
 
         A wrong entry adds plus or minus its error, times the step, to each pair, by the signs that its
@@ -124,20 +124,7 @@ class Probes:
         rows = random.choice([-1.0, 1.0], (_TRIALS, gap.shape[0], 1))
         columns = random.choice([-1.0, 1.0], (_TRIALS, 1, gap.shape[1]))
         step = float(self.sizes.min(initial=1.0)) if self.sizes.size else 1.0
-
-        def caught(size: float) -> float:
-            moved = np.abs(gap + abs(size) * step * rows * columns) > tolerance
-            return float(moved.any(axis=(1, 2)).mean())
-
-        return caught
-
-
-def certain_size(sensitivity: Callable[[float], float], probability: float = 0.99) -> float:
-    """The least error of a single entry that is caught with this probability."""
-    low, high = 1e-300, 1e300
-    if sensitivity(high) < probability:
-        return float("inf")
-    for _ in range(60):
-        middle = float(np.sqrt(low) * np.sqrt(high))
-        low, high = (low, middle) if sensitivity(middle) >= probability else (middle, high)
-    return high
+        # |gap ± size·step| > tolerance, where the gap alone does not exceed it
+        return Sensitivity(
+            (tolerance - rows * columns * gap).min(axis=(1, 2), initial=np.inf) / step
+        )

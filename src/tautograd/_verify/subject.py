@@ -12,6 +12,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -121,10 +122,12 @@ class Subject:
         names += [f"input {i}" for i in range(len(names), len(self.args))]
         return names[: len(self.args)]
 
-    @property
+    @cached_property
     def row(self) -> Any:
         """The leaves' values, end to end, as float64."""
-        return np.concatenate([as_reals(leaf.tensor) for leaf in self.leaves])
+        row = np.concatenate([as_reals(leaf.tensor) for leaf in self.leaves])
+        row.setflags(write=False)
+        return row
 
     def leaf_at(self, place: int) -> Leaf:
         """The leaf that a number of the row belongs to."""
@@ -303,7 +306,7 @@ class Subject:
     def is_double(self) -> bool:
         return all(_precision(leaf.tensor) in ("float64", "complex128") for leaf in self.leaves)
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """The spacing of numbers at 1, of the least precise leaf."""
         return max(float(self.engine.finfo(leaf.tensor.dtype).eps) for leaf in self.leaves)
@@ -357,4 +360,4 @@ class _State:
             for k, b in self._given.items()
             if not bool((b == self.buffers[k]).all()) and b.numel()
         ]
-        self.engine.set_rng_state(self.rng)
+        self.restore()

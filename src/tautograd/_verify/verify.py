@@ -22,7 +22,7 @@ from .first_order import Outcome, fast, full
 from .linearity import linear_backward
 from .located import explain, explain_forward
 from .precision import own_precision
-from .probes import Probes, certain_size
+from .probes import Probes
 from .references import amplification, complex_step, forward_mode, taylor
 from .report import Check, Report
 from .second_order import gradient_subject
@@ -239,7 +239,7 @@ def _add(report: Report, outcome: Outcome) -> None:
     report.figures.setdefault("runs", outcome.runs)
     if report.sensitivity is None:
         report.sensitivity = outcome.sensitivity
-        report.figures["caught_with_probability_0.99"] = certain_size(outcome.sensitivity)
+        report.figures["caught_with_probability_0.99"] = outcome.sensitivity.certain_size()
 
 
 def _other_references(report: Report, outcome: Outcome) -> None:
