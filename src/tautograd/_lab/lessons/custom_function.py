@@ -118,8 +118,9 @@ LESSON = Lesson(
         means=text("""
             The first line is as it was: with nothing after it, the operation looks right. In the
             training, `g` says that the first weight has to rise and the second to fall. Nobody hears
-            it: 3 * x ** 2 is never negative, so both only fall. Verify names the operation and the number. The doctor found the same while
-            the loop ran, by differences of the operation's own forward.
+            it: 3 * x ** 2 is never negative, so both only fall. Verify names the operation and the
+            numbers. The doctor found the same while the loop ran, by differences of the operation's
+            own forward.
         """),
         hint="What comes after is a factor as well: multiply by g.",
         mended=text("""

@@ -11,8 +11,9 @@ LESSON = Lesson(
     contract=("C3", "C8"),
     idea=text("""
         A model that chooses among classes gives a score for each: any number, higher is better. (You
-        will also read "logits" for these scores.) To make probabilities of them, softmax takes exp of each score, which is above 0, and divides
-        by the sum, so that they add up to 1. Three equal scores become 1/3, 1/3, 1/3.
+        will also read "logits" for these scores.) To make probabilities of them, softmax takes exp of
+        each score, which is above 0, and divides by the sum, so that they add up to 1. Three equal
+        scores become 1/3, 1/3, 1/3.
 
         Cross-entropy asks: how surprising is the right class? It is -log of its probability. If that
         is 1, the loss is 0; if it is near 0, the loss is large.
@@ -85,9 +86,8 @@ LESSON = Lesson(
         """),
         changes=(
             (
-                "    return torch.nn.functional.cross_entropy(scores, right)",
-                "    scores = torch.softmax(scores, dim=1)\n"
-                "    return torch.nn.functional.cross_entropy(scores, right)",
+                "def surprise(scores):",
+                "def surprise(scores):\n    scores = torch.softmax(scores, dim=1)",
             ),
         ),
         prints=text("""
