@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from ..ir import Buffer, Instruction, Kind, View, overlap, span
 from .steps import Access, Step, spread, step_of
 
-MOST_STEPS = 40
-MOST_ACCESSES = 20
+MOST_STEPS = 64
+MOST_STREAMS = 24
 SMALL = 4096  # elements: below, joining saves more by having fewer nests than it costs
 
 
@@ -69,8 +69,7 @@ class Nest:
         else:
             return "other dimensions"
         touches = touches_of(step, instruction)
-        new = {t.access for t in touches} - {t.access for t in self.touched}
-        if len({t.access for t in self.touched}) + len(new) > MOST_ACCESSES:
+        if self.streams(touches) > MOST_STREAMS:
             return "too much memory at once"
         time = 0 if step.full else -1
         for new_touch in touches:
@@ -85,6 +84,17 @@ class Nest:
         step.time = time
         self._add(step, touches)
         return None
+
+    def streams(self, more: Sequence[Touch] = ()) -> int:
+        """How many places in memory are read."""
+        made: set[Access | None] = set()
+        read: set[Access | None] = set()
+        for touch in (*self.touched, *more):
+            if touch.writes:
+                made.add(touch.access)
+            elif touch.access not in made:
+                read.add(touch.access)
+        return len(read)
 
     def _add(self, step: Step, touches: list[Touch]) -> None:
         for touch in touches:

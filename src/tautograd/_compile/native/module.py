@@ -15,6 +15,7 @@ from .scatters import ScatterKernel
 
 ENTRY = "taut_run"
 CALL = "taut_call"  # the same as a function of CPython's: (address of own memory, table) -> status
+START = 64  # bytes: the status word has a line of its own
 LONG = 100_000  # operations and bytes: a longer run lets other Python threads go on
 
 
@@ -87,12 +88,29 @@ def _kernel(nest: Nest, normal: Normal, vector_bytes: int, declared: dict[str, s
 
 def _temporary_places(normal: Normal, nests: list[Nest]) -> tuple[dict[int, int], int]:
     """Where in our own memory each temporary copy lies; those that are never alive at once share."""
+    lives: dict[int, tuple[int, int]] = {}
+    for when, nest in enumerate(nests):
+        for touch in nest.touched:
+            first, _ = lives.get(touch.view.buffer, (when, when))
+            lives[touch.view.buffer] = (first, when)
     places: dict[int, int] = {}
-    top = 64  # the status word has a line of its own
-    for number in normal.temporary:
-        places[number] = top
-        top += -(-normal.buffers[number].nbytes // 64) * 64
-    return places, top
+    total = START
+    for number in sorted(normal.temporary, key=lambda n: -normal.buffers[n].nbytes):
+        first, last = lives.get(number, (0, 0))
+        size = -(-normal.buffers[number].nbytes // START) * START
+        taken = sorted(
+            (place, place + -(-normal.buffers[other].nbytes // START) * START)
+            for other, place in places.items()
+            if lives[other][0] <= last and first <= lives[other][1]
+        )
+        at = START
+        for start, end in taken:
+            if at + size <= start:
+                break
+            at = max(at, end)
+        places[number] = at
+        total = max(total, at + size)
+    return places, total
 
 
 def _entry(calls: list[tuple[str, list[tuple[int, int]], bool]], places: dict[int, int]) -> str:
@@ -161,20 +179,21 @@ def _describe(nest: Nest, normal: Normal) -> Fused:
     kind = "loop"
     if nest.steps:
         stored = {s.output for s in nest.steps if s.stored}
-        made = {s.output for s in nest.steps}
-        seen = set()
+        made: set[Any] = set()
+        seen: set[Any] = set()
         for touch in nest.touched:
-            key = (touch.access or touch.view, touch.writes)
-            if key in seen:
-                continue
-            seen.add(key)
-            amount = _footprint(touch.view)
-            if touch.writes and touch.access in stored:
-                written += amount
-                writes.add(touch.view.buffer)
-            elif not touch.writes and (touch.access not in made or touch.access in stored):
-                read += amount if touch.access not in made else 0
-                reads.add(touch.view.buffer)
+            what = touch.access or touch.view
+            in_memory = touch.access in stored if touch.writes or what in made else True
+            if in_memory:
+                (writes if touch.writes else reads).add(touch.view.buffer)
+            if touch.writes:
+                made.add(what)
+            if in_memory and (what, touch.writes) not in seen:
+                seen.add((what, touch.writes))
+                if touch.writes:
+                    written += _footprint(touch.view)
+                elif what not in made:
+                    read += _footprint(touch.view)
         operations = nest.size * sum(s.full for s in nest.steps)
         kind = "rows" if nest.reduced is not None else "loop"
     else:
