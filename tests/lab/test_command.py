@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import pytest
 from tautograd._cli.main import main
 from tautograd._lab.lessons import names
 from tautograd._lab.progress import VARIABLE
-from tests.lab.terminal import Terminal, environment
+from tests.lab.terminal import TAUT, Terminal, environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no such terminal")
 PROMPT = "> "
@@ -312,3 +313,15 @@ def test_a_folder_that_cannot_be_written_is_said(learner):
     assert found.returncode == 2
     assert "cannot be read or written" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_a_reader_who_leaves_is_no_error(learner):
+    lab = subprocess.Popen(
+        [sys.executable, "-c", TAUT, "lab", "--auto", "your-own-engine"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=learner.environment, text=True,
+    )  # fmt: skip
+    lab.stdout.readline()
+    lab.stdout.close()
+    assert lab.stderr.read() == ""
+    lab.stderr.close()
+    assert lab.wait(60) == 0

@@ -73,6 +73,8 @@ def execute(namespace: argparse.Namespace) -> int:
         parser.error("which lesson? --auto and --json show one; taut lab --list names them")
     try:
         return _lessons(namespace, name, progress, _engine(namespace))
+    except BrokenPipeError:  # nobody reads on: no fault of the files
+        raise
     except OSError as error:
         parser.error(f"the files of the lesson cannot be read or written: {error}")
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import re
 import shutil
 import sys
@@ -20,6 +21,8 @@ class Screen:
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = sys.stdout if stream is None else stream
+        if isinstance(self._stream, io.TextIOWrapper):
+            self._stream.reconfigure(errors="replace")  # a terminal may not know every character
         self.paint = Paint(wants_colour(self._stream))
         columns = shutil.get_terminal_size((_WIDEST, 24)).columns
         self.width = max(min(columns, _WIDEST) - 1, 40)
