@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .instructions import UFUNCS
 from .ir import (
     Call,
     Gather,
@@ -55,13 +56,8 @@ def _map(i: Map, array: Array) -> Callable[[], Any]:
 
 
 def ufunc_named(name: str) -> Any:
-    """A ufunc of NumPy, or of scipy.special."""
-    found = getattr(np, name, None) or getattr(np._core.umath, name, None)
-    if found is None:
-        import scipy.special
-
-        found = getattr(scipy.special, name)
-    return found
+    """A ufunc that was recorded, of NumPy or of scipy.special; else NumPy's."""
+    return UFUNCS.get(name) or getattr(np, name)
 
 
 def _reduce(i: Reduce, array: Array) -> Callable[[], Any]:

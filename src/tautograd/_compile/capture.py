@@ -52,9 +52,8 @@ class Capture:
     versions: list[tuple[Any, int]]  # version counters, and by how much they grow
     updates: list[Update] = field(default_factory=list)
     argument_writes: set[int] = field(default_factory=set)
-    backward: Any = (
-        None  # which results go backward, views of incoming gradients, leaves' gradients
-    )
+    wanted: list[bool] = field(default_factory=list)  # requires_grad of each argument
+    backward: Any = None  # results that go backward, views of incoming gradients, leaves' gradients
 
     @property
     def inputs(self) -> list[View]:
@@ -116,7 +115,9 @@ def capture(fn: Callable[..., Any], args: Any, kwargs: Any) -> Capture:
             backward = None
             if modes.grad:
                 backward = differentiate(tape, list(tensors_in(returned)), inside)
-        return _finish(tape, arguments, returned, backward)
+        found = _finish(tape, arguments, returned, backward)
+        found.wanted = [tensor._requires_grad for tensor in inside]
+        return found
     finally:
         for reference in tape.made:
             tensor = reference()
@@ -162,7 +163,7 @@ def _finish(tape: Recording, arguments: list[View], returned: Any, backward: Any
     written = {view.buffer for i in tape.program.instructions for view in i.writes()}
     return Capture(
         tape.program, arguments, outside, result, returned, tape.effects, before, after, versions,
-        tape.updates, {i for i, view in enumerate(arguments) if view.buffer in written}, backward,
+        tape.updates, {i for i, view in enumerate(arguments) if view.buffer in written}, [], backward,
     )  # fmt: skip
 
 

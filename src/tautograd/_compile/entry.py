@@ -15,6 +15,7 @@ from .ir import Call
 from .lifting import grad_of, set_grad
 from .modules import Modules, noting
 from .passes import improved
+from .quick import quick_way
 from .replay import Replay
 
 
@@ -41,7 +42,12 @@ class Entry:
         self.calls = 0
         self.made_tensors: dict[int, Tensor] = {}  # results that can go backward, by their number
         self._made: dict[int, Tensor] = {}
+        self._arrays: list[Any] = []  # of this call's arguments
         self.differentiable = None if found.backward is None else Differentiable(self)
+        self.modes = modes.way[0], modes.lower
+        self._nodes: dict[int, Any] = {}
+        self.form = _form(call, found)
+        self.quick: Any = None
 
     @classmethod
     def recorded(
@@ -57,6 +63,7 @@ class Entry:
         call = replaced((args, kwargs), {id(t): Given(i, None) for i, t in enumerate(tensors)})
         entry = cls(fn, key, call, found, Guards(found, modules, variables), native)
         entry.replay_of.take_over()
+        entry.quick = quick_way(entry)
         return entry, entry.finish(tensors, [t._data for t in tensors])
 
     def replay(self, tensors: list[Tensor]) -> Any:
@@ -83,6 +90,7 @@ class Entry:
 
     def finish(self, tensors: list[Tensor], arrays: list[Any]) -> Any:
         """What the function returns, from what the program left."""
+        self._arrays = arrays
         if self.differentiable is not None:
             return self.differentiable.results(tensors, arrays)
         return self.built(self.capture.result, tensors)
@@ -111,13 +119,23 @@ class Entry:
             return {k: self._built(v, tensors) for k, v in value.items()}
         return value
 
+    def node_of(self, value: Made) -> Any:
+        """The node of a result whose graph went backward inside: it refuses to do so again, as ever."""
+        if not (value.requires_grad and value.used):
+            return None
+        node = self._nodes.get(id(value))
+        if node is None:
+            node = self._nodes[id(value)] = UsedNode()
+            node.shape, node.dtype = value.view.shape, value.view.dtype
+        return node
+
     def made(self, value: Made) -> Tensor:
         found = self._made.get(id(value))
         if found is not None:
             return found
-        tensor = make(self.replay_of.result(value.view))
+        tensor = make(self.replay_of.result(value.view, self._arrays))
         if value.requires_grad and value.used:
-            tensor._node = used_node(tensor)
+            tensor._node = self.node_of(value)
         elif value.requires_grad:
             tensor._requires_grad = True
         self._made[id(value)] = tensor
@@ -130,8 +148,11 @@ class Entry:
         return tensor
 
 
-def used_node(tensor: Tensor) -> Any:
-    """The node of a result whose graph went backward inside: going backward again is refused as ever."""
-    node = UsedNode()
-    node.shape, node.dtype = tensor._data.shape, tensor._data.dtype
-    return node
+def _form(call: Any, found: Capture) -> list[Any] | None:
+    """The form of arguments that are plain tensors one after the other; else None."""
+    args, kwargs = call
+    if kwargs or not all(isinstance(a, Given) for a in args) or len(args) != len(found.arguments):
+        return None
+    views = found.arguments
+    wanted = found.wanted
+    return [(v.shape, v.strides, v.dtype, w) for v, w in zip(views, wanted, strict=True)]

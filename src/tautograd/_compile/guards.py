@@ -23,7 +23,6 @@ from .lifting import grad_of
 from .modules import Modules
 
 _data_of = attrgetter("_data")
-_wants = attrgetter("_requires_grad")
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -78,8 +77,6 @@ class Guards:
         """Why the record does not hold, or None if it does."""
         if not all(map(is_, map(_data_of, self.tensors), self.arrays)):
             return "a tensor from outside has other memory"
-        if list(map(_wants, self.tensors)) != self.wants:
-            return "requires_grad of a tensor from outside has changed"
         for tensor, grad in self.grads:
             if grad_of(tensor) is not grad:
                 return "`.grad` of a tensor is another one, or was cleared"
@@ -87,6 +84,8 @@ class Guards:
             if not update.holds():
                 return f"settings of {type(update.optimizer).__name__} that choose its formula"
         if self.structure != structure[0]:
+            if [tensor._requires_grad for tensor in self.tensors] != self.wants:
+                return "requires_grad of a tensor from outside has changed"
             if not self.modules.hold():
                 return "a module's mode, settings, hooks or members"
             if _hooks_of(self.tensors) != self.hooks:
@@ -110,7 +109,8 @@ class Variables:
         self.names: dict[str, Any] = {}
         if isinstance(fn, FunctionType):
             for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
-                self.cells.append((name, cell, _content(cell)))
+                if _content(cell) is not None:  # a cell that is filled is never emptied again
+                    self.cells.append((name, cell, _content(cell)))
             self.names = fn.__globals__
             for name in fn.__code__.co_names:
                 if name in self.names:
@@ -118,12 +118,11 @@ class Variables:
 
     def reason(self) -> str | None:
         for name, cell, content in self.cells:
-            now = _content(cell)
-            if now is not content and not _equal(now, content):
+            if cell.cell_contents is not content and not _equal(cell.cell_contents, content):
                 return f"the variable `{name}`"
+        names = self.names
         for name, value in self.globals:
-            now = self.names.get(name)
-            if now is not value and not _equal(now, value):
+            if names.get(name) is not value and not _equal(names.get(name), value):
                 return f"the global variable `{name}`"
         return None
 

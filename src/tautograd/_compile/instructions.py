@@ -86,6 +86,8 @@ def copy(source: Operand, target: View) -> Map:
     return Map("cast", (source,), target, (of, target.dtype))
 
 
+UFUNCS: dict[str, Any] = {}  # by name, as instructions call them
+
 # --- elementwise ------------------------------------------------------------------------------------
 
 
@@ -102,6 +104,8 @@ def _elementwise(tape: Any, call: Noted) -> list[Instruction] | None:
     loop = loop_of(ufunc, call.args[: ufunc.nin], call.kwargs.get("dtype"))
     if loop is None:
         return None
+    if UFUNCS.setdefault(ufunc.__name__, ufunc) is not ufunc:
+        return None  # two of one name
     return _map(tape, ufunc.__name__, call.args[: ufunc.nin], call.result, loop)
 
 

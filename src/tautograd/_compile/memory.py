@@ -58,6 +58,8 @@ class Memory:
 
     def array(self, view: View) -> Any:
         """A view as an array, over memory that stays where it is."""
+        if not view.size:
+            return np.empty(view.shape, view.dtype)
         return np.ndarray(
             view.shape, view.dtype, self.bases[view.buffer], view.offset, view.strides
         )

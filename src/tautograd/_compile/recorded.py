@@ -151,10 +151,6 @@ class Recorded(NDArrayOperatorsMixin):
         raise cannot_record("a tensor's values as bytes", "numpy")
 
     @property
-    def data(self) -> Any:
-        raise cannot_record("a tensor's memory", "numpy")
-
-    @property
     def __array_interface__(self) -> Any:
         raise AttributeError("__array_interface__")  # NumPy then asks __array__, which says why
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .._arrays.strided import address, storage_of
 from .._autograd.modes import modes
+from .._autograd.sites import resolve
 from .calls import as_call
 from .differentiable import is_cut
 from .ir import Call, Instruction, Kind, Program, View
@@ -45,7 +47,7 @@ class Replay:
         for i in self.staged:
             self._stage(i)
         self.table = self.memory.table
-        self._slots = [(i, v.buffer) for i, v in enumerate(arguments) if i not in self.staged]
+        self.slots = [(i, v.buffer) for i, v in enumerate(arguments) if i not in self.staged]
         self.runs = [self._bound(parts) for parts in self.stretches]
 
     def _staged(self) -> list[int]:
@@ -71,7 +73,7 @@ class Replay:
         address = self.table.__array_interface__["data"][0]
         for part in parts:
             if part.native is not None:
-                runs.append(_native_run(part.native, address))
+                runs.append(_native_run(part, address))
             else:
                 runs.extend(as_call(i, self.memory.array) for i in part.instructions)
         return runs
@@ -90,7 +92,7 @@ class Replay:
         """Take the arguments of this call."""
         table = self.table
         given = len(arrays)
-        for i, slot in self._slots:
+        for i, slot in self.slots:
             if i < given:
                 table[slot] = arrays[i].__array_interface__["data"][0] - self.arguments[i].offset
         for i in self.staged:
@@ -98,7 +100,18 @@ class Replay:
                 np.copyto(self.memory.array(self.arguments[i]), arrays[i])
 
     def run(self, stretch: int = 0) -> None:
-        modes.quietly(_run_all, self.runs[stretch])
+        self.whole(stretch)()
+
+    def whole(self, stretch: int) -> Callable[[], None]:
+        """All of a stretch as one function."""
+        runs = self.runs[stretch]
+        parts = self.stretches[stretch]
+        if len(parts) == 1 and parts[0].native is not None:
+            return runs[0]
+        return lambda: modes.quietly(_run_all, runs)
+
+    def kind_of(self, view: View) -> Kind:
+        return self.program.buffers[view.buffer].kind
 
     def unload(self, arrays: list[Any], written: set[int]) -> None:
         """Give back what the program wrote into arguments."""
@@ -106,9 +119,24 @@ class Replay:
             if i in written:
                 np.copyto(arrays[i], self.memory.array(self.arguments[i]))
 
-    def result(self, view: View) -> Any:
-        """A copy of what the program left in a place."""
+    def result(self, view: View, arrays: Sequence[Any] = ()) -> Any:
+        """What the program left in a place: a copy of its own memory, a view of anyone else's."""
+        kind = self.program.buffers[view.buffer].kind
+        if kind is Kind.EXTERNAL:
+            return self.memory.array(view)
+        if kind is Kind.ARGUMENT:
+            for array, whole in zip(arrays, self.arguments, strict=False):
+                if whole.buffer == view.buffer:
+                    return _seen_as(array, view, view.offset - whole.offset)
         return np.copy(self.memory.array(view), order="K")
+
+
+def _seen_as(array: Any, view: View, offset: int) -> Any:
+    """An array's memory as a view has it, `offset` bytes from its first element."""
+    owner = storage_of(array)
+    base = owner if owner.flags.c_contiguous else owner.T
+    start = address(array) - address(owner) + offset
+    return np.ndarray(view.shape, view.dtype, base, start if view.size else 0, view.strides)
 
 
 def _run_all(runs: list[Callable[[], Any]]) -> None:
@@ -116,8 +144,16 @@ def _run_all(runs: list[Callable[[], Any]]) -> None:
         run()
 
 
-def _native_run(native: Any, address: int) -> Callable[[], Any]:
-    return lambda: native.run(address)
+def _native_run(part: Part, address: int) -> Callable[[], None]:
+    call = part.native.call
+
+    def run() -> None:
+        status = call(address)
+        if status:
+            where = resolve(part.sites[status - 1])
+            raise IndexError(f"index out of range{f', in {where}' if where else ''}")
+
+    return run
 
 
 def _lowering() -> tuple[Any, str]:

@@ -112,15 +112,13 @@ class Tape:
         """Compute, and note what was computed."""
         _refuse_values(function, args, kwargs)
         plain_args, plain_kwargs = reveal(args), reveal(kwargs)
-        like = plain_kwargs.get("like")
-        if like is not None:
-            plain_kwargs = {k: v for k, v in plain_kwargs.items() if k != "like"}
         writes = self._writes(function, plain_args, plain_kwargs, method)
         for array, _ in writes:
             self._begin_from_content(array)
         with np.errstate(all="ignore"):
             result = function(*plain_args, **plain_kwargs)
-        made = Kind.CONSTANT if like is not None else Kind.SCRATCH
+        on_tape = has_recorded(args) or has_recorded(tuple(kwargs.values()))
+        made = Kind.SCRATCH if on_tape else Kind.CONSTANT  # as in np.arange(n, like=x)
         found, outputs = self._results(result, [array for array, _ in writes], made)
         if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:
             return found  # made from Python values alone, or a view: nothing happens at a replay
@@ -219,6 +217,13 @@ def _refuse_values(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         index = args[1] if isinstance(args[1], tuple) else (args[1],)
         if any(isinstance(i, Recorded) and i.dtype == bool for i in index):
             raise cannot_record("`x[mask]`, whose shape depends on values,", "mask")
+
+
+def has_recorded(value: Any) -> bool:
+    """Whether an array on the tape is among arguments, also within tuples and lists."""
+    if isinstance(value, Recorded):
+        return True
+    return isinstance(value, (tuple, list)) and any(map(has_recorded, value))
 
 
 def reveal(value: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from .._arrays.devices import device, device_of
 from .._arrays.dtypes import dtype, from_numpy_dtype
 from .._arrays.formats import strided
+from .._autograd.effects import structure
 from .._autograd.node import AccumulateGrad, Node
 
 if TYPE_CHECKING:
@@ -265,4 +266,6 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
         )
     if value and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-    tensor._requires_grad = bool(value)
+    if tensor._requires_grad is not bool(value):
+        structure[0] += 1
+        tensor._requires_grad = bool(value)
