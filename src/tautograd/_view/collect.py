@@ -34,17 +34,19 @@ def walk(roots: Sequence[Any]) -> list[Any]:
             if following is not None:
                 users[id(following)] = users.get(id(following), 0) + 1
                 pending.append(following)
-    ready = [(-_time(node), id(node)) for node in found.values() if not users.get(id(node))]
+    place = {key: i for i, key in enumerate(found)}  # what has no time comes as it was found
+    ready = [(-_time(node), place[key], key) for key, node in found.items() if not users.get(key)]
     heapq.heapify(ready)
     ordered: list[Any] = []
     while ready:
-        node = found[heapq.heappop(ready)[1]]
+        node = found[heapq.heappop(ready)[2]]
         ordered.append(node)
         for following, _ in node.next_functions:
             if following is not None:
                 users[id(following)] -= 1
                 if not users[id(following)]:
-                    heapq.heappush(ready, (-_time(following), id(following)))
+                    key = id(following)
+                    heapq.heappush(ready, (-_time(following), place[key], key))
     return ordered
 
 

@@ -157,7 +157,7 @@ def operation_of(name: str) -> str:
         return head
     parts = []
     for i, letter in enumerate(head):
-        if letter.isupper() and i and (not head[i - 1].isupper() or head[i + 1 : i + 2].islower()):
+        if letter.isupper() and head[i - 1 : i].islower():
             parts.append("_")
         parts.append(letter.lower())
     return "".join(parts)

@@ -7,6 +7,7 @@ there the graph was cut.
 
 from __future__ import annotations
 
+import importlib
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -125,6 +126,7 @@ class Notes(Recorder):
     """Notes what a program does, for a picture of it."""
 
     def __init__(self, engine: Any, memory: Memory | None = None) -> None:
+        importlib.import_module(f"{engine.__name__}.nn")  # whose modules are to be noted
         super().__init__(engine)
         self.paths: ModuleCalls = ModuleCalls(engine)
         self.memory = Memory() if memory is None else memory

@@ -6,11 +6,11 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .._verify.engines import engine_of, is_tensor
+from .._verify.engines import engine_of, engines, is_tensor
 from .._verify.trees import leaves_of
 from .collect import Collector
 from .flow import Flow
@@ -141,14 +141,16 @@ def view(what: Any, *args: Any, gradient: Any = None, **kwargs: Any) -> View:
         return _of_tensor(what, frame, notes=notes, gradient=gradient)
     if not callable(what):
         raise TypeError(f"view: a tensor or a function is needed, not {type(what).__name__}")
-    engine = _engine_for(what, args, kwargs)
-    notes = Notes(engine)
     names = Names()
-    with notes.recording():
+    with contextlib.ExitStack() as stack:  # which engine it runs on is known from what it gives
+        noted = {engine.__name__: Notes(engine) for engine in engines()}
+        for one in noted.values():
+            stack.enter_context(one.recording())
         result = what(*args, **kwargs)
     loss = next((v for _, v in leaves_of(result) if is_tensor(v) and v.requires_grad), None)
     if loss is None:
         raise TypeError("view: the function gave no tensor with a history")
+    notes = noted.get(engine_of([loss]).__name__)
     named = {f"input {i}": a for i, a in enumerate(args)}
     parameters = _parameter_names(what)
     for i, argument in enumerate(args):
@@ -166,21 +168,6 @@ def _parameter_names(function: Any) -> list[str]:
     from .._verify.calls import parameter_names
 
     return parameter_names(function)
-
-
-def _engine_for(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """From the arguments, or from the module itself; tautograd for a function of none."""
-    candidates = [function, *(v for _, v in leaves_of((args, kwargs)))]
-    closed = [c.cell_contents for c in getattr(function, "__closure__", None) or ()]
-    spaces = getattr(function, "__globals__", {})
-    used = [spaces.get(n) for n in getattr(getattr(function, "__code__", None), "co_names", ())]
-    try:
-        return engine_of([*candidates, *closed, *used])
-    except TypeError as reason:
-        if "mixed" in str(reason):
-            raise
-    found = next((m for m in used if m is not None and m is sys.modules.get("torch")), None)
-    return found or sys.modules["tautograd"]
 
 
 def _knows(notes: Notes, tensor: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,7 +30,6 @@ class Watching:
         self._inside = False
 
     def start(self) -> None:
-        importlib.import_module(f"{self.engine.__name__}.nn")  # whose modules are to be noted
         self._patches.method(self.engine.Tensor, "backward", self._method)
         self._patches.function(self.engine.autograd, "backward", self._backward)
         self._patches.everywhere()

@@ -1,0 +1,118 @@
+"""`explain`: the paths add up to the gradient, on both engines, and what is missing is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tautograd import explain
+from tests.both import ENGINES
+
+from . import programs
+
+
+def leaves(loss):
+    pending, seen, found = [loss.grad_fn], set(), []
+    while pending:
+        node = pending.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        found.append(node)
+        pending += [following for following, _ in node.next_functions]
+    return [node.variable for node in found if hasattr(node, "variable")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", programs.PROGRAMS)
+def test_the_contributions_add_up_to_the_gradient(name, engine):
+    torch = pytest.importorskip(engine)
+    loss = programs.PROGRAMS[name](torch)
+    tensors = leaves(loss)
+    for x in tensors[:6]:
+        (expected,) = torch.autograd.grad(loss, x, retain_graph=True)
+        made = explain(x, loss)
+        total = sum(c.value.array for c in made.contributions)
+        scale = float(expected.abs().max()) or 1.0
+        np.testing.assert_allclose(total, expected.numpy(), rtol=1e-4, atol=1e-5 * scale)
+        assert made.paths == sum(c.paths for c in made.contributions)
+        assert x.grad is None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_path_is_a_product_of_its_factors(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+    a = x.sin()
+    loss = a * x + a.exp() * 2
+    made = explain(x, loss)
+    sine, cosine = np.sin(1.5), np.cos(1.5)
+    found = sorted(float(c.value.array) for c in made.contributions)
+    assert found == pytest.approx(sorted([sine, 1.5 * cosine, 2 * np.exp(sine) * cosine]))
+    for part in made.contributions:
+        assert np.prod(part.factors) == pytest.approx(float(part.value.array))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_text_of_the_square(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x * x
+    text = str(explain(x)).splitlines()
+    assert text[0] == "The gradient of y = 4 with respect to x, 4, by 2 paths:"
+    assert text[2].startswith("  1. y ← mul ← x  1 · 2 = 2")
+    assert text[3].startswith("  2. y ← mul ← x  1 · 2 = 2")
+    assert text[4].split() == ["sum", "4"]
+    assert text[-1] == "x.grad is empty: no backward() has put it there yet."
+    y.backward(retain_graph=True)
+    assert str(explain(x)).endswith("x.grad holds just this.")
+    y.backward(retain_graph=True)
+    assert "x.grad holds 8, which is not this alone" in str(explain(x, y))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_many_paths_are_told_by_use(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor(2.0, requires_grad=True)
+    loss = x
+    for _ in range(40):
+        loss = loss * 0.5 + loss * 0.5
+    loss = loss * x
+    made = explain(x, loss)
+    assert made.paths == 2**40 + 1
+    assert len(made.contributions) == 3
+    assert sum(c.paths for c in made.contributions) == made.paths
+    assert float(sum(c.value.array for c in made.contributions)) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_needed_is_said(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor(2.0, requires_grad=True)
+    other = torch.tensor(1.0, requires_grad=True)
+    with pytest.raises(ValueError, match="None of your variables depends on x"):
+        explain(x)
+    y, z = x * x, x.exp()
+    with pytest.raises(ValueError, match=r"several \(y, z\)"):
+        explain(x)
+    assert "gets no gradient from" in str(explain(other, y))
+    y.backward()
+    with pytest.raises(RuntimeError, match=r"retain_graph=True"):
+        explain(x, y)
+    with pytest.raises(ValueError, match="requires_grad=False"):
+        explain(torch.tensor(1.0), z)
+    with pytest.raises(TypeError, match="x must be a tensor"):
+        explain(3.0)
+    with pytest.raises(ValueError, match="loss must be a tensor with a history"):
+        explain(x, torch.tensor(1.0))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_tensor_that_is_no_leaf(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 3
+    loss = (h * h).sum()
+    made = explain(h, loss)
+    assert sum(c.value.array for c in made.contributions).tolist() == [6.0, 12.0]
+    assert "h is no leaf" in str(made)

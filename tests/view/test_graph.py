@@ -1,0 +1,242 @@
+"""The graph that is drawn is the graph that was recorded, on both engines, and touches nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tautograd import view
+from tests.both import ENGINES, same
+
+from . import programs
+
+
+def outline(graph: Any) -> dict[str, Any]:
+    """What both engines must agree on."""
+    nodes = [
+        [
+            n.kind,
+            n.name,
+            n.symbol,
+            [list(v.shape) for v in (n.arrived or n.outputs).values()],
+            n.root,
+        ]
+        for n in graph.nodes
+    ]
+    edges = sorted([e.source, e.output, e.target, e.is_cut] for e in graph.edges)
+    groups = [[g.parent, g.label, g.kind] for g in graph.groups]
+    return {"nodes": nodes, "edges": edges, "groups": groups, "steps": graph.steps}
+
+
+@pytest.mark.parametrize("name", programs.PROGRAMS)
+def test_both_engines_are_drawn_alike(name):
+    graphs = []
+
+    @same
+    def run(torch):
+        graph = view(programs.PROGRAMS[name], torch).graph
+        graphs.append(graph)
+        found = outline(graph)
+        if name == "left_by_item":  # the number that comes back has no edge on one engine
+            found.pop("edges")
+        return found
+
+    run()
+    for one, other in zip(graphs[0].edges, graphs[1].edges, strict=True):
+        if one.gradient is None:
+            assert other.gradient is None
+        else:
+            close = np.testing.assert_allclose
+            close(one.gradient.array, other.gradient.array, rtol=2e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", programs.PROGRAMS)
+def test_gradients_on_the_edges_are_those_of_backward(name, engine):
+    torch = pytest.importorskip(engine)
+    kept = {}
+
+    def program():
+        kept["loss"] = programs.PROGRAMS[name](torch)
+        return kept["loss"]
+
+    graph = view(program).graph
+    leaves = [n for n in graph.nodes if n.kind == "leaf"]
+    kept["loss"].backward()
+    found = sorted(float(n.arrived[0].norm) for n in leaves)
+    pending, expected, seen = [kept["loss"].grad_fn], [], set()
+    nodes = []
+    while pending:
+        node = pending.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        nodes.append(node)
+        if hasattr(node, "variable"):
+            expected.append(float(node.variable.grad.norm()))
+        pending += [following for following, _ in node.next_functions]
+    assert found == pytest.approx(sorted(expected), rel=1e-4)
+    operations = sum(not hasattr(node, "variable") for node in nodes)
+    assert len(graph.steps) == operations + len(leaves), "every node is a step"
+    assert len(set(graph.steps)) == len(graph.steps)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nothing_is_touched(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor(2.0, requires_grad=True)
+    x.grad = torch.tensor(10.0)
+    y = x * x
+    version = x._version
+    view(y)
+    view(y)
+    assert x.grad.item() == 10.0
+    assert x._version == version
+    y.backward()
+    assert x.grad.item() == 14.0
+
+
+@same
+def test_square(torch):
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x * x
+    graph = view(y).graph
+    leaf, product = graph.nodes
+    assert (leaf.kind, leaf.symbol, leaf.value.text) == ("leaf", "x", "2")
+    assert (product.name, product.symbol, product.value.text) == ("MulBackward0", "y", "4")
+    assert [(e.source, e.target, e.place, e.gradient.text) for e in graph.edges] == [
+        (0, 1, 0, "2"),
+        (0, 1, 1, "2"),
+    ]
+    assert leaf.arrived[0].text == "4"
+    assert graph.steps == [1, 0]
+    return outline(graph)
+
+
+CUTS = {
+    "detached": ("detach()", "scale = x.detach().norm()"),
+    "without_grad": ("no_grad", "scale = x * 2"),
+    "left_by_item": ("item()", "number = total.item()"),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", CUTS)
+def test_cuts_are_drawn_with_their_line(name, engine):
+    torch = pytest.importorskip(engine)
+    how, line = CUTS[name]
+    graph = view(programs.PROGRAMS[name], torch).graph
+    (cut,) = [n for n in graph.nodes if n.kind == "cut"]
+    assert cut.name == how
+    assert cut.site.text == line
+    into = [e for e in graph.edges if e.target == cut.number]
+    assert all(e.is_cut and e.gradient is None for e in into)
+    assert into
+    out = [e for e in graph.edges if e.source == cut.number]
+    assert bool(out) == (how != "item()"), "what a number becomes in Python is not known"
+    assert all(e.is_cut for e in out)
+    assert cut.number not in graph.steps
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_modules_are_groups(engine):
+    torch = pytest.importorskip(engine)
+    graph = view(programs.gpt, torch).graph
+    paths = {}
+    for group in graph.groups:
+        parent = paths.get(group.parent, ())
+        paths[group.number] = (*parent, group.label) if group.number else ()
+    assert ("GPT", "blocks", "0", "attention", "qkv") in paths.values()
+    assert ("GPT", "blocks", "1", "mlp") in paths.values()
+    for node in graph.nodes:
+        if node.name.startswith("blocks.1.attention."):
+            assert paths[node.group][:4] == ("GPT", "blocks", "1", "attention")
+    (tied,) = [n for n in graph.nodes if n.name == "letter.weight"]
+    assert paths[tied.group] == ("GPT",), "used by two modules: in neither"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_modules_are_inferred_where_nothing_was_noted(engine):
+    torch = pytest.importorskip(engine)
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4)),
+        torch.nn.Linear(4, 1),
+    )
+    loss = net(torch.randn(5, 3)).pow(2).mean()
+    graph = view(loss).graph
+    labels = {g.number: g.label for g in graph.groups}
+    (tanh,) = [n for n in graph.nodes if n.operation == "tanh"]
+    assert labels[tanh.group] == "0"
+    assert graph.groups[tanh.group].parent == 0
+    assert {n.symbol for n in graph.nodes if n.kind == "leaf"} == {
+        f"{path}.{part}" for path in ("0.0", "0.2", "1") for part in ("weight", "bias")
+    }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_used_graph_is_drawn_without_gradients_and_says_so(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x.exp()
+    y.backward()
+    graph = view(y).graph
+    assert not graph.flowed
+    assert "retain_graph=True" in graph.notes[0]
+    assert [n.kind for n in graph.nodes] == ["leaf", "operation"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_recording_knows_backward_too(engine):
+    torch = pytest.importorskip(engine)
+    with view.recording(torch) as seen:
+        loss = programs.linear_step(torch)
+        loss.backward()
+    graph = seen.view().graph
+    assert graph.flowed
+    assert [n.symbol for n in graph.nodes if n.root] == ["loss"]
+    assert {n.symbol for n in graph.nodes if n.kind == "input"} == {"x", "target"}
+    assert graph.nodes[graph.steps[0]].site.text.startswith("loss = ")
+    from tautograd import view as again
+
+    assert again(torch.tensor(1.0, requires_grad=True) * 2).graph.flowed, "nothing stays behind"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_left_over_gradients_are_told(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor(2.0, requires_grad=True)
+    (x * 3).backward()
+    y = x * x
+    (leaf,) = [n for n in view(y).graph.nodes if n.kind == "leaf"]
+    assert leaf.before.text == "3"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_cannot_be_drawn_is_refused(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(ValueError, match="gradient="):
+        view(x * 2)
+    with pytest.raises(ValueError, match="no history"):
+        view((x * 2).sum().detach())
+    with pytest.raises(TypeError, match="a tensor or a function"):
+        view(3)
+    with pytest.raises(TypeError, match="arguments are for a function"):
+        view(x.sum(), 1)
+    with pytest.raises(TypeError, match="no tensor with a history"):
+        view(lambda: torch.tensor(1.0))
+    graph = view(x * 2, gradient=torch.tensor([1.0, 10.0])).graph
+    assert graph.nodes[0].arrived[0].text == "[2, 20]"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_values_that_are_not_finite(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    graph = view((x.log() * 0).sum()).graph
+    values = [v for n in graph.nodes for v in (*n.outputs.values(), *n.arrived.values())]
+    assert any(v.strange for v in values)
+    assert graph.to_dict()["gradients"]
