@@ -18,9 +18,9 @@ LESSON = Lesson(
         the gradient. It wants the gradient of now, not the sum of all so far. So it needs a
         fourth: clear the gradients. `optimizer.zero_grad()` does that.
 
-        The program fits a line through 0: the right w is 2. `followed` looks at the gradient that
-        the loop follows in its second step. With a step size of 0, w stays where it is, so it has
-        to be the gradient of the loss there, once.
+        The program fits a line through 0: the right w is 2. `train` returns w, and the gradient
+        that its last step followed. `second_gradient` takes two steps of size 0: w stays where it is,
+        so the second step has to follow the gradient of the loss there, just as the first.
     """),
     program=text("""
         import tautograd as torch
@@ -39,19 +39,20 @@ LESSON = Lesson(
             for step in range(steps):
                 optimizer.zero_grad()
                 loss(w).backward()
+                followed = w.grad.clone()
                 optimizer.step()
-            return w
+            return w.detach(), followed
 
 
-        def followed(w):
-            return train(w, lr=0.0, steps=2).grad
+        def second_gradient(w):
+            return train(w, lr=0.0, steps=2)[1]
 
 
         start = torch.tensor([1.0])
-        print(f"{followed(start).item():.4f}")
-        print(f"{train(start, lr=0.05, steps=20).item():.4f}")
+        print(f"{second_gradient(start).item():.4f}")
+        print(f"{train(start, lr=0.05, steps=20)[0].item():.4f}")
 
-        loss.analytical = followed
+        loss.analytical = second_gradient
         loss_inputs = (start,)
     """),
     prints=text("""

@@ -33,12 +33,12 @@ LESSON = Lesson(
 
 
         def recorded(y):
-            node = y.grad_fn
-            names = [type(node).__name__]
-            while node.next_functions:
-                node = node.next_functions[0][0]
+            names, waiting = [], [y.grad_fn]
+            while waiting:
+                node = waiting.pop()
                 names.append(type(node).__name__)
-            return names
+                waiting += [n for n, _ in node.next_functions if n]
+            return sorted(names)
 
 
         for start in (2.0, 3.0):
@@ -53,7 +53,7 @@ LESSON = Lesson(
     prints=text("""
         16.0 32.0
         27.0 27.0
-        MulBackward0 MulBackward0 AccumulateGrad
+        AccumulateGrad AccumulateGrad AccumulateGrad MulBackward0 MulBackward0
     """),
     predict=Number(
         "For x = 2, y is x * x * x * x, or 16. What will the gradient be?",
@@ -67,8 +67,9 @@ LESSON = Lesson(
         },
     ),
     seen=text("""
-        For x = 3 the graph has two multiplications, then `AccumulateGrad`: the place where a
-        gradient is added to `x.grad`. Nobody had to say how often the loop would run.
+        For x = 3 the graph has two multiplications, and three ways that end at x:
+        `AccumulateGrad` is the place where a gradient is added to `x.grad`, once for each factor.
+        Nobody had to say how often the loop would run.
     """),
     experiment=Experiment(
         how="A graph is for one way back. What does it say if you go twice?",
@@ -96,7 +97,7 @@ LESSON = Lesson(
         prints=text("""
             16.0 8.0
             27.0 9.0
-            MulBackward0 AccumulateGrad
+            AccumulateGrad MulBackward0
         """),
         verdict="cut",
         means=text("""
