@@ -110,9 +110,11 @@ for _ in range(5):
         names = self.doctor.names(p for _, p in found)
         times = max(len(account.added) for account, _ in found)
         clears = {self.cleared[id(p)] for _, p in found if id(p) in self.cleared}
+        one = len(found) == 1
         message = (
-            f"{len(found)} gradients that the last step used were not cleared before this backward "
-            f"added to them: the step follows the sum of {times} backwards."
+            f"{len(found)} {'gradient' if one else 'gradients'} that the last step used "
+            f"{'was' if one else 'were'} not cleared before this backward added to "
+            f"{'it' if one else 'them'}: the step follows the sum of {times} backwards."
         )
         if clears:
             message += (
