@@ -38,6 +38,9 @@ class Nest:
     reduced: tuple[bool, ...] | None = None
     steps: list[Step] = field(default_factory=list)
     touched: list[Touch] = field(default_factory=list)
+    of_buffer: dict[int, list[Touch]] = field(default_factory=dict)
+    made: set[Access | None] = field(default_factory=set)  # written before it was read, if read
+    read: set[Access | None] = field(default_factory=set)  # from memory
     ended: str = ""
 
     @property
@@ -69,11 +72,12 @@ class Nest:
         else:
             return "other dimensions"
         touches = touches_of(step, instruction)
-        if self.streams(touches) > MOST_STREAMS:
+        more = {t.access for t in touches if not t.writes} - self.made - self.read
+        if len(self.read) + len(more) > MOST_STREAMS:
             return "too much memory at once"
         time = 0 if step.full else -1
         for new_touch in touches:
-            for old in self.touched:
+            for old in self.of_buffer.get(new_touch.view.buffer, ()):
                 if not (new_touch.writes or old.writes) or not overlap(new_touch.view, old.view):
                     continue
                 if new_touch.access is None or new_touch.access != old.access:
@@ -85,20 +89,14 @@ class Nest:
         self._add(step, touches)
         return None
 
-    def streams(self, more: Sequence[Touch] = ()) -> int:
-        """How many places in memory are read."""
-        made: set[Access | None] = set()
-        read: set[Access | None] = set()
-        for touch in (*self.touched, *more):
-            if touch.writes:
-                made.add(touch.access)
-            elif touch.access not in made:
-                read.add(touch.access)
-        return len(read)
-
     def _add(self, step: Step, touches: list[Touch]) -> None:
         for touch in touches:
             touch.time = step.written_at if touch.writes else step.time
+            self.of_buffer.setdefault(touch.view.buffer, []).append(touch)
+            if touch.writes:
+                self.made.add(touch.access)
+            elif touch.access not in self.made:
+                self.read.add(touch.access)
         self.touched.extend(touches)
         self.steps.append(step)
         self.instructions.append(step.number)

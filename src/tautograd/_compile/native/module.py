@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ir import Buffer, Instruction, Product, PutAlong, ScatterAdd, View
 from .fusion import Nest, elide, group
-from .loops import STATUS, Kernel
+from .loops import STATUS, Kernel, shape_of
 from .normal import Normal
 from .products import ProductKernel
 from .scatters import ScatterKernel
@@ -55,35 +55,61 @@ def build(
     nests = group(normal.instructions, normal.small)
     elide(nests, normal.buffers, needed)
     places, scratch = _temporary_places(normal, nests)
-    declared: dict[str, str] = {}
-    functions: dict[str, str] = {}
-    calls: list[tuple[str, list[tuple[int, int]], bool]] = []
-    for nest in nests:
-        kernel = _kernel(nest, normal, vector_bytes, declared)
-        text = kernel.text("NAME")
-        name = functions.setdefault(text, f"k{len(functions)}")
-        arguments = list(kernel.arguments)
-        calls.append((name, arguments, STATUS in kernel.arguments))
-    lines = [text.replace("@NAME(", f"@{name}(", 1) for text, name in functions.items()]
+    writer = _Writer(normal, vector_bytes)
+    calls = [writer.call(nest) for nest in nests]
+    lines = writer.lines
+    declared = writer.declared
     kernels = [_describe(n, normal) for n in nests]
     work = sum(k.operations + k.bytes_read + k.bytes_written for k in kernels)
     lines.append(_entry(calls, places))
     lines.append(_python_call(work > LONG, declared))
     text = "\n".join([*declared.values(), *lines]) + "\n"
-    return Module(text, scratch, kernels, len(functions))
+    return Module(text, scratch, kernels, writer.functions)
 
 
-def _kernel(nest: Nest, normal: Normal, vector_bytes: int, declared: dict[str, str]) -> Any:
-    if nest.steps:
-        for step in nest.steps:
-            step.number = normal.origin[step.number]
-        return Kernel(nest, vector_bytes, declared)
-    number = nest.instructions[0]
-    instruction = normal.instructions[number]
-    if isinstance(instruction, Product):
-        return ProductKernel(instruction, declared)
-    assert isinstance(instruction, (ScatterAdd, PutAlong))
-    return ScatterKernel(normal.origin[number], instruction, vector_bytes, declared)
+class _Writer:
+    """Functions as they are written: nests that differ only in where their memory lies share one."""
+
+    def __init__(self, normal: Normal, vector_bytes: int) -> None:
+        self.normal = normal
+        self.vector_bytes = vector_bytes
+        self.declared: dict[str, str] = {}
+        self.lines: list[str] = []
+        self.functions = 0
+        self._known: dict[Any, tuple[str, list[int], bool]] = {}
+        self._texts: dict[str, str] = {}
+
+    def call(self, nest: Nest) -> tuple[str, list[tuple[int, int]], bool]:
+        """A function for a nest, the memory to give it, and whether it sets the status."""
+        if nest.steps:
+            for step in nest.steps:
+                step.number = self.normal.origin[step.number]
+            shape, places = shape_of(nest)
+            if shape in self._known:
+                name, order, checks = self._known[shape]
+                return name, [places[i] for i in order], checks
+        kernel = self._kernel(nest)
+        text = kernel.text("NAME")
+        name = self._texts.get(text, "")
+        if not name:
+            name = self._texts[text] = f"k{self.functions}"
+            self.functions += 1
+            self.lines.append(text.replace("@NAME(", f"@{name}(", 1))
+        arguments, checks = list(kernel.arguments), STATUS in kernel.arguments
+        if nest.steps:
+            self._known[shape] = (name, [places.index(a) for a in arguments], checks)
+        return name, arguments, checks
+
+    def _kernel(self, nest: Nest) -> Any:
+        if nest.steps:
+            return Kernel(nest, self.vector_bytes, self.declared)
+        number = nest.instructions[0]
+        instruction = self.normal.instructions[number]
+        if isinstance(instruction, Product):
+            return ProductKernel(instruction, self.declared)
+        assert isinstance(instruction, (ScatterAdd, PutAlong))
+        origin = self.normal.origin[number]
+        return ScatterKernel(origin, instruction, self.vector_bytes, self.declared)
 
 
 def _temporary_places(normal: Normal, nests: list[Nest]) -> tuple[dict[int, int], int]:

@@ -6,6 +6,7 @@ such and computed in float32.
 
 from __future__ import annotations
 
+import functools
 import struct
 from typing import Any, NamedTuple
 
@@ -38,28 +39,34 @@ class Value(NamedTuple):
         return f"{self.type} {self.text}"
 
 
+@functools.cache
 def is_bfloat16(dtype: Any) -> bool:
     return bool(dtype.name == "bfloat16")
 
 
+@functools.cache
 def is_half(dtype: Any) -> bool:
     """Whether a dtype is one of those that are computed in float32."""
     return dtype.name in ("float16", "bfloat16")
 
 
+@functools.cache
 def is_float(dtype: Any) -> bool:
     return dtype.name in _FLOATS or is_bfloat16(dtype)
 
 
+@functools.cache
 def is_signed(dtype: Any) -> bool:
     return bool(dtype.kind == "i")
 
 
+@functools.cache
 def is_known(dtype: Any) -> bool:
     """Whether numbers of a dtype can be computed with here."""
     return (dtype.kind in "biu" and dtype.isnative) or (is_float(dtype) and dtype.isnative)
 
 
+@functools.cache
 def element_type(dtype: Any) -> str:
     """The type of one number in a register."""
     if dtype.kind == "b":
@@ -71,10 +78,12 @@ def element_type(dtype: Any) -> str:
     return _FLOATS[dtype.name]
 
 
+@functools.cache
 def register_type(dtype: Any, lanes: int) -> str:
     return vector(element_type(dtype), lanes)
 
 
+@functools.cache
 def memory_type(dtype: Any, lanes: int) -> str:
     return vector("i8" if dtype.kind == "b" else element_type(dtype), lanes)
 
@@ -83,6 +92,7 @@ def vector(element: str, lanes: int) -> str:
     return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
+@functools.cache
 def suffix(dtype: Any, lanes: int) -> str:
     """How the name of an intrinsic function ends for a type: `v16f32`."""
     element = {"half": "f16", "float": "f32", "double": "f64"}.get(element_type(dtype))
