@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import linecache
+import re
 import weakref
 from collections import deque
+from types import CodeType
 from typing import Any
 
 from ..events import Backward, Step
 from ..flow import line_of
 from ..graph import is_leaf_node, nodes
-from ..sites import Site
+from ..sites import Site, user_frames
 from .base import Rule
 
 _MARK = "tautograd doctor"
@@ -113,18 +116,21 @@ for _ in range(12):
         most = max(holders, key=lambda pair: len(pair[1]), default=None)
         if most is None:
             return
+        keeping: Site | None = None
         if len(most[1]) >= self.many - 1:
             node, how = most[0].grad_fn, "A sum over steps keeps the graph of every one"
         else:
-            kept = _in_one_container([tensor for tensor, _ in holders], self.many - 1)
-            if kept is None:
+            found = _in_one_container([tensor for tensor, _ in holders], self.many - 1)
+            if found is None:
                 return
+            kept, container = found
             newest = kept if line_of(kept.grad_fn) is not None else event.roots[0]
             node, how = newest.grad_fn, "Tensors of past steps are kept with their graphs"
+            keeping = _line_of_keeping(container)
         self.said = True
         self.report(
             f"{how}: those of {len(tokens)} past steps are all still alive.",
-            line_of(node) or event.site, figures={"graphs alive": len(tokens)},
+            keeping or line_of(node) or event.site, figures={"graphs alive": len(tokens)},
         )  # fmt: skip
 
 
@@ -143,9 +149,9 @@ def _holders(engine: Any, tokens: set[int]) -> list[tuple[Any, set[int]]]:
     return found
 
 
-def _in_one_container(tensors: list[Any], many: int) -> Any:
+def _in_one_container(tensors: list[Any], many: int) -> tuple[Any, Any] | None:
     """The newest tensor of a list or a dictionary that holds many of them, or many records with one
-    of them each (a queue forgets)."""
+    of them each (a queue forgets), and that container."""
     records = [
         holder
         for holder in gc.get_referrers(*tensors)
@@ -158,5 +164,35 @@ def _in_one_container(tensors: list[Any], many: int) -> Any:
                 continue
             inside = list(holder if isinstance(holder, list) else holder.values())
             if sum(id(thing) in wanted for thing in inside) >= many:
-                return inside[-1] if hasattr(inside[-1], "grad_fn") else tensors[-1]
+                return (inside[-1] if hasattr(inside[-1], "grad_fn") else tensors[-1]), holder
     return None
+
+
+def _line_of_keeping(container: Any) -> Site | None:
+    """The one line that puts something into a list or dictionary, found by its name."""
+    for frame in user_frames():
+        places = {**frame.f_locals, **frame.f_globals}
+        attributes = [
+            vars(owner) for owner in frame.f_locals.values() if hasattr(owner, "__dict__")
+        ]
+        names = {
+            name for place in (places, *attributes) for name, held in list(place.items())
+            if held is container
+        }  # fmt: skip
+        if not names:
+            continue
+        name = "|".join(map(re.escape, names))
+        keeps = re.compile(
+            rf"\b({name})\b(\.(append|insert|extend|add)\(|\[[^\]]*\]\s*=[^=]|\s*\+=)"
+        )
+        file = frame.f_code.co_filename
+        found = [i for i, line in enumerate(linecache.getlines(file), 1) if keeps.search(line)]
+        return Site(file, found[0]) if len(found) == 1 else _in(frame.f_code, found)
+    return None
+
+
+def _in(code: CodeType, lines: list[int]) -> Site | None:
+    """The one of these lines that is of this function."""
+    own = {line for *_, line in code.co_lines()}
+    found = [line for line in lines if line in own]
+    return Site(code.co_filename, found[0], code.co_name) if len(found) == 1 else None
