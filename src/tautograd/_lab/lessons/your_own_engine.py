@@ -1,4 +1,4 @@
-"""Lesson 20: an engine in sixty lines, checked against the one that all of this ran on."""
+"""Lesson 20: an engine in sixty lines, checked against this one."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from tautograd._lab.questions import Choice, Number
 LESSON = Lesson(
     name="your-own-engine",
     title="Your own engine in sixty lines",
-    contract=("C2", "C8"),
+    contract=("C2", "C8", "C14"),
     idea=text("""
-        You have seen all the parts: operations are recorded as they run, slopes multiply along a
-        path, and add where paths meet. Sixty lines are enough to build that.
+        You know all the parts by now. An engine needs three things.
 
-        A `Value` is a number that remembers its parents, each with a slope: how far this number
-        moves per nudge of that parent. Multiplication knows its slopes (the other factor), and so
-        does tanh.
+        - A number that remembers how it was made: from which others, and with which slope for each.
+          `Value` is that, and its operations fill it in.
+        - An order for the way back. A node must not pass on its gradient before it has all of it, so
+          every node comes after all those that used it.
+        - The chain rule: each node passes on its gradient, times the slope, and shares that meet are
+          added up.
 
-        `backward` goes through the values from the last to the first, so that a value has
-        got everything that is due to it before it passes anything on. To each parent it hands its
-        own gradient times the slope. `in_order` finds an order in which parents come before
-        their children.
+        The order is made by `visit`: a node is put into the list after all that it was made from. So
+        the list runs from the inputs to the result, and the way back takes it in reverse.
 
-        `f` runs on your numbers and on tensors alike. So your engine can be held against the real
-        one, and against differences: it is the gradient "on paper" this time.
+        The functions at the end take a `Value` as well as a tensor, because both know `+`, `*` and
+        `tanh`. So the same function runs on both engines, and one can be checked against the other.
     """),
     program=text("""
         import math
@@ -32,142 +32,189 @@ LESSON = Lesson(
 
 
         class Value:
-            def __init__(self, number, parents=()):
+            def __init__(self, number, made_from=()):
                 self.number = number
-                self.parents = parents  # pairs: a Value, and a slope
+                self.made_from = made_from  # pairs of a Value and its slope
                 self.grad = 0.0
 
             def __add__(self, other):
-                pairs = ((self, 1.0), (other, 1.0))
-                return Value(self.number + other.number, pairs)
+                other = as_value(other)
+                number = self.number + other.number
+                return Value(number, [(self, 1.0), (other, 1.0)])
 
             def __mul__(self, other):
-                pairs = ((self, other.number), (other, self.number))
-                return Value(self.number * other.number, pairs)
+                other = as_value(other)
+                number = self.number * other.number
+                slopes = [(self, other.number), (other, self.number)]
+                return Value(number, slopes)
+
+            __radd__, __rmul__ = __add__, __mul__
 
             def tanh(self):
-                t = math.tanh(self.number)
-                return Value(t, ((self, 1 - t * t),))
+                number = math.tanh(self.number)
+                return Value(number, [(self, 1 - number**2)])
 
             def backward(self):
                 self.grad = 1.0
-                for value in reversed(in_order(self)):
-                    for parent, slope in value.parents:
-                        parent.grad += slope * value.grad
+                for node in reversed(in_order(self)):
+                    for source, slope in node.made_from:
+                        source.grad += slope * node.grad
 
 
-        def in_order(last):
+        def as_value(other):
+            return other if isinstance(other, Value) else Value(other)
+
+
+        def in_order(result):
             order, seen = [], set()
 
-            def visit(value):
-                if value not in seen:
-                    seen.add(value)
-                    for parent, _ in value.parents:
-                        visit(parent)
-                    order.append(value)
+            def visit(node):
+                if node in seen:
+                    return
+                seen.add(node)
+                for source, slope in node.made_from:
+                    visit(source)
+                order.append(node)
 
-            visit(last)
+            visit(result)
             return order
 
 
-        def f(a, b):
-            c = (a * b + b).tanh()
-            return c * a + c
+        def chain(x, y):
+            return 3 * (x * y).tanh()
 
 
-        def own_engine(a, b):
-            values = Value(a.item()), Value(b.item())
-            f(*values).backward()
-            return [torch.tensor(v.grad, dtype=a.dtype) for v in values]
+        def shared(x, y):
+            u = x * y
+            return u + 3 * u.tanh()
 
 
-        a = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
-        b = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
-        f(a, b).backward()
-        print("theirs", *(f"{x.grad.item():.6f}" for x in (a, b)))
-        print("yours ", *(f"{g.item():.6f}" for g in own_engine(a, b)))
+        def own(function, x, y):
+            x, y = Value(x.item()), Value(y.item())
+            function(x, y).backward()
+            return x.grad, y.grad
 
-        f.analytical = own_engine
-        f_inputs = (a.detach(), b.detach())
+
+        def digits(grads):
+            return " ".join(f"{float(grad):.4f}" for grad in grads)
+
+
+        x = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+        y = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+        for function in (chain, shared):
+            theirs = torch.autograd.grad(function(x, y), [x, y])
+            print(function.__name__)
+            print("  own   ", digits(own(function, x, y)))
+            print("  engine", digits(theirs))
+
+        shared.analytical = lambda x, y: own(shared, x, y)
+        shared_inputs = (x.detach(), y.detach())
     """),
     prints=text("""
-        theirs -1.176208 0.406590
-        yours  -1.176208 0.406590
+        chain
+          own    1.1797 2.3593
+          engine 1.1797 2.3593
+        shared
+          own    1.6797 3.3593
+          engine 1.6797 3.3593
     """),
     predict=Choice(
-        "In f, both a and b are used twice, and so is c. What must backward() do where two ways "
-        "lead to one value?",
+        "In shared, u is used twice: by the sum, and by tanh. When may u pass on its gradient to x "
+        "and y?",
         options=(
-            "Keep the larger of the two gradients.",
-            "Add them.",
-            "Multiply them.",
+            "As soon as the first share has come.",
+            "When both shares have come.",
+            "At the very end, after x and y.",
         ),
         answer="b",
-        why="Slopes multiply along a way, and add where ways meet: that is the += in the program.",
-        hint="Lesson 3: along a path, and where paths meet.",
-        slips={"c": "They multiply along one way. Here two ways meet."},
+        why="What u passes on is its whole gradient times a slope. Before both have come, it is not "
+        "whole.",
+        hint="What is the gradient of u: one share, or their sum?",
+        slips={
+            "a": "Then the second share would come too late, and never reach x and y.",
+            "c": "x and y get theirs from u, so u comes before them.",
+        },
     ),
     seen=text("""
-        The same to the last digit shown. The real engine has hundreds of operations where yours
-        has three, works on arrays, and frees memory as it goes. The idea is this one.
+        The two engines agree. Yours ends at line 52. It lacks arrays, hundreds of operations, and
+        speed; but what it does on the way back is the same.
     """),
-    checks="f",
+    checks="shared",
     breaks=Break(
         how=text("""
-            One character: `=` in the place of `+=`. It is the classic first bug of everyone who writes
-            an engine, and as long as each value is used once, nobody sees it.
+            Somebody finds the order upside down, and simplifies it: put each node down first, then what it
+            was made from. The result comes first by itself, and nothing has to be reversed.
         """),
-        changes=(("parent.grad += slope * value.grad", "parent.grad = slope * value.grad"),),
+        changes=(
+            ("for node in reversed(in_order(self)):", "for node in in_order(self):"),
+            ("        seen.add(node)\n", "        seen.add(node)\n        order.append(node)\n"),
+            (
+                "            visit(source)\n        order.append(node)\n",
+                "            visit(source)\n",
+            ),
+        ),
         prints=text("""
-            theirs -1.176208 0.406590
-            yours  -0.090353 0.045177
+            chain
+              own    1.1797 2.3593
+              engine 1.1797 2.3593
+            shared
+              own    0.5000 1.0000
+              engine 1.6797 3.3593
         """),
         verdict="wrong",
         means=text("""
-            Each value keeps only the share that came last. Verify held your engine against
-            `backward()` of the real one and against differences, and shows where they part. That is how
-            one proves an engine: not by reading it, but against witnesses that know nothing of it.
+            The chain is still right: there every result is used once, and no second share can come too
+            late. In shared, the list is now: result, u, x, y, the product with 3, tanh, 3. So u passes
+            on what it has, the share of the sum. That of tanh comes later, and is never passed on. A test
+            with simple chains would not have seen it. Real networks share all the time: in every
+            residual connection, in every weight that is used twice.
         """),
-        hint="Where ways meet, gradients add. What does = do to what is there already?",
+        hint="A node may stand in the list only after all that it was made from; then go in reverse.",
         mended=text("""
-            Your engine agrees with the real one, and with differences that know neither. You have
-            built backpropagation, broken it, and proved it.
+            Every node has its whole gradient before it passes it on. This is called a topological order,
+            and it is the heart of every engine of this kind.
+
+            That was the last lesson. What you have is yours: an engine, and a way to tell whether it is
+            right.
         """),
     ),
     questions=(
         Choice(
-            "Why does backward() go through the values from the last to the first?",
+            "Somebody writes source.grad = slope * node.grad, without the +. When does that go wrong?",
             options=(
-                "So that a value has got all of its shares before it passes them on.",
-                "Because the last values are the largest.",
-                "Any order would do.",
-            ),
-            answer="a",
-            why="If c handed on before both of its users had added to it, a part would be missing.",
-            hint="c is used twice. When may it hand on what it has got?",
-            slips={"c": "Try c: it must have got both of its shares before a and b get theirs."},
-        ),
-        Number(
-            "You add an operation square(). For a value of 3, what slope goes into its pair?",
-            answer=6,
-            why="2 * 3: how far the square moves per nudge of the value.",
-            hint="The slope of x * x.",
-            slips={
-                9: "That is the number it gives. The slope is how far that moves.",
-                3: "Twice that.",
-            },
-        ),
-        Choice(
-            "How would you check that new operation?",
-            options=(
-                "Read it twice.",
-                "Use it in f, and run verify: differences nudge it and look.",
-                "Train a network with it and see whether the loss falls.",
+                "Always.",
+                "When a value is used more than once.",
+                "Never: each gradient is set once.",
             ),
             answer="b",
-            why="A wrong slope may still let a loss fall. Differences do not let it pass.",
-            hint="Lesson 3: would training with a wrong factor have been noticed?",
-            slips={"c": "A loss may fall with a wrong gradient, only more slowly."},
+            why="The last share would overwrite those before it. For x * x the gradient would be x, "
+            "not 2 * x.",
+            hint="When does more than one share come to the same place?",
+            slips={
+                "a": "With one share per place, setting and adding to 0 are the same.",
+                "c": "Where a value is used twice, two shares come.",
+            },
+        ),
+        Number(
+            "You add an operation exp to Value. At a number of 0, which slope does it keep?",
+            answer=1,
+            why="The slope of exp(x) is exp(x), and exp(0) is 1.",
+            hint="The slope of exp is exp itself.",
+            slips={0: "That is the number. The slope there is exp(0)."},
+        ),
+        Choice(
+            "Your engine is checked against another one, and they agree. Why does verify run differences "
+            "as well?",
+            options=(
+                "Both engines may share a mistake; differences know no rules.",
+                "Differences are more exact.",
+                "It is not needed.",
+            ),
+            answer="a",
+            why="A witness counts for more, the less it has in common with the accused. Differences only "
+            "run the function.",
+            hint="What if both engines were written from the same wrong formula?",
+            slips={"b": "They are less exact, by many digits. But they are independent."},
         ),
     ),
 )
