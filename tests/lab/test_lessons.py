@@ -6,6 +6,8 @@ import contextlib
 import importlib
 import io
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -110,6 +112,21 @@ def _row(value):
     return value if isinstance(value, tuple) else (value,)
 
 
+@pytest.mark.slow
+def test_every_lesson_runs_where_pytorch_is_not(tmp_path):
+    script = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from tautograd._cli.main import main\n"
+        "from tautograd._lab.lessons import names\n"
+        "sys.exit(any([main(['lab', '--auto', name]) for name in names()]))"
+    )
+    environment = {**os.environ, "TAUTOGRAD_LAB_PROGRESS": str(tmp_path / "progress.json")}
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environment
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
 def test_the_table_names_twenty_lessons_and_no_file_is_left_out():
     files = {file for file in os.listdir(os.path.dirname(lessons_file())) if file.endswith(".py")}
     assert len(set(NAMES)) == 20
@@ -123,8 +140,6 @@ def lessons_file() -> str:
 
 
 def test_a_program_leaves_nothing_behind(tmp_path):
-    import sys
-
     import tautograd
 
     path = tmp_path / "program.py"
