@@ -1,11 +1,13 @@
-"""`python -m bench.memory ENGINE STEP`: bytes by which a training step makes its process grow.
+"""`python -m bench.memory ENGINE STEP [HOW]`: bytes by which a training step makes its process grow.
 
 The peak over five steps, above what the process held before the model was made. What a process
-does once, with a tiny model of the same kind, comes before and is not counted. Linux only.
+does once, with a tiny model of the same kind, comes before and is not counted. With `warm` or
+`compiled` for HOW, three steps come before, so that what is recorded once is not counted. Linux only.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 
@@ -17,14 +19,22 @@ def status(field: str) -> int:
         return next(int(line.split()[1]) for line in file if line.startswith(field)) * 1024
 
 
-def growth(engine: str, name: str) -> int:
+def growth(engine: str, name: str, how: str = "") -> int:
     torch = importlib.import_module(engine)
     torch.set_num_threads(2)
     warm = STEPS[name].on(torch, tiny=True)
-    for _ in range(2):
+    if how == "compiled":
+        warm = torch.compile(warm)
+    for _ in range(3):
         warm()
     before = status("VmRSS")
     step = STEPS[name].on(torch)
+    if how == "compiled":
+        step = torch.compile(step)
+    if how:
+        for _ in range(3):
+            step()
+        gc.collect()
     with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
         file.write("5")  # the high-water mark starts again from here
     for _ in range(5):

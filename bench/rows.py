@@ -6,8 +6,10 @@ import gc
 import importlib.metadata
 import os
 import re
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -129,6 +131,33 @@ def step_time(name: str) -> Callable[[], Figures]:
     return measure
 
 
+def compiled_step(name: str, against: str = "PyTorch") -> Callable[[], Figures]:
+    """Seconds of the whole step as one program of `tautograd.compile`, beside the same peers."""
+
+    def measure() -> Figures:
+        ours, theirs = engines()
+        step = STEPS[name]
+        sides = {"tautograd": ours.compile(step.on(ours)), "PyTorch": step.on(theirs)}
+        found = side_by_side({**sides, **peers.of_step(name, theirs)})
+        mine, peer = found.pop("tautograd"), found.pop(against, None)
+        if peer is None:  # torch.compile does not work here
+            peer = found.pop("PyTorch")
+        return Figures(mine, peer, found)
+
+    return measure
+
+
+def compiling(name: str, cold: bool, most: float) -> Callable[[], tuple[float, float]]:
+    """Seconds from the call that records a step to its end, against the most it may take."""
+
+    def measure() -> tuple[float, float]:
+        with tempfile.TemporaryDirectory() as folder:
+            runs = [float(_python("-m", "bench.compiling", name, folder)) for _ in range(4)]
+        return (runs[0] if cold else statistics.median(runs[1:])), most
+
+    return measure
+
+
 # ---- long chains: the cost must be linear --------------------------------------------------------
 
 SHORT, LONG = 10_000, 1_000_000
@@ -167,6 +196,18 @@ def peak_memory(step: str) -> Callable[[], tuple[float, float]]:
 
     def measure() -> tuple[float, float]:
         return once_each(lambda: grown("tautograd"), lambda: grown("torch"), rounds=5).medians
+
+    return measure
+
+
+def replay_memory(step: str) -> Callable[[], tuple[float, float]]:
+    """Bytes that replays of a compiled step need at their peak, and those of the step run eagerly."""
+
+    def grown(*how: str) -> float:
+        return float(_python("-m", "bench.memory", "tautograd", step, *how))
+
+    def measure() -> tuple[float, float]:
+        return once_each(lambda: grown("compiled"), lambda: grown("warm"), rounds=3).medians
 
     return measure
 
@@ -239,11 +280,24 @@ ROWS = (
     Row("step: MLP 1024×4, batch 256, Adam", step_time("wide"), 1.1, "s"),
     Row("step: GPT 4×128, 64 tokens, batch 12, AdamW", step_time("gpt"), 1.3, "s"),
     Row("step: CNN 28×28, batch 64, Adam", step_time("cnn"), 1.5, "s"),
+    Row("compiled step: Linear(10,1), batch 32, Adam", compiled_step("linear"), 0.02, "s"),
+    Row("compiled step: MLP 784-256-128-10, batch 64", compiled_step("mlp"), 0.5, "s"),
+    Row("compiled step: MLP 1024×4, batch 256", compiled_step("wide"), 0.9, "s"),
+    Row("compiled step: GPT, against torch.compile", compiled_step("gpt", "compiled"), 0.8, "s"),
+    Row("compiled step: CNN 28×28, batch 64", compiled_step("cnn"), 1.0, "s"),
+    # The second figure of these is the most that recording and compiling may take.
+    Row("compiling the step of Linear(10,1), cold", compiling("linear", True, 0.3), 1.0, "s"),
+    Row("compiling the step of the GPT, cold", compiling("gpt", True, 3.0), 1.0, "s"),
+    Row("compiling the step of the GPT, cached", compiling("gpt", False, 0.3), 1.0, "s"),
     # The step of Linear(10,1) holds a few kilobytes: nothing to measure.
     Row("peak memory: MLP 784-256-128-10, batch 64", peak_memory("mlp"), 1.1, "B"),
     Row("peak memory: MLP 1024×4, batch 256", peak_memory("wide"), 1.1, "B"),
     Row("peak memory: GPT 4×128, 64 tokens, batch 12", peak_memory("gpt"), 1.1, "B"),
     Row("peak memory: CNN 28×28, batch 64", peak_memory("cnn"), 1.1, "B"),
+    # These compare a step as a program with the same step run eagerly, both on tautograd.
+    Row("peak memory, compiled: MLP 1024×4", replay_memory("wide"), 0.9, "B"),
+    Row("peak memory, compiled: GPT", replay_memory("gpt"), 0.9, "B"),
+    Row("peak memory, compiled: CNN", replay_memory("cnn"), 0.9, "B"),
     Row("import", import_time, 0.15, "s"),
     Row("installed size, with dependencies", installed_size, 0.3, "B"),
     # Both figures of this one are tautograd's: cost per operation must not grow with the graph.

@@ -95,6 +95,8 @@ def _elementwise(tape: Any, call: Noted) -> list[Instruction] | None:
     ufunc = call.ufunc
     if ufunc is np.matmul:
         return _matmul(tape, call)
+    if ufunc is np.vecdot:
+        return _vecdot(tape, call)
     if (
         ufunc.nout != 1
         or ufunc.signature is not None
@@ -268,6 +270,34 @@ def _dot(tape: Any, call: Noted) -> list[Instruction] | None:
 # --- moving data --------------------------------------------------------------------------------------
 
 
+def _vecdot(tape: Any, call: Noted) -> list[Instruction] | None:
+    """Sums of products along the last axis: the products, then their sums."""
+    a, b = call.args[:2]
+    if call.kwargs or not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
+        return None
+    dtype = call.result.dtype
+    if a.dtype != dtype or b.dtype != dtype or dtype.char not in "fd" or not a.size or not b.size:
+        return None
+    products = tape.scratch(np.broadcast_shapes(a.shape, b.shape), dtype)
+    first = _map(tape, "multiply", (a, b), products, (dtype,) * 3)
+    axis = products.ndim - 1
+    target = kept_dims(call.result, products.ndim, (axis,))
+    return [*(first or ()), Reduce("add", products, (axis,), target, dtype)]
+
+
+def _triangle(tape: Any, call: Noted) -> list[Instruction] | None:
+    """np.triu and np.tril: zeros by a mask that never changes."""
+    array = call.args[0]
+    k = call.args[1] if len(call.args) > 1 else call.kwargs.get("k", 0)
+    if not isinstance(array, np.ndarray) or array.ndim < 2:
+        return None
+    mask = call.function(np.ones(array.shape[-2:], np.bool_), k)
+    target = call.result
+    zero = target.dtype.type(0)
+    loop = (np.dtype(np.bool_), target.dtype, target.dtype, target.dtype)
+    return _map(tape, "where", (tape.constant(mask), array, zero), target, loop)
+
+
 def _copied(tape: Any, call: Noted) -> list[Instruction] | None:
     source = call.args[0]
     if not isinstance(source, np.ndarray) or not call.outputs:
@@ -322,6 +352,8 @@ def _assigned(tape: Any, call: Noted) -> list[Instruction] | None:
         while value.ndim > part.ndim:  # NumPy drops leading dimensions of size one
             value = value[0]
     operand = operand_of(tape, value, target.dtype, target.shape)
+    if operand == target:  # x[i] += y ends so: what was added to in place is assigned to itself
+        return []
     if isinstance(operand, View) and overlap(operand, target):
         return None
     return [copy(operand, target)]
@@ -481,6 +513,8 @@ _RULES: dict[Any, Rule] = {
     np.ones_like: _filled,
     np.full_like: _filled,
     np.where: _where,
+    np.triu: _triangle,
+    np.tril: _triangle,
     np.concatenate: _joined,
     np.stack: _stacked,
     np.take: _taken,

@@ -247,7 +247,27 @@ class Call:
         yield from self.changed
 
 
-Instruction = Map | Reduce | Product | Gather | GatherAlong | ScatterAdd | PutAlong | Call
+@dataclass(slots=True)
+class Block:
+    """Instructions for one example, done `count` times; `steps` say how many bytes each buffer moves on.
+
+    `of` and `into` are the views that all of it reads and writes.
+    """
+
+    body: list[Any]
+    count: int
+    steps: dict[int, int]
+    of: tuple[View, ...]
+    into: tuple[View, ...]
+
+    def reads(self) -> Iterator[View]:
+        return iter(self.of)
+
+    def writes(self) -> Iterator[View]:
+        return iter(self.into)
+
+
+Instruction = Map | Reduce | Product | Gather | GatherAlong | ScatterAdd | PutAlong | Call | Block
 NATIVE = (Map, Reduce, Product, Gather, GatherAlong, ScatterAdd, PutAlong)
 
 

@@ -13,8 +13,9 @@ from .._autograd.modes import modes
 from .._autograd.sites import resolve
 from .calls import as_call
 from .differentiable import is_cut
-from .ir import Call, Instruction, Kind, Program, View
+from .ir import Block, Call, Instruction, Kind, Program, View
 from .memory import Memory, bytes_of
+from .passes.blocks import in_blocks
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class Part:
     sites: list[Any]
     native: Any = None
     why: str = ""
+    block: Block | None = None  # whose body these are, for one example
     run: Callable[[], Any] | None = None
 
 
@@ -32,11 +34,13 @@ class Replay:
     """One or more stretches of a program (forward, backward) over the same memory."""
 
     def __init__(self, program: Program, arguments: list[View], native: bool = True) -> None:
-        self.program = program
         self.arguments = arguments
+        lowered, self.why_not_native = _lowering() if native else (None, "not asked for")
+        if lowered is not None:
+            program = in_blocks(program)
+        self.program = program
         cuts = [i for i, instruction in enumerate(program.instructions) if is_cut(instruction)]
         self.saved = _crossing(program, cuts)
-        lowered, self.why_not_native = _lowering() if native else (None, "not asked for")
         starts, stops = [0, *(cut + 1 for cut in cuts)], [*cuts, len(program.instructions)]
         self.stretches = [
             _parts(program, start, stop, lowered, self.saved)
@@ -72,7 +76,9 @@ class Replay:
         runs: list[Callable[[], Any]] = []
         address = self.table.__array_interface__["data"][0]
         for part in parts:
-            if part.native is not None:
+            if part.block is not None:
+                runs.append(_repeated(part, self.table))
+            elif part.native is not None:
                 runs.append(_native_run(part, address))
             else:
                 runs.extend(as_call(i, self.memory.array) for i in part.instructions)
@@ -106,7 +112,7 @@ class Replay:
         """All of a stretch as one function."""
         runs = self.runs[stretch]
         parts = self.stretches[stretch]
-        if len(parts) == 1 and parts[0].native is not None:
+        if len(parts) == 1 and parts[0].native is not None and parts[0].block is None:
             return runs[0]
         return lambda: modes.quietly(_run_all, runs)
 
@@ -156,6 +162,27 @@ def _native_run(part: Part, address: int) -> Callable[[], None]:
     return run
 
 
+def _repeated(part: Part, table: Any) -> Callable[[], None]:
+    """A block: its body for one example after the other, over a table that moves on."""
+    block = part.block
+    assert block is not None
+    own = np.empty_like(table)
+    steps = np.zeros(len(table), np.uintp)
+    for buffer, step in block.steps.items():
+        steps[buffer] = step
+    call = part.native.call
+    address = own.__array_interface__["data"][0]
+    add = np.add
+
+    def run() -> None:
+        np.copyto(own, table)
+        for _ in range(block.count):
+            call(address)
+            add(own, steps, own)
+
+    return run
+
+
 def _lowering() -> tuple[Any, str]:
     """The native lowering, or why there is none."""
     try:
@@ -173,17 +200,21 @@ def _parts(
     parts: list[Part] = []
     for at in range(start, stop):
         instruction, site = program.instructions[at], program.sites[at]
+        if isinstance(instruction, Block):
+            part = Part(instruction.body, [site] * len(instruction.body), block=instruction)
+            parts.append(part)
+            continue
         why = "a call from Python" if isinstance(instruction, Call) else ""
         if not why:
             why = "no compiler" if lowered is None else lowered.can_lower(instruction) or ""
-        if parts and bool(parts[-1].why) == bool(why):
+        if parts and parts[-1].block is None and bool(parts[-1].why) == bool(why):
             parts[-1].instructions.append(instruction)
             parts[-1].sites.append(site)
         else:
             parts.append(Part([instruction], [site], why=why))
     readers: dict[int, int] = {}
     for number, part in enumerate(parts):
-        for instruction in part.instructions:
+        for instruction in [part.block] if part.block is not None else part.instructions:
             for view in instruction.reads():
                 readers[view.buffer] = number
     seen = {b.number for b in program.buffers if b.kind is not Kind.SCRATCH} | saved
@@ -197,7 +228,11 @@ def _parts(
 def _touched(stretches: list[list[Part]]) -> Iterator[set[int]]:
     """The buffers that each kernel, or each call from Python, reads or writes, in the order they run."""
     for part in (part for parts in stretches for part in parts):
-        if part.native is not None:
+        if part.block is not None:  # from the last kernel back to the first: all at once
+            views = (*part.block.reads(), *part.block.writes())
+            inside = {n for kernel in part.native.kernels for n in (*kernel.reads, *kernel.writes)}
+            yield inside | {view.buffer for view in views}
+        elif part.native is not None:
             for kernel in part.native.kernels:
                 yield {*kernel.reads, *kernel.writes}
         else:

@@ -104,6 +104,15 @@ class Tape:
         self.view(array, Kind.CONSTANT)
         return self.wrap(array)
 
+    def scratch(self, shape: tuple[int, ...], dtype: Any) -> View:
+        """Memory for a value in between, which the recording itself does not need."""
+        return self.view(self._own(np.empty(shape, dtype)), Kind.SCRATCH)
+
+    def constant(self, array: Any) -> Any:
+        """An array that the program needs and nobody else knows."""
+        self.view(self._own(array), Kind.CONSTANT)
+        return array
+
     # --- what happens ----------------------------------------------------------------------------------
 
     def run(
