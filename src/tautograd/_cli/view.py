@@ -97,13 +97,15 @@ def execute(namespace: argparse.Namespace) -> int:
 def _graph(namespace: argparse.Namespace, page: Path | None) -> int:
     catch = _Catch(namespace.step - 1)
     here = os.getcwd()
-    catch.see(sys.modules["tautograd"])
-    with stdout_kept_for(namespace.json):
-        ending = run_target(
-            namespace.target, is_module=namespace.is_module, watch=catch.see, stops=Seen
-        )
-    os.chdir(here)
-    catch.stop()
+    try:
+        catch.see(sys.modules["tautograd"])
+        with stdout_kept_for(namespace.json):
+            ending = run_target(
+                namespace.target, is_module=namespace.is_module, watch=catch.see, stops=Seen
+            )
+    finally:
+        catch.stop()
+        os.chdir(here)
     ending.show()
     view = catch.view
     if view is None:

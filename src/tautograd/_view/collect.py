@@ -127,9 +127,12 @@ class Collector:
         self.graph.nodes.append(node)
         return node
 
+    def _name(self, leaf: Any) -> str:
+        return self.names.of(leaf) or (self.notes.leaf_name(leaf) if self.notes else "")
+
     def _leaf(self, accumulate: Any) -> Node:
         leaf = self._leaves[id(accumulate)]
-        node = self._add(LEAF, self.names.of(leaf))
+        node = self._add(LEAF, self._name(leaf))
         node.outputs[0] = self.memory.look(leaf)
         node.before = self._before[id(accumulate)]
         return node
@@ -162,7 +165,7 @@ class Collector:
             return
         number = self._number.get(id(edge[0]))
         if number is None:  # a leaf that is itself the end
-            node = self._add(LEAF, self.names.of(root))
+            node = self._add(LEAF, self._name(root))
             node.outputs[0] = self.memory.look(root)
             number = self._number[id(edge[0])] = node.number
         node = self.graph.nodes[number]
@@ -238,7 +241,7 @@ class Collector:
         if hasattr(edge[0], "next_functions"):
             node = self._operation(edge[0])
         else:
-            node = self._add(LEAF, self.names.of(edge[0]))
+            node = self._add(LEAF, self._name(edge[0]))
             node.outputs[0] = self.memory.look(edge[0])
         self._number[id(edge[0])] = node.number
         self._leaves.setdefault(id(edge), edge[0])

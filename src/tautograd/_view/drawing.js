@@ -289,3 +289,11 @@ Taut.make = (tag, attributes) => {
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 };
+Taut.html = {
+  make(tag, cls, text) {
+    const made = document.createElement(tag);
+    if (cls) made.className = cls;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  },
+};

@@ -3,12 +3,7 @@
   const { data } = Taut, $ = (id) => document.getElementById(id);
   $("app").hidden = false;
   $("summary").open = false;
-  const make = (tag, cls, text) => {
-    const made = document.createElement(tag);
-    if (cls) made.className = cls;
-    if (text !== undefined) made.textContent = text;
-    return made;
-  };
+  const { make } = Taut.html;
 
   // --- what is shown now -----------------------------------------------------------------------
 
@@ -18,7 +13,7 @@
   const when = data.nodes.map(() => Infinity);
   data.steps.forEach((step, i) => { when[step.n] = i + 1; });
   const state = {
-    step: 0, chosen: "", path: null, when,
+    step: 0, chosen: "", path: null, when, out, into,
     get now() { return state.step ? data.steps[state.step - 1].n : -1; },
     of(name) {
       const i = +name.slice(1);
@@ -117,195 +112,12 @@
     go(Math.min(next, data.steps.length));
   };
   const show = (i) => { if (uncover(i)) drawing.arrange(); choose("n" + i); };
-
-  // --- the panel -------------------------------------------------------------------------------
-
-  const plain = (line) => line.map((part) => typeof part === "string" ? part : part.join(" by ")).join("");
-  const formula = (line, cls = "formula") => {
-    const made = make("p", cls);
-    for (const part of line) {
-      if (typeof part === "string") { made.append(part); continue; }
-      const f = make("span", "f");
-      f.setAttribute("role", "math"); f.setAttribute("aria-label", part.join(" by "));
-      f.append(make("span", "", part[0]), make("span", "", part[1]));
-      made.append(f);
-    }
-    return made;
+  const showGroup = (g) => {
+    for (const outer of Taut.around(data.groups[g].p)) Taut.open.add(outer);
+    drawing.arrange(); choose("g" + g);
   };
-  const jump = (i, text) => {
-    const button = make("button", "", text);
-    button.type = "button";
-    button.addEventListener("click", () => show(i));
-    return button;
-  };
-  const heading = (text) => make("h3", "", text);
-  const facts = (pairs) => {
-    const list = make("dl", "facts");
-    for (const [name, value] of pairs) if (value) list.append(make("dt", "", name), make("dd", "", value));
-    return list;
-  };
-  const source = (l) => {
-    const [f, line, inside] = data.sites[l], file = data.files[f], parts = [];
-    const title = heading("Source"), where = `${file.name}:${line}` + (inside && inside !== "<module>" ? ` in ${inside}` : "");
-    const link = make(file.path ? "a" : "span", "", where);
-    if (file.path) { link.href = "vscode://file" + encodeURI(file.path) + ":" + line; link.title = "Open in the editor"; }
-    title.append(" · ", link);
-    parts.push(title);
-    if (file.lines.length) {
-      const pre = make("pre", "lines");
-      pre.tabIndex = 0; pre.setAttribute("aria-label", "Source, line " + line);
-      const from = Math.max(file.first, line - 7), to = Math.min(file.first + file.lines.length - 1, line + 6);
-      for (let n = from; n <= to; n += 1) {
-        const row = make("span", n === line ? "hot" : "");
-        row.append(make("span", "n", n), file.lines[n - file.first] || " ");
-        pre.append(row);
-      }
-      parts.push(pre);
-    }
-    return parts;
-  };
-  const colourOf = (e) => data.edges[e][4] === null ? "var(--line)" : drawing.colour(data.edges[e][4]);
-  const written = (step) => {
-    const parts = step.a.map((line) => formula(line));
-    for (const [e, lines] of step.g) {
-      const block = make("div", "give");
-      block.style.setProperty("--c", colourOf(e));
-      lines.forEach((line, i) => block.append(formula(line, i ? "numbers" : "formula")));
-      const to = data.nodes[data.edges[e][0]];
-      const on = make("p", "soft", "goes to ");
-      on.append(jump(data.edges[e][0], to.q || to.s));
-      block.append(on); parts.push(block);
-    }
-    return parts;
-  };
-  const links = (title, list, end) => {
-    if (!list.length) return [];
-    const made = make("ul", "links");
-    list.slice(0, 40).forEach((e) => {
-      const item = make("li"), i = data.edges[e][end];
-      item.append(jump(i, data.nodes[i].q || data.nodes[i].s)); made.append(item);
-    });
-    return [heading(title), made];
-  };
-  const explainNode = (i) => {
-    const node = data.nodes[i], parts = [];
-    const step = when[i] === Infinity ? null : data.steps[when[i] - 1];
-    const kinds = { o: node.n, l: "a leaf: its gradient is kept", i: "an input that wants no gradient", c: "the graph is cut here" };
-    parts.push(make("h2", "", node.q || node.s), make("p", "soft", kinds[node.k] + (node.r ? " · backward starts here" : "")));
-    if (node.k === "c") parts.push(make("p", "", `The value goes on, its history does not: no gradient comes back through ${node.n}.`));
-    if (step) {
-      parts.push(heading(node.k === "l" ? `Step ${when[i]}: the gradient arrives` : `Step ${when[i]}: the chain rule here`), ...written(step));
-      if (when[i] !== state.step) {
-        const button = make("button", "quiet", "Go to this step");
-        button.type = "button"; button.addEventListener("click", () => go(when[i]));
-        parts.push(button);
-      }
-    } else if (data.flowed && node.k === "o") parts.push(make("p", "", "No gradient comes through here."));
-    if (node.l !== undefined) parts.push(...source(node.l));
-    parts.push(heading("Value"), facts([["value", node.v], ["shape", node.h], ["dtype", node.d], ["gradient", node.g], ["module", Taut.around(node.p).slice(1).map((g) => data.groups[g].t).join(" › ")]]));
-    parts.push(...links("Made from", into[i], 0), ...links("Used by", out[i], 2));
-    return parts;
-  };
-  const leaves = (list) => {
-    const table = make("table"), head = make("tr");
-    for (const text of ["Leaf", "Shape", "Gradient"]) { const th = make("th", "", text); th.scope = "col"; head.append(th); }
-    table.append(head);
-    list.slice(0, 60).forEach((i) => {
-      const row = make("tr"), name = make("td", "links");
-      name.append(jump(i, data.nodes[i].s));
-      const g = make("td", "number", data.nodes[i].g || "none");
-      if (data.nodes[i].m !== undefined) g.style.color = drawing.colour(data.nodes[i].m);
-      row.append(name, make("td", "", data.nodes[i].h || ""), g); table.append(row);
-    });
-    return table;
-  };
-  const explainGroup = (g) => {
-    const group = data.groups[g];
-    const held = (i) => Taut.around(data.nodes[i].p).includes(g);
-    const some = data.nodes.map((_, i) => i).filter((i) => data.nodes[i].k === "l" && held(i));
-    const button = make("button", "quiet", Taut.open.has(g) ? "Fold" : "Unfold");
-    button.type = "button"; button.addEventListener("click", () => { toggle(g); explain("g" + g); });
-    const parts = [make("h2", "", group.t), make("p", "soft", `${group.a ? group.a + " · " : ""}${Taut.inside[g]} operations`), button];
-    if (some.length) parts.push(heading("Leaves inside"), leaves(some));
-    return parts;
-  };
-  const overview = () => {
-    const parts = [make("h2", "", `How ${data.end} depends on its leaves`)];
-    const how = make("p");
-    if (data.flowed) {
-      how.append("Values flow down, gradients flow up. ", make("kbd", "", "→"), " takes backward one operation further, ", make("kbd", "", "←"), " one back, ", make("kbd", "", "Shift →"), " over a module. Click a box for its chain rule, a module to fold it.");
-    } else how.append("Values flow down. Click a box for what it holds, a module to fold it.");
-    parts.push(how);
-    const cuts = data.nodes.map((_, i) => i).filter((i) => data.nodes[i].k === "c");
-    if (cuts.length) {
-      const list = make("ul", "links");
-      cuts.slice(0, 30).forEach((i) => {
-        const item = make("li"), l = data.nodes[i].l;
-        item.append(jump(i, data.nodes[i].q + (l === undefined ? "" : ` at ${data.files[data.sites[l][0]].name}:${data.sites[l][1]}`)));
-        list.append(item);
-      });
-      parts.push(heading("Where the graph is cut"), list);
-    }
-    parts.push(heading("Leaves"), leaves(data.nodes.map((_, i) => i).filter((i) => data.nodes[i].k === "l")));
-    return parts;
-  };
-  const explain = (name) => {
-    const i = +name.slice(1);
-    $("panel").replaceChildren(...(!name ? overview() : name[0] === "n" ? explainNode(i) : explainGroup(i)));
-    if (state.step && name[0] === "g") $("panel").append(heading("Inside, now"), make("p", "", data.steps[state.step - 1].t), ...written(data.steps[state.step - 1]));
-    $("panel").scrollTop = 0;
-  };
-
-  // --- search ----------------------------------------------------------------------------------
-
-  let hits = [], at = 0;
-  const search = (text) => {
-    text = text.trim().toLowerCase();
-    const match = (...parts) => parts.some((part) => part && part.toLowerCase().includes(text));
-    hits = [];
-    if (text) {
-      data.groups.forEach((g, i) => { if (i && hits.length < 30 && match(g.t, g.a)) hits.push(["g" + i, g.t, g.a]); });
-      data.nodes.forEach((n, i) => {
-        if (hits.length >= 30) return;
-        const line = n.l === undefined ? "" : `${data.files[data.sites[n.l][0]].name}:${data.sites[n.l][1]}`;
-        if (match(n.q, n.s, n.n, line)) hits.push(["n" + i, n.q || n.s, [n.n, line].filter(Boolean).join(" ")]);
-      });
-    }
-    at = 0;
-    $("found").replaceChildren(...hits.map(([, title, about], i) => {
-      const item = make("li", "", title + " ");
-      item.id = "hit" + i; item.setAttribute("role", "option"); item.setAttribute("aria-selected", String(i === at));
-      item.append(make("small", "", about));
-      item.addEventListener("pointerdown", (event) => { event.preventDefault(); take(i); });
-      return item;
-    }));
-    if (text && !hits.length) $("found").replaceChildren(make("li", "soft", "nothing found"));
-    $("found").hidden = !text;
-    $("search").setAttribute("aria-expanded", String(Boolean(text)));
-  };
-  const take = (i) => {
-    if (!hits[i]) return;
-    const [name] = hits[i];
-    if (name[0] === "n") show(+name.slice(1));
-    else {
-      for (const g of Taut.around(data.groups[+name.slice(1)].p)) Taut.open.add(g);
-      drawing.arrange(); choose(name);
-    }
-    $("search").value = ""; search("");
-    $("graph").focus({ preventScroll: true });
-  };
-  $("search").addEventListener("input", (event) => search(event.target.value));
-  $("search").addEventListener("blur", () => { $("found").hidden = true; });
-  $("search").addEventListener("keydown", (event) => {
-    if (event.key === "Enter") { event.preventDefault(); take(at); }
-    else if (event.key === "Escape") { event.target.value = ""; search(""); $("graph").focus(); }
-    else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      event.preventDefault();
-      at = Math.min(Math.max(at + (event.key === "ArrowDown" ? 1 : -1), 0), hits.length - 1);
-      [...$("found").children].forEach((item, i) => item.setAttribute("aria-selected", String(i === at)));
-      event.target.setAttribute("aria-activedescendant", "hit" + at);
-    }
-  });
+  const { explain, plain } = Taut.panel(state, drawing, { show, go, toggle });
+  Taut.search({ show, showGroup });
 
   // --- keys, buttons, pointer ------------------------------------------------------------------
 

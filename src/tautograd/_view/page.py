@@ -44,7 +44,9 @@ def _page(graph: Graph) -> Iterator[str]:
     yield shell.text_of(_FOLDER / "app.html")
     yield from _table(graph, written)
     yield shell.data(page_data(graph, writer, written))
-    yield shell.scripts([_FOLDER / name for name in ("layout.js", "drawing.js", "page.js")])
+    yield shell.scripts(
+        [_FOLDER / name for name in ("layout.js", "drawing.js", "panel.js", "search.js", "page.js")]
+    )
     yield "</body></html>\n"
 
 

@@ -134,6 +134,7 @@ class Notes(Recorder):
         self.left: list[Cutting] = []  # values that left for Python
         self._tainted: dict[int, tuple[Any, list[Cutting]]] = {}
         self._constants: dict[int, Constant] = {}
+        self._leaves: dict[int, tuple[Any, str]] = {}
         self.is_on = True
 
     def forget(self) -> None:
@@ -142,6 +143,7 @@ class Notes(Recorder):
         self.left.clear()
         self._tainted.clear()
         self._constants.clear()
+        self._leaves.clear()
         self.memory = Memory()
 
     def see(self, function: Any, args: Any, kwargs: Any) -> Any:
@@ -168,6 +170,8 @@ class Notes(Recorder):
                 call.wanted = call.wanted or edge is not None
                 call.tainted += self._taint_of(value)
                 call.arguments.append(edge if edge is not None else self._constant(value, frame))
+                if edge is not None and edge[0] is value and id(value) not in self._leaves:
+                    self._leaves[id(value)] = _reference(value), self._variable(value, frame)
             else:
                 keyword = key.startswith("1[") and key[3:-2] not in ("other", "y") and key[3:-2]
                 call.arguments.append((keyword, value) if keyword else value)
@@ -228,11 +232,16 @@ class Notes(Recorder):
     def _constant(self, tensor: Any, frame: Any) -> Constant:
         known = self._constants.get(id(tensor))
         if known is None or known.reference() is not tensor:
-            name = self._variable(tensor, frame) if isinstance(frame, FrameType) else ""
+            name = self._variable(tensor, frame)
             look = self.memory.look(tensor)
             known = Constant(look, _reference(tensor), name, self._taint_of(tensor))
             self._constants[id(tensor)] = known
         return known
+
+    def leaf_name(self, tensor: Any) -> str:
+        """The variable in which a leaf was when it was first used."""
+        found = self._leaves.get(id(tensor))
+        return found[1] if found is not None and found[0]() is tensor else ""
 
     def _variable(self, tensor: Any, frame: FrameType | None) -> str:
         """The user's name for a tensor, in the functions that run now."""

@@ -1,0 +1,150 @@
+"""The page as a file: alone, escaped, readable without JavaScript, and data that agrees with the graph."""
+
+from __future__ import annotations
+
+import json
+import re
+import webbrowser
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+
+import tautograd
+from tautograd import verify, view
+
+from . import programs
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return view(programs.detached, tautograd).page()
+
+
+def data_of(page: str) -> dict:
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+
+
+class Text(HTMLParser):
+    """What a reader without JavaScript sees."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.hidden = 0
+        self.text: list[str] = []
+        self.tags: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag in ("style", "script"):
+            self.hidden += 1
+
+    def handle_endtag(self, tag):
+        if tag in ("style", "script"):
+            self.hidden -= 1
+
+    def handle_data(self, data):
+        if not self.hidden:
+            self.text.append(data)
+
+
+def test_a_page_needs_nothing_but_itself(page):
+    assert not re.findall(r"\bsrc=|@import|url\(|fetch\(|XMLHttp|WebSocket|innerHTML|eval\(", page)
+    addresses = set(re.findall(r"https?://[^\"'\s]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}, "the name of SVG, which is no address"
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert policy.startswith("default-src 'none'")
+    assert "connect-src" not in policy
+
+
+def test_without_javascript_it_says_everything(page):
+    text = " ".join(Text(page).text)
+    for part in ("loss = 35", "detach()", "∂loss/∂x = ∂loss/∂v", "· scale", "x.grad", "1 · 5 = 5"):
+        assert part in text
+    assert "The graph is cut by" in text
+
+
+def test_data_agrees_with_the_graph(page):
+    graph = view(programs.detached, tautograd).graph
+    data = data_of(page)
+    assert [n["s"] for n in data["nodes"]] == [n.symbol for n in graph.nodes]
+    assert [e[:4] for e in data["edges"]] == [
+        [e.source, e.output, e.target, e.place] for e in graph.edges
+    ]
+    assert [s["n"] for s in data["steps"]] == graph.steps
+    for edge, (*_, norm, _, cut) in zip(graph.edges, data["edges"], strict=True):
+        assert norm == (
+            None if edge.gradient is None else pytest.approx(edge.gradient.norm, rel=1e-5)
+        )
+        assert cut == edge.is_cut
+    lines = data["files"][0]["lines"]
+    for node in data["nodes"]:
+        if "l" in node:
+            number = data["sites"][node["l"]][1]
+            assert lines[number - data["files"][0]["first"]].strip()
+
+
+def test_what_comes_from_the_program_is_escaped(tmp_path):
+    torch = tautograd
+    evil = "</script><img src=x onerror=alert(1)>"
+    module = type(evil, (torch.nn.Module,), {"forward": lambda self, x: (x * x).exp()})()
+    x = torch.tensor(1.0, requires_grad=True)
+    page = view(lambda: module(x)).page()
+    assert evil not in page
+    assert "img" not in Text(page).tags
+    assert data_of(page)["groups"][1]["t"] == evil
+
+
+def test_save_and_json(tmp_path):
+    x = tautograd.tensor([1.0, float("inf")], requires_grad=True)
+    drawn = view((x * 2).sum())
+    assert drawn.save(tmp_path / "page.html").read_text(encoding="utf-8") == drawn.page()
+    kept = json.loads(drawn.save(tmp_path / "graph.json").read_text(encoding="utf-8"))
+    assert kept == json.loads(json.dumps(drawn.to_dict()))
+    assert kept["format"] == "tautograd view"
+    assert kept["nodes"][0]["outputs"]["0"]["values"] == [1.0, "inf"]
+    with pytest.raises(ValueError, match=r"\.html or \.json"):
+        drawn.save(tmp_path / "page.png")
+    assert [p.name for p in tmp_path.iterdir() if p.suffix == ".png"] == []
+
+
+def test_show_and_notebooks(monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    x = tautograd.tensor(2.0, requires_grad=True)
+    drawn = view(x * x)
+    path = drawn.show()
+    try:
+        assert Path(urlparse(opened[0]).path) == path
+        assert path.read_text(encoding="utf-8") == drawn.page()
+    finally:
+        path.unlink()
+    frame = drawn._repr_html_()
+    assert frame.startswith("<iframe ")
+    assert 'sandbox="allow-scripts"' in frame
+    assert "<script" not in frame, "the page is an attribute, escaped"
+    report = verify(lambda x: x * x, tautograd.tensor([1.0], dtype=tautograd.float64))
+    path = report.show()
+    try:
+        assert "the gradient is correct" in path.read_text(encoding="utf-8")
+    finally:
+        path.unlink()
+    assert len(opened) == 2
+
+
+def test_large_tensors_are_told_in_figures():
+    x = tautograd.ones(400, 400, requires_grad=True)
+    drawn = view((x * 3).sum())
+    assert len(drawn.page()) < 200_000
+    (leaf,) = [n for n in drawn.graph.nodes if n.kind == "leaf"]
+    assert leaf.value.array is None
+    assert leaf.arrived[0].norm == pytest.approx(1200.0)
+
+
+def test_the_page_of_a_used_graph_says_why_there_are_no_gradients():
+    x = tautograd.tensor(2.0, requires_grad=True)
+    y = x.exp()
+    y.backward()
+    assert "backward(retain_graph=True)" in view(y).page()
