@@ -56,12 +56,28 @@ def test_the_broken_program_is_not_taken_for_mended(name, engine, tmp_path):
         ),
         ("finite-differences", "12.57", "12.566370614359172"),
         ("exploding-and-vanishing", "torch.sigmoid(layer(x))", "torch.tanh(layer(x)) * 1.0"),
-        ("your-own-engine", "parent.grad = slope", "parent.grad = parent.grad + slope"),
+        ("in-place", "y.data += 1", "y = 1 + y"),
+        ("broadcasting", "(prediction - ys)", "(prediction - ys.reshape(5, 1))"),
+        ("softmax-and-cross-entropy", "scores = torch.softmax(scores, dim=1)", "scores = scores * 1.0"),
+        ("custom-function", "return 3 * x**2", "return 3 * x * x * g"),
+        ("second-order", "(g,) = torch.autograd.grad(f(x), x)\n    return", "g = 3 * x**2\n    return"),
+        ("mixed-precision", "    clip(model.parameters(), 10.0)\n", ""),
+        (
+            "train-and-eval",
+            "        optimizer.zero_grad()\n",
+            "        model.train()\n        optimizer.zero_grad()\n",
+        ),
+        (
+            "reproducibility-and-checkpoints",
+            "return weight, optimizer\n\n\ndef in",
+            'optimizer.load_state_dict(dict(state["optimizer"]))\n    return weight, optimizer\n\n\ndef in',
+        ),
+        ("cpu-and-accelerator", "((x * x).mean() - mean**2)", "(x - mean).square().mean()"),
     ],
 )  # fmt: skip
 def test_there_is_more_than_one_good_mend(name, change, into, tmp_path):
     broken = lesson_called(name).broken
-    assert change in broken
+    assert broken.count(change) == 1
     found = judged(name, "tautograd", tmp_path, broken.replace(change, into))
     assert found.reasons == []
 
