@@ -40,22 +40,23 @@ LESSON = Lesson(
 
 
         def error(w):
-            return ((Cube.apply(w) - 8) ** 2).sum()
+            cubes = Cube.apply(w)
+            return ((cubes - 8) ** 2).sum()
 
 
         x = torch.tensor([2.0], requires_grad=True)
         Cube.apply(x).backward()
         print(x.grad)
 
-        w = torch.tensor([1.0, 2.5], requires_grad=True)
-        optimizer = torch.optim.SGD([w], lr=0.002)
+        w = torch.tensor([1.0, 3.0], requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=0.001)
         for step in range(100):
             optimizer.zero_grad()
             error(w).backward()
             optimizer.step()
         print(*(f"{each:.3f}" for each in w.tolist()))
 
-        error_inputs = (torch.tensor([1.0, 2.5]),)
+        error_inputs = (torch.tensor([1.0, 3.0]),)
     """),
     prints=text("""
         tensor([12.])
@@ -111,7 +112,7 @@ LESSON = Lesson(
         changes=(("return g * 3 * x**2", "return 3 * x**2"),),
         prints=text("""
             tensor([12.])
-            0.624 0.994
+            0.769 1.574
         """),
         verdict="wrong",
         doctor=("TG901",),
@@ -119,8 +120,8 @@ LESSON = Lesson(
             The first line is as it was: with nothing after it, the operation looks right. In the
             training, `g` says that the first weight has to rise and the second to fall. Nobody hears
             it: 3 * x ** 2 is never negative, so both only fall. Verify names the operation and the
-            numbers. The doctor found the same while the loop ran, by differences of the operation's
-            own forward.
+            numbers; the weights it speaks of are `g`. The doctor found the same while the loop ran: it
+            sent a `g` of -1 through the operation, and 27 came back in the place of -27.
         """),
         hint="What comes after is a factor as well: multiply by g.",
         mended=text("""
