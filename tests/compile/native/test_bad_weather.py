@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tautograd._compile import ir
-from tautograd._compile.native import cache, can_lower
+from tautograd._compile.native import cache, can_lower, threads
 from tests.compile.native.programs import Builder
 
 
@@ -24,6 +24,7 @@ def program() -> Builder:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    threads.available()  # its code is kept too: let it be loaded before
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "tautograd" / "native"
 

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from ..._version import __version__
-from .engine import compiler_version, host
+from .engine import assemble, compiler_version, host
 
 MAGIC = b"tautograd object code 1\n"
 MOST_BYTES = 256 << 20
@@ -27,6 +27,17 @@ def key_of(text: str) -> str:
     here = host()
     made_from = [text, here.triple, here.name, here.features, compiler_version(), __version__]
     return hashlib.sha256("\0".join(made_from).encode()).hexdigest()
+
+
+def compiled(text: str) -> tuple[bytes, bool]:
+    """A module's object code, kept or made now; and whether it was kept."""
+    key = key_of(text)
+    code = load(key)
+    if code is not None:
+        return code, True
+    code = assemble(text)
+    save(key, code)
+    return code, False
 
 
 def folder() -> Path | None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+PARAMETERS = "ptr %args, i64 %begin, i64 %end"  # of every kernel; it may be split into ranges
+
 
 class Shared:
     """What all parts of one function share: the names used so far, and its local variables."""
@@ -80,6 +82,20 @@ class Code:
         again = self.new(f"icmp ult i64 {counter}n, {stop}")
         self.do(f"br i1 {again}, label %{label}, label %{label}.after")
         self.lines.append(f"{label}.after:")
+
+    @contextmanager
+    def when(self, condition: str) -> Iterator[None]:
+        """What happens only if a condition holds."""
+        label = self.name()[1:] + "when"
+        self.do(f"br i1 {condition}, label %{label}, label %{label}.after")
+        self.lines.append(f"{label}:")
+        yield
+        self.do(f"br label %{label}.after")
+        self.lines.append(f"{label}.after:")
+
+    def least(self, a: str, b: int) -> str:
+        less = self.new(f"icmp ult i64 {a}, {b}")
+        return self.new(f"select i1 {less}, i64 {a}, i64 {b}")
 
     def offset(self, pointer: str, distance: str) -> str:
         """A pointer moved by a number of bytes."""

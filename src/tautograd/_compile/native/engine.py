@@ -107,6 +107,13 @@ class Loaded:
     def address(self, name: str) -> int:
         return int(self._engine.get_function_address(name))
 
+    def variable(self, name: str) -> int:
+        return int(self._engine.get_global_value_address(name))
+
+    def keep(self) -> None:
+        """Let the code stay in memory until the process ends."""
+        self._engine.detach()
+
 
 def _machine_for_loading() -> Any:
     target = llvm().Target.from_default_triple()

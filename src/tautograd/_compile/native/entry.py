@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._tensor.settings import get_num_threads
 from ..ir import Buffer, Instruction
-from . import cache, engine, module
+from . import cache, engine, module, threads
 from .module import Fused
 from .products import blas
 
@@ -26,6 +27,7 @@ class Native:
     def __init__(self, loaded: engine.Loaded, built: module.Module, cached: bool) -> None:
         self.kernels: list[Fused] = built.kernels
         self.functions = built.functions
+        self.text = built.text  # of the module, in LLVM's assembly language
         self.cached = cached
         self.own_bytes = built.scratch
         self._loaded = loaded
@@ -69,13 +71,12 @@ def lower(
 ) -> Native:
     """Compile instructions; `needed` are the buffers whose content is read afterwards."""
     vector_bytes = engine.host().vector_bytes
-    built = module.build(instructions, {b.number: b for b in buffers}, needed, vector_bytes)
-    key = cache.key_of(built.text)
-    code = cache.load(key)
-    cached = code is not None
-    if code is None:
-        code = engine.assemble(built.text)
-        cache.save(key, code)
+    count = get_num_threads()
+    threads.use_threads(count)
+    count = min(count, threads.processors()) if threads.available() else 1
+    by_number = {b.number: b for b in buffers}
+    built = module.build(instructions, by_number, needed, vector_bytes, count)
+    code, cached = cache.compiled(built.text)
     return Native(engine.Loaded(code, _symbols()), built, cached)
 
 
@@ -93,4 +94,4 @@ def _symbols() -> dict[str, int]:
     ):
         function = getattr(ctypes.pythonapi, name)
         symbols[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
-    return symbols
+    return symbols | threads.symbols()

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import numpy as np
 
 from ..ir import Number
-from . import memory, reductions, scalar_ops
-from .code import Code, Shared
+from . import memory, reductions, scalar_ops, share
+from .code import PARAMETERS, Code, Shared
 from .fusion import Nest
 from .layout import Layout, arrange
 from .reader import Reader, Registers
@@ -34,7 +34,7 @@ class Kernel:
 
     def text(self, name: str) -> str:
         """The function; it takes an array of pointers, in the order of `arguments`."""
-        lines = [f"define internal void @{name}(ptr %args) nounwind {{", "entry:"]
+        lines = [f"define internal void @{name}({PARAMETERS}) nounwind {{", "entry:"]
         lines += self.code.shared.variables
         for place, argument in enumerate(self.arguments.values()):
             lines.append(f"  {argument}p = getelementptr ptr, ptr %args, i64 {place}")
@@ -56,28 +56,46 @@ class Kernel:
         layout, code = self.layout, self.code
         if self.checks:
             self.argument(STATUS)
+        self.split, self.unit, self.units = share.split(self.nest, layout)
         with ExitStack() as stack:
             for d in layout.outer:
-                if d != layout.vector:
-                    size = str(layout.sizes[d])
-                    self.counters[d] = stack.enter_context(code.loop("0", size))
+                if d == layout.vector:
+                    continue
+                bounds = ("%begin", "%end") if d == self.split else ("0", str(layout.sizes[d]))
+                self.counters[d] = stack.enter_context(code.loop(*bounds))
             if layout.across:
-                self._vectors(code, self._row)
+                self._sections(code, layout.vector, layout.lanes, self._vectors)
             else:
                 self._row(1, 1)
 
-    def _vectors(self, code: Code, body: Callable[[int, int], None]) -> None:
-        """The vector's dimension: whole vectors in a loop, then what is left of one."""
+    def _vectors(self, start: str, stop: str, live: int) -> None:
+        """Rows side by side in a vector: from start to stop in steps of one, or what is left of one."""
         d, lanes = self.layout.vector, self.layout.lanes
+        with self.code.loop(start, stop, lanes) as counter:
+            self.counters[d] = counter
+            self._row(lanes, live)
+
+    def _sections(
+        self, code: Code, d: int, step: int, body: Callable[[str, str, int], None]
+    ) -> None:
+        """A dimension in whole steps and the rest; of a split one only this range's part."""
         size = self.layout.sizes[d]
-        whole = size - size % lanes
+        whole = size - size % step
+        rest = size - whole
+        if d != self.split:
+            if whole:
+                body("0", str(whole), step)
+            if rest:
+                body(str(whole), str(size), rest)
+            return
         if whole:
-            with code.loop("0", str(whole), lanes) as counter:
-                self.counters[d] = counter
-                body(lanes, lanes)
-        if whole < size:
-            self.counters[d] = str(whole)
-            body(lanes, size - whole)
+            start = code.product("%begin", self.unit)
+            stop = code.least(code.product("%end", self.unit), whole)
+            with code.when(code.new(f"icmp ult i64 {start}, {stop}")):
+                body(start, stop, step)
+        if rest:
+            with code.when(code.new(f"icmp eq i64 %end, {self.units}")):
+                body(str(whole), str(size), rest)
 
     def _row(self, lanes: int, live: int) -> None:
         """All passes over one row (over `live` rows at once, when the vector runs across)."""
@@ -134,34 +152,28 @@ class Kernel:
         layout, code = self.layout, self.code
         lanes = layout.lanes
         step = 1 if layout.across else lanes
-        size = layout.sizes[d]
-        whole = size - size % step
+        chunk = reductions.ROUNDS * step
+        aside = rounds > reductions.ROUNDS and any(s.compensated for s in sums)
 
-        def section(start: str, stop: str) -> None:
+        def section(start: str, stop: str, now: int) -> None:
             before, inner = code.part(), code.part()
             with inner.loop(start, stop, step) as counter:
                 self.counters[d] = counter
-                body(inner, before, lanes, live if layout.across else lanes)
+                body(inner, before, lanes, live if layout.across else now)
             code.place(before)
             code.place(inner)
 
-        chunk = reductions.ROUNDS * step
-        aside = rounds > reductions.ROUNDS and any(s.compensated for s in sums)
-        if whole and aside and whole > chunk:
-            with code.loop("0", str(whole), chunk) as start:
-                stop = code.new(f"add i64 {start}, {chunk}")
-                stop = _least(code, stop, whole)
-                section(start, stop)
+        def sections(start: str, stop: str, now: int) -> None:
+            if not aside or not stop.isdigit() or int(stop) - int(start) <= chunk:
+                section(start, stop, now)
+                return
+            with code.loop(start, stop, chunk) as first:
+                last = code.least(code.new(f"add i64 {first}, {chunk}"), int(stop))
+                section(first, last, now)
                 for s in sums:
                     s.put_aside(code)
-        elif whole:
-            section("0", str(whole))
-        if whole < size:
-            before, inner = code.part(), code.part()
-            self.counters[d] = str(whole)
-            body(inner, before, lanes, size - whole)
-            code.place(before)
-            code.place(inner)
+
+        self._sections(code, d, step, sections)
         if aside:
             for s in sums:
                 s.put_aside(code)
@@ -184,11 +196,6 @@ class Kernel:
         values = [reader.read(x, dtype) for x, dtype in zip(step.inputs, step.loop, strict=False)]
         value = scalar_ops.apply(code, step.function, values, step.loop)
         reader.write(step, convert(code, value, step.output.dtype))
-
-
-def _least(code: Code, a: str, b: int) -> str:
-    less = code.new(f"icmp ult i64 {a}, {b}")
-    return code.new(f"select i1 {less}, i64 {a}, i64 {b}")
 
 
 def shape_of(nest: Nest) -> tuple[Hashable, list[tuple[int, int]]]:

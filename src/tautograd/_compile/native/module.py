@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..ir import Buffer, Instruction, Product, PutAlong, ScatterAdd, View
 from .fusion import Nest, elide, group
 from .loops import STATUS, Kernel, shape_of
 from .normal import Normal
-from .products import ProductKernel
+from .products import ProductKernel, blas
 from .scatters import ScatterKernel
+from .threads import ALONE, PARALLEL, TOGETHER
 
 ENTRY = "taut_run"
 CALL = "taut_call"  # the same as a function of CPython's: (address of own memory, table) -> status
@@ -50,44 +51,55 @@ def build(
     buffers: dict[int, Buffer],
     needed: Iterable[int],
     vector_bytes: int,
+    threads: int = 1,
 ) -> Module:
     normal = Normal(instructions, buffers)
     nests = group(normal.instructions, normal.small)
     elide(nests, normal.buffers, needed)
     places, scratch = _temporary_places(normal, nests)
-    writer = _Writer(normal, vector_bytes)
+    writer = _Writer(normal, vector_bytes, threads)
     calls = [writer.call(nest) for nest in nests]
     lines = writer.lines
     declared = writer.declared
     kernels = [_describe(n, normal) for n in nests]
     work = sum(k.operations + k.bytes_read + k.bytes_written for k in kernels)
-    lines.append(_entry(calls, places))
+    lines.append(_entry(calls, places, declared, threads > 1))
     lines.append(_python_call(work > LONG, declared))
     text = "\n".join([*declared.values(), *lines]) + "\n"
     return Module(text, scratch, kernels, writer.functions)
 
 
+class Call(NamedTuple):
+    """A call of a kernel: the memory it gets, whether it sets the status, and its units to share out."""
+
+    name: str
+    arguments: list[tuple[int, int]]
+    checks: bool
+    units: int
+
+
 class _Writer:
     """Functions as they are written: nests that differ only in where their memory lies share one."""
 
-    def __init__(self, normal: Normal, vector_bytes: int) -> None:
+    def __init__(self, normal: Normal, vector_bytes: int, threads: int) -> None:
         self.normal = normal
+        self.threads = threads
         self.vector_bytes = vector_bytes
         self.declared: dict[str, str] = {}
         self.lines: list[str] = []
         self.functions = 0
-        self._known: dict[Any, tuple[str, list[int], bool]] = {}
+        self._known: dict[Any, tuple[str, list[int], bool, int]] = {}
         self._texts: dict[str, str] = {}
 
-    def call(self, nest: Nest) -> tuple[str, list[tuple[int, int]], bool]:
-        """A function for a nest, the memory to give it, and whether it sets the status."""
+    def call(self, nest: Nest) -> Call:
+        """A function for a nest, and how to call it."""
         if nest.steps:
             for step in nest.steps:
                 step.number = self.normal.origin[step.number]
             shape, places = shape_of(nest)
             if shape in self._known:
-                name, order, checks = self._known[shape]
-                return name, [places[i] for i in order], checks
+                name, order, checks, units = self._known[shape]
+                return Call(name, [places[i] for i in order], checks, units)
         kernel = self._kernel(nest)
         text = kernel.text("NAME")
         name = self._texts.get(text, "")
@@ -96,9 +108,11 @@ class _Writer:
             self.functions += 1
             self.lines.append(text.replace("@NAME(", f"@{name}(", 1))
         arguments, checks = list(kernel.arguments), STATUS in kernel.arguments
+        units = kernel.units
         if nest.steps:
-            self._known[shape] = (name, [places.index(a) for a in arguments], checks)
-        return name, arguments, checks
+            order = [places.index(a) for a in arguments]
+            self._known[shape] = (name, order, checks, units)
+        return Call(name, arguments, checks, units)
 
     def _kernel(self, nest: Nest) -> Any:
         if nest.steps:
@@ -106,7 +120,7 @@ class _Writer:
         number = nest.instructions[0]
         instruction = self.normal.instructions[number]
         if isinstance(instruction, Product):
-            return ProductKernel(instruction, self.declared)
+            return ProductKernel(instruction, self.declared, self.threads)
         assert isinstance(instruction, (ScatterAdd, PutAlong))
         origin = self.normal.origin[number]
         return ScatterKernel(origin, instruction, self.vector_bytes, self.declared)
@@ -139,16 +153,18 @@ def _temporary_places(normal: Normal, nests: list[Nest]) -> tuple[dict[int, int]
     return places, total
 
 
-def _entry(calls: list[tuple[str, list[tuple[int, int]], bool]], places: dict[int, int]) -> str:
-    most = max((len(arguments) for _, arguments, _ in calls), default=1)
+def _entry(
+    calls: list[Call], places: dict[int, int], declared: dict[str, str], shared: bool
+) -> str:
+    most = max((len(call.arguments) for call in calls), default=1)
     lines = [
-        f"define i32 @{ENTRY}(ptr %table, ptr %own) nounwind {{",
+        "define internal i32 @body(ptr %table, ptr %own) nounwind {",
         "entry:",
         f"  %args = alloca [{max(most, 1)} x ptr]",
         "  store i32 0, ptr %own",
     ]
-    for number, (name, arguments, checks) in enumerate(calls):
-        for place, (buffer, offset) in enumerate(arguments):
+    for number, call in enumerate(calls):
+        for place, (buffer, offset) in enumerate(call.arguments):
             p = f"%c{number}.{place}"
             if buffer == STATUS[0]:
                 lines.append(f"  {p} = getelementptr i8, ptr %own, i64 0")
@@ -160,8 +176,12 @@ def _entry(calls: list[tuple[str, list[tuple[int, int]], bool]], places: dict[in
                 lines.append(f"  {p} = getelementptr i8, ptr {p}b, i64 {offset}")
             lines.append(f"  {p}s = getelementptr ptr, ptr %args, i64 {place}")
             lines.append(f"  store ptr {p}, ptr {p}s")
-        lines.append(f"  call void @{name}(ptr %args)")
-        if checks:
+        if call.units and shared:
+            declared[PARALLEL] = f"declare void @{PARALLEL}(ptr, ptr, i64)"
+            lines.append(f"  call void @{PARALLEL}(ptr @{call.name}, ptr %args, i64 {call.units})")
+        else:
+            lines.append(f"  call void @{call.name}(ptr %args, i64 0, i64 {call.units})")
+        if call.checks:
             lines.append(f"  %s{number} = load i32, ptr %own")
             lines.append(f"  %f{number} = icmp eq i32 %s{number}, 0")
             lines.append(f"  br i1 %f{number}, label %go{number}, label %stop{number}")
@@ -169,7 +189,25 @@ def _entry(calls: list[tuple[str, list[tuple[int, int]], bool]], places: dict[in
             lines.append(f"  ret i32 %s{number}")
             lines.append(f"go{number}:")
     lines += ["  ret i32 0", "}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, _around(shared and any(call.units for call in calls), declared)])
+
+
+def _around(shared: bool, declared: dict[str, str]) -> str:
+    """The entry: while products are split over our threads, BLAS is to use none of its own."""
+    lines = [f"define i32 @{ENTRY}(ptr %table, ptr %own) nounwind {{"]
+    found = blas()
+    split = shared and found is not None and found.obeys
+    split = split and ("taut.sgemm" in declared or "taut.dgemm" in declared)
+    if split:
+        declared["taut.get_threads"] = "declare i32 @taut.get_threads()"
+        declared["taut.set_threads"] = "declare void @taut.set_threads(i32)"
+        declared[ALONE] = f"declare void @{ALONE}(ptr, ptr)"
+        declared[TOGETHER] = f"declare void @{TOGETHER}(ptr)"
+        lines.append(f"  call void @{ALONE}(ptr @taut.get_threads, ptr @taut.set_threads)")
+    lines.append("  %status = call i32 @body(ptr %table, ptr %own)")
+    if split:
+        lines.append(f"  call void @{TOGETHER}(ptr @taut.set_threads)")
+    return "\n".join([*lines, "  ret i32 %status", "}"])
 
 
 def _python_call(lets_go: bool, declared: dict[str, str]) -> str:

@@ -9,23 +9,41 @@ from __future__ import annotations
 import ctypes
 import functools
 import glob
+import math
 import os
-from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..ir import Product, View
-from .code import Code, Shared
+from .code import PARAMETERS, Code, Shared
 from .normal import leading
 from .types import constant, element_type
 
+WORTH_SHARING = 1 << 19  # multiplications
+SMALLEST_BLOCK = 32  # rows or columns
+
 
 class Blas(NamedTuple):
-    """Addresses of BLAS's functions by name, and the bits of its integers."""
+    """Addresses of BLAS's functions by name, and the bits of its integers.
+
+    With `get_threads` and `set_threads` it can be told to run in the calling thread alone.
+    """
 
     addresses: dict[str, int]
     integer: int
+
+    @property
+    def obeys(self) -> bool:
+        return "set_threads" in self.addresses
+
+
+_NAMES = {
+    "sgemm": "scipy_sgemm_{}",
+    "dgemm": "scipy_dgemm_{}",
+    "get_threads": "scipy_openblas_get_num_threads{}",
+    "set_threads": "scipy_openblas_set_num_threads{}",
+}
 
 
 @functools.cache
@@ -34,11 +52,15 @@ def blas() -> Blas | None:
     folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
     for path in glob.glob(os.path.join(folder, "libscipy_openblas*")):
         library = ctypes.CDLL(path)
-        for form, bits in (("scipy_{}_64_", 64), ("scipy_{}_", 32)):
-            functions = [getattr(library, form.format(n), None) for n in ("sgemm", "dgemm")]
-            if all(f is not None for f in functions):
-                found = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions]  # type: ignore[arg-type]
-                return Blas(dict(zip(("sgemm", "dgemm"), found, strict=True)), bits)
+        for end, bits in (("64_", 64), ("", 32)):
+            functions = {n: getattr(library, form.format(end), None) for n, form in _NAMES.items()}
+            found = {
+                name: ctypes.cast(f, ctypes.c_void_p).value or 0
+                for name, f in functions.items()
+                if f is not None
+            }
+            if len(found) == len(_NAMES):
+                return Blas(found, bits)
     return _scipy_blas()
 
 
@@ -56,51 +78,93 @@ def _scipy_blas() -> Blas | None:
 
 
 class ProductKernel:
-    """A function that multiplies: its text, and the memory it is to be given."""
+    """A function that multiplies: its text, and the memory it is to be given.
 
-    def __init__(self, product: Product, declared: dict[str, str]) -> None:
+    Split over threads, its units are the matrices of the stack, or blocks of the result's rows or columns.
+    """
+
+    def __init__(self, product: Product, declared: dict[str, str], threads: int) -> None:
         found = blas()
         assert found is not None
         self.integer = f"i{found.integer}"
         self.arguments: dict[tuple[int, int], str] = {}
         self.code = Code(Shared(declared))
-        self._emit(product)
+        self.units = 0
+        self._emit(product, threads if found.obeys else 1)
 
     def text(self, name: str) -> str:
-        lines = [f"define internal void @{name}(ptr %args) nounwind {{", "entry:"]
+        lines = [f"define internal void @{name}({PARAMETERS}) nounwind {{", "entry:"]
+        lines += self.code.shared.variables
         for place, argument in enumerate(self.arguments.values()):
             lines.append(f"  {argument}p = getelementptr ptr, ptr %args, i64 {place}")
             lines.append(f"  {argument} = load ptr, ptr {argument}p")
         return "\n".join([*lines, *self.code.lines, "  ret void", "}"])
 
-    def _emit(self, product: Product) -> None:
+    def _emit(self, product: Product, threads: int) -> None:
         left, right, out = product.left, product.right, product.output
         (m, n), k = out.shape[-2:], left.shape[-1]
+        stack = out.shape[:-2]
+        matrices = math.prod(stack)
         code = self.code
-        with ExitStack() as stack:
-            counters = [stack.enter_context(code.loop("0", str(size))) for size in out.shape[:-2]]
+        blocks = 1
+        large = matrices * m * n * k >= WORTH_SHARING
+        if large and matrices < 2 * threads:
+            blocks = min(-(-threads // matrices), max(m, n) // SMALLEST_BLOCK) or 1
+        if large and threads > 1:
+            self.units = matrices * blocks
+        rows = m >= n
+        block = -(-(m if rows else n) // blocks)
+        block = -(-block // 16) * 16
+        bounds = ("%begin", "%end") if self.units else ("0", str(matrices))
+        with code.loop(*bounds) as unit:
+            which, part = unit, "0"
+            if blocks > 1:
+                which = code.new(f"udiv i64 {unit}, {blocks}")
+                part = code.new(f"urem i64 {unit}, {blocks}")
+            counters = self._counters(which, stack)
             a, b, c = (self._pointer(view, counters) for view in (left, right, out))
-            (a_rows, a_lead), (b_rows, b_lead), (c_rows, c_lead) = (
-                _leading(view) for view in (left, right, out)
-            )
-            if c_rows:  # Fortran sees rows as columns: the transposed result is right' times left'
-                self._gemm(
-                    out.dtype,
-                    (b, b_rows, b_lead),
-                    (a, a_rows, a_lead),
-                    (n, m, k),
-                    (c, c_lead),
-                    product.adds,
-                )
+            first = code.product(part, block)
+            size = str(m if rows else n)
+            if blocks > 1:
+                rest = code.new(f"sub i64 {size}, {first}")
+                size = code.least(rest, block)
+                here = code.new(f"icmp slt i64 {first}, {m if rows else n}")
+                size = code.new(f"select i1 {here}, i64 {size}, i64 0")
+            if rows:
+                a = code.offset(a, code.product(first, left.strides[-2]))
+                c = code.offset(c, code.product(first, out.strides[-2]))
+                sizes = (size, str(n), str(k))
             else:
-                self._gemm(
-                    out.dtype,
-                    (a, not a_rows, a_lead),
-                    (b, not b_rows, b_lead),
-                    (m, n, k),
-                    (c, c_lead),
-                    product.adds,
-                )
+                b = code.offset(b, code.product(first, right.strides[-1]))
+                c = code.offset(c, code.product(first, out.strides[-1]))
+                sizes = (str(m), size, str(k))
+            self._one(product, (a, b, c), sizes)
+
+    def _counters(self, which: str, stack: tuple[int, ...]) -> list[str]:
+        """The place in each dimension of the stack, from the number of a matrix."""
+        counters: list[str] = []
+        for d in reversed(range(len(stack))):
+            if d == 0:
+                counters.append(which)
+                break
+            counters.append(self.code.new(f"urem i64 {which}, {stack[d]}"))
+            which = self.code.new(f"udiv i64 {which}, {stack[d]}")
+        return counters[::-1]
+
+    def _one(
+        self, product: Product, pointers: tuple[str, str, str], sizes: tuple[str, str, str]
+    ) -> None:
+        a, b, c = pointers
+        m, n, k = sizes
+        (a_rows, a_lead), (b_rows, b_lead), (c_rows, c_lead) = (
+            _leading(view) for view in (product.left, product.right, product.output)
+        )
+        dtype = product.output.dtype
+        if c_rows:  # Fortran sees rows as columns: the transposed result is right' times left'
+            first, second, shape = (b, b_rows, b_lead), (a, a_rows, a_lead), (n, m, k)
+        else:
+            first, second, shape = (a, not a_rows, a_lead), (b, not b_rows, b_lead), (m, n, k)
+        self._gemm(dtype, first, second, shape, (c, c_lead), product.adds)
 
     def _pointer(self, view: View, counters: list[str]) -> str:
         code = self.code
@@ -115,7 +179,7 @@ class ProductKernel:
         dtype: Any,
         first: tuple[str, bool, int],
         second: tuple[str, bool, int],
-        sizes: tuple[int, int, int],
+        sizes: tuple[str, str, str],
         result: tuple[str, int],
         adds: bool,
     ) -> None:
@@ -124,7 +188,7 @@ class ProductKernel:
         arguments = [
             self._constant("i8", ord("N") if first[1] else ord("T")),
             self._constant("i8", ord("N") if second[1] else ord("T")),
-            *(self._constant(self.integer, size) for size in (m, n, k)),
+            *(self._size(size) for size in (m, n, k)),
             self._constant(kind, 1.0, dtype),
             first[0],
             self._constant(self.integer, max(first[2], 1)),
@@ -137,6 +201,16 @@ class ProductKernel:
         name = "dgemm" if dtype.itemsize == 8 else "sgemm"
         function = self.code.declare(f"taut.{name}", "void", ", ".join(["ptr"] * 13))
         self.code.do(f"call void {function}({', '.join('ptr ' + a for a in arguments)})")
+
+    def _size(self, size: str) -> str:
+        """A size in memory: a constant, or a variable of this unit."""
+        if size.isdigit():
+            return self._constant(self.integer, int(size))
+        place = self.code.variable(self.integer)
+        if self.integer != "i64":
+            size = self.code.new(f"trunc i64 {size} to {self.integer}")
+        self.code.do(f"store {self.integer} {size}, ptr {place}")
+        return place
 
     def _constant(self, kind: str, number: float, dtype: Any = None) -> str:
         """A constant in memory, since Fortran takes everything by reference."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir import Number, PutAlong, ScatterAdd, View
 from . import memory, scalar_ops
-from .code import Code, Shared
+from .code import PARAMETERS, Code, Shared
 from .types import Value, constant, convert
 
 
@@ -19,6 +19,7 @@ class ScatterKernel:
         declared: dict[str, str],
     ) -> None:
         self.number = number
+        self.units = 0  # in order, so by one thread
         self.lanes = vector_bytes // max(instruction.target.dtype.itemsize, 4)
         self.arguments: dict[tuple[int, int], str] = {(-1, 0): "%a0"}
         self.code = Code(Shared(declared))
@@ -30,7 +31,7 @@ class ScatterKernel:
             self._put(instruction)
 
     def text(self, name: str) -> str:
-        lines = [f"define internal void @{name}(ptr %args) nounwind {{", "entry:"]
+        lines = [f"define internal void @{name}({PARAMETERS}) nounwind {{", "entry:"]
         lines += self.code.shared.variables
         for place, argument in enumerate(self.arguments.values()):
             lines.append(f"  {argument}p = getelementptr ptr, ptr %args, i64 {place}")
