@@ -7,6 +7,7 @@ and given back, and change nothing.
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from .._arrays.devices import CPU, as_device, device
@@ -112,8 +113,11 @@ def get_num_threads() -> int:
 
 @_function
 def set_num_threads(num: Any, /) -> None:
-    """Ask for a number of threads (kept; NumPy's own libraries decide)."""
+    """Ask for a number of threads (kept; NumPy's own libraries decide, compiled programs obey)."""
     _Settings.threads = _positive("set_num_threads", num)
+    compiled = sys.modules.get("tautograd._compile.native.threads")
+    if compiled is not None:
+        compiled.use_threads(_Settings.threads)
 
 
 @_function
