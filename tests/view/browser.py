@@ -149,7 +149,8 @@ class Browser:
         while self.run("document.readyState") != "complete":
             if time.monotonic() > end:
                 raise BrowserError(f"{path} did not load")
-        self.settle()
+        if scripts:
+            self.settle()
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page."""

@@ -1,0 +1,336 @@
+"""The page in a real browser: it steps, folds, searches, fits every width, and paints soon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tautograd
+from tautograd import view
+from tautograd._doctor.page import as_page
+
+from ..doctor.reports import rendered, several
+from . import programs
+from .browser import Browser, chromium
+
+pytestmark = pytest.mark.slow
+
+WIDTHS = (400, 1280, 2560)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    executable = chromium()
+    assert executable is not None
+    made = Browser(executable)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    found = {
+        name: view(programs.PROGRAMS[name], tautograd).save(folder / f"{name}.html")
+        for name in ("square", "linear_step", "gpt", "detached", "several_outputs", "custom")
+    }
+    torch = pytest.importorskip("torch")
+    found["gpt on torch"] = view(programs.gpt, torch).save(folder / "torch.html")
+    found["long"] = _long().save(folder / "long.html")
+    report = folder / "run.html"
+    report.write_text(as_page(rendered(several(folder)), str(folder)), encoding="utf-8")
+    found["run"] = report
+    return found
+
+
+def _long():
+    """Ten thousand operations in a row, from a loop."""
+    torch = tautograd
+    x = torch.tensor(1.0, requires_grad=True)
+    weights = [torch.tensor(0.99, requires_grad=True) for _ in range(100)]
+    h = x
+    for i in range(5000):
+        h = (h * weights[i % 100]).tanh()
+    return view(h)
+
+
+def count(browser: Browser, what: str) -> int:
+    return browser.run(f"Taut.data.{what}.length")
+
+
+@pytest.mark.parametrize(
+    "name", ["square", "linear_step", "gpt", "gpt on torch", "several_outputs", "custom"]
+)
+def test_stepping_reaches_every_node(browser, pages, name):
+    browser.size(1280)
+    browser.open(pages[name])
+    reached = set()
+    steps = count(browser, "steps")
+    for number in range(1, steps + 1):
+        browser.key("ArrowRight")
+        assert (
+            browser.run("document.getElementById('count').textContent")
+            == f"step {number} of {steps}"
+        )
+        now = browser.run(
+            "[...document.querySelectorAll('#graph .now')].map((e) => e.dataset.name)"
+        )
+        assert len(now) == 1, f"step {number} marks {now}"
+        assert now[0].startswith("n"), "modules open on the way"
+        reached.add(int(now[0][1:]))
+        box = browser.run(
+            "(() => { const b = document.querySelector('#graph .now').getBoundingClientRect(),"
+            "p = document.getElementById('graph').getBoundingClientRect();"
+            "return b.left >= p.left - 1 && b.right <= p.right + 1 && b.top >= p.top && b.bottom <= p.bottom; })()"
+        )
+        assert box, f"step {number} is in the window"
+        title = browser.run("document.querySelector('#panel h2').textContent")
+        step = browser.run(f"Taut.data.steps[{number - 1}]")
+        node = browser.run(f"Taut.data.nodes[{step['n']}]")
+        assert title == node.get("q", node["s"])
+        assert browser.run("document.querySelectorAll('#panel .give').length") == len(step["g"])
+    gradients = browser.run(
+        "Taut.data.nodes.map((n, i) => [n, i]).filter(([n]) => n.k === 'o' || n.k === 'l').map(([, i]) => i)"
+    )
+    assert reached == set(gradients)
+    browser.key("ArrowLeft")
+    assert browser.run("Taut.state.step") == steps - 1
+    browser.key("Home")
+    assert browser.run("document.getElementById('count').textContent") == "overview"
+    assert browser.errors == []
+
+
+def test_the_gradient_of_each_step_appears_when_it_is_known(browser, pages):
+    browser.size(1280)
+    browser.open(pages["square"])
+    browser.key("ArrowRight")
+    shown = "[...document.querySelectorAll('#graph .g')].map((e) => e.textContent)"
+    assert browser.run(shown) == ["∂ 1"]
+    labels = "[...document.querySelectorAll('#graph .label')].map((e) => e.textContent)"
+    assert browser.run(labels) == ["2", "2"]
+    assert browser.run("document.querySelectorAll('#graph .edge.flow').length") == 2
+    browser.key("ArrowRight")
+    assert sorted(browser.run(shown)) == ["∂ 1", "∂ 4"]
+    text = browser.run("document.getElementById('panel').innerText")
+    assert "2 + 2 = 4" in text
+    assert "This is x.grad." in text
+
+
+def test_folding_by_mouse_and_keys(browser, pages):
+    browser.size(1280)
+    browser.open(pages["gpt"])
+    shown = "Taut.drawing.shown.boxes.size"
+    first = browser.run(shown)
+    assert first <= 40
+    blocks = browser.run("'g' + Taut.data.groups.findIndex((g) => g.t === 'blocks')")
+    browser.click(f"[data-name={blocks}]")
+    opened = browser.run(shown)
+    assert opened == first + 1, "two blocks in place of one box"
+    assert "unfolded" in browser.run("document.getElementById('said').textContent")
+    browser.key("Enter")
+    assert browser.run(shown) == first
+    browser.click("#unfold")
+    assert browser.run(shown) == count(browser, "nodes")
+    browser.click("#fold")
+    assert browser.run(shown) < first
+    assert browser.errors == []
+
+
+def test_stepping_over_a_module(browser, pages):
+    browser.size(1280)
+    browser.open(pages["gpt"])
+    group = "Taut.data.nodes[Taut.state.now].p"
+    for _ in range(5):
+        browser.key("ArrowRight")
+    inside, step = browser.run(group), browser.run("Taut.state.step")
+    assert inside
+    browser.key("ArrowRight", shift=True)
+    assert browser.run("Taut.state.step") > step
+    assert not browser.run(f"Taut.around({group}).includes({inside})")
+
+
+def test_everything_by_keyboard(browser, pages):
+    browser.size(1280)
+    browser.open(pages["gpt"])
+    browser.key("/")
+    assert browser.run("document.activeElement.id") == "search"
+    browser("Input.insertText", text="qkv")
+    browser.settle()
+    assert browser.run("document.querySelectorAll('#found [role=option]').length") > 2
+    browser.key("ArrowDown")
+    browser.key("Enter")
+    chosen = browser.run("Taut.state.chosen")
+    assert "qkv" in browser.run("document.querySelector('#panel h2').textContent")
+    assert browser.run(f"document.querySelector('[data-name={chosen}]') !== null")
+    browser.key("ArrowDown")
+    assert browser.run("Taut.state.chosen") != chosen, "along an edge"
+    scale = browser.run("Taut.drawing.scale")
+    browser.key("+")
+    assert browser.run("Taut.drawing.scale") > scale
+    browser.key("f")
+    browser.key("Home")
+    seen = set()
+    for _ in range(90):
+        browser.key("Tab")
+        seen.add(browser.run("document.activeElement.id || document.activeElement.className"))
+    assert {"next", "slide", "search", "graph", "fit", "theme"} <= seen
+
+
+def test_wheel_and_drag_move_the_drawing(browser, pages):
+    browser.size(1280)
+    browser.open(pages["linear_step"])
+    where = "[Taut.drawing.x, Taut.drawing.y, Taut.drawing.scale]"
+    x, y, scale = browser.run(where)
+    browser("Input.dispatchMouseEvent", type="mouseWheel", x=300, y=400, deltaX=0, deltaY=-240)
+    browser.settle()
+    assert browser.run(where)[2] > scale
+    x, y, scale = browser.run(where)
+    for kind, px, py in (
+        ("mousePressed", 60, 640),
+        ("mouseMoved", 90, 600),
+        ("mouseReleased", 90, 600),
+    ):
+        browser(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=px,
+            y=py,
+            button="left",
+            buttons=1,
+            clickCount=1,
+        )
+    browser.settle()
+    moved = browser.run(where)
+    assert (moved[0] - x, moved[1] - y) == pytest.approx((30, -40), abs=1)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["square", "linear_step", "gpt", "detached", "run"])
+def test_nothing_overflows_and_all_can_be_read(browser, pages, name, width, dark):
+    browser.size(width, dark=dark)
+    browser.open(pages[name])
+    for _ in range(3 if name != "run" else 0):
+        assert browser.run("document.documentElement.scrollWidth") <= width
+        cut_off = browser.run(OUTSIDE)
+        assert cut_off == [], f"beyond the window's edge: {cut_off}"
+        browser.key("ArrowRight")
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    poor = browser.run(CONTRAST)
+    assert poor == [], f"too little contrast: {poor}"
+    assert browser.errors == []
+    assert len(browser.requests) == 1, "the file itself, nothing else"
+
+
+OUTSIDE = """[...document.querySelectorAll('header *, .bar *, #panel *, .legend, .corner *')].filter((e) => {
+  const b = e.getBoundingClientRect();
+  return b.width && (b.right > innerWidth + 1 || b.left < -1) && !e.closest('pre, #found, .unseen');
+}).map((e) => e.outerHTML.slice(0, 80))"""
+
+CONTRAST = """(() => {
+  const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const rgb = (colour) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const linear = (v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = (c) => 0.2126 * linear(c[0] / 255) + 0.7152 * linear(c[1] / 255) + 0.0722 * linear(c[2] / 255);
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = rgb(getComputedStyle(e).backgroundColor);
+      if (c[3] === 255) return c;
+    }
+    return rgb('Canvas');
+  };
+  const found = [], texts = 'h1, h2, h3, p, td, th, dt, dd, button, a, label, output, kbd, .f span, .legend span';
+  for (const e of document.querySelectorAll(texts)) {
+    if (!e.textContent.trim() || !e.getClientRects().length || e.disabled) continue;
+    const a = light(rgb(getComputedStyle(e).color)), b = light(behind(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) found.push([e.tagName, e.textContent.trim().slice(0, 30), ratio.toFixed(2)]);
+  }
+  return found;
+})()"""
+
+
+def test_the_switch_between_light_and_dark(browser, pages):
+    browser.size(1280)
+    for name in ("square", "run"):
+        browser.open(pages[name])
+        back = "getComputedStyle(document.body).backgroundColor"
+        light = browser.run(back)
+        browser.click("#theme")
+        dark = browser.run(back)
+        assert light == "rgb(255, 255, 255)"
+        assert dark != light
+        browser.click("#theme")
+        assert browser.run(back) == light
+
+
+def test_motion_only_where_it_is_wanted(browser, pages):
+    moving = "getComputedStyle(document.querySelector('#graph .flow')).animationName"
+    for still, name in ((True, "none"), (False, "flow")):
+        browser.size(1280, still=still)
+        browser.open(pages["square"])
+        browser.key("ArrowRight")
+        assert browser.run(moving) == name
+
+
+def test_ten_thousand_nodes(browser, pages):
+    browser.size(1280)
+    times = []
+    for _ in range(3):
+        browser.open(pages["long"])
+        paint = browser.run("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        drawn = browser.run("performance.getEntriesByName('drawn')[0].startTime")
+        times.append((paint, drawn))
+    print(f"first paint and drawing complete, in ms: {times}")
+    assert min(paint for paint, _ in times) < 1000
+    assert min(drawn for _, drawn in times) < 1000
+    assert count(browser, "nodes") > 10_000
+    assert browser.run("document.querySelectorAll('#graph .node').length") <= 40
+    browser.click("#unfold")
+    assert browser.run("Taut.drawing.shown.boxes.size") == count(browser, "nodes")
+    assert browser.run("document.querySelectorAll('#graph *').length") < 3000
+    browser.key("ArrowRight")
+    assert browser.run("document.querySelectorAll('#graph .now').length") == 1
+    assert browser.errors == []
+
+
+def test_cuts_are_shown_as_cuts(browser, pages):
+    browser.size(1280)
+    browser.open(pages["detached"])
+    assert browser.run("document.querySelectorAll('#graph .c').length") == 1
+    assert browser.run("document.querySelectorAll('#graph .edge.cut').length") == 2
+    assert "programs.py" in browser.run("document.getElementById('panel').innerText")
+    browser.click("#graph .c")
+    text = browser.run("document.getElementById('panel').innerText")
+    assert "no gradient comes back through detach()" in text
+    assert "scale = x.detach().norm()" in text
+
+
+def test_source_shows_the_line_of_a_node(browser, pages):
+    browser.size(1280)
+    browser.open(pages["linear_step"])
+    browser.key("ArrowRight")
+    hot = browser.run("document.querySelector('#panel .hot').innerText")
+    assert "loss = torch.nn.functional.mse_loss(out, target)" in hot
+    link = browser.run("document.querySelector('#panel h3 a').href")
+    assert link.startswith("vscode://file/")
+
+
+def test_without_javascript_there_is_a_table(browser, pages):
+    browser.size(1280)
+    try:
+        browser.open(pages["linear_step"], scripts=False)
+        answer = browser("DOM.getDocument", depth=0)["root"]["nodeId"]
+        html = browser("DOM.getOuterHTML", nodeId=answer)["outerHTML"]
+        assert '<details id="summary" open' in html
+        picture = browser("Page.captureScreenshot", format="png")["data"]
+        assert len(picture) > 5000
+    finally:
+        browser("Emulation.setScriptExecutionDisabled", value=False)
+    assert json.dumps(browser.errors) == "[]"
