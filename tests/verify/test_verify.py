@@ -310,3 +310,39 @@ def test_engines_do_not_mix():
 
     with pytest.raises(TypeError, match="tautograd and of torch are mixed"):
         verify(lambda x, y: x, (torch.ones(2), tautograd.ones(2)))
+
+
+def test_one_leaf_is_named_without_a_list(torch):
+    layer = torch.nn.Linear(2, 3).double()
+    x = torch.ones(1, 2, dtype=torch.float64)
+    for wrt, name in (("weight", "weight"), (0, "input")):
+        assert verify(layer, x, wrt=wrt).settings["wrt"] == [name]
+
+
+def test_a_class_is_no_function_of_tensors(torch):
+    x = torch.ones(2, 2)
+    with pytest.raises(TypeError, match=r"Cube is a class; give its function: Cube\.apply"):
+        verify(tripled(torch), x)
+    with pytest.raises(TypeError, match=r"Linear is a class; give a module of it: Linear\("):
+        verify(torch.nn.Linear, x)
+
+
+@pytest.mark.parametrize("mode", ["full", "fast"])
+def test_a_function_that_is_not_finite_is_not_called_correct(torch, mode):
+    report = verify(lambda x: x.log().sum(), torch.tensor([-1.0, 2.0]), mode=mode)
+    assert report.verdict == "unclear"
+    assert "inputs at which it is defined" in report.notes[0]
+    compared = {check.reference: check.verdict for check in report.checks}
+    for reference in ("central differences", "Taylor remainder"):
+        assert compared[reference] == "not applicable"
+    assert "nan" not in str(report)
+
+
+def test_what_is_finite_is_still_compared(torch):
+    report = verify(lambda x: x.log(), torch.tensor([-1.0, 2.0], dtype=torch.float64))
+    assert report.ok
+    assert report.checks[0].note == "2 not finite there"
+
+
+def test_built_in_functions_go_by_their_own_names(torch):
+    assert verify(torch.sin, torch.ones(2, dtype=torch.float64)).name == "sin"

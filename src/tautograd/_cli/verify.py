@@ -28,7 +28,8 @@ examples:
 
 Inputs are known without an option when 'fn_inputs' stands beside 'fn' (a function that returns them,
 or the tuple itself), when fn has an attribute 'inputs', or when its signature is annotated:
-def fn(x: Annotated[Tensor, "3x4"]). Exit status: 0 all correct, 1 not all, 2 could not run."""
+def fn(x: Annotated[Tensor, "3x4"]). Exit status: 0 all correct, 1 not all,
+2 that could not be found out."""
 
 _FINE, _FOUND, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
 
@@ -114,9 +115,10 @@ def execute(namespace: argparse.Namespace) -> int:
         return _INTERRUPTED
     show(namespace, results, alone=_is_alone(namespace))
     statuses = {result.status for result in results}
-    if statuses - {"correct", "could not run", "no inputs"}:
+    if statuses & {"wrong", "cut"}:
         return _FOUND
-    return _FINE if "correct" in statuses and "could not run" not in statuses else _COULD_NOT_RUN
+    found_out = "correct" in statuses and not statuses & {"unclear", "could not run"}
+    return _FINE if found_out else _COULD_NOT_RUN
 
 
 @contextlib.contextmanager

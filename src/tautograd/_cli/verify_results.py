@@ -70,6 +70,13 @@ def _summary(results: list[Result], paint: Any) -> None:
             print(f"  {result.error}")
     order = ["correct", "wrong", "cut", "unclear", "could not run", "no inputs"]
     print(counted([result.status for result in results], order))
+    without = next((r.target for r in results if r.status == "no inputs"), None)
+    if without is not None:
+        name = without.rpartition(":")[2]
+        print(
+            f"Inputs: --inputs or --inputs-from says them for all; or write them beside each, as "
+            f"'def {name}_inputs(): return (torch.randn(3, 4),)'."
+        )
 
 
 def _worst(result: Result) -> str:

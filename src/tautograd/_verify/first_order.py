@@ -172,6 +172,8 @@ def _judged(outcome: Outcome) -> Outcome:
         check.note = f"{int(compared.kink.sum()):,} at kinks, between the one-sided derivatives"
     elif check.worst > 1:
         check.note = "to the digits of float32 only: a constant inside seems to be rounded to it"
+    if compared.unseen.size and compared.unseen.all():
+        check.verdict, check.entries = "not applicable", 0
     if compared.unseen.any():
         check.note += f"{'; ' if check.note else ''}{int(compared.unseen.sum()):,} not finite there"
     return outcome

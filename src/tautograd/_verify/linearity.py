@@ -20,6 +20,7 @@ _SIZES = 1e-3, 1.0, 1e3
 
 def _allowed(subject: Subject, reach: Any) -> Any:
     """What rounding, of sums that cancel too, cannot exceed; what is not linear is off by far more."""
+    reach = np.where(np.isfinite(reach), reach, 0.0)
     rounding = 64 * max(EPSILON, subject.epsilon)
     everywhere = max(1e-6, rounding) * reach.max(initial=0.0)
     allowed = np.zeros_like(reach)
@@ -49,7 +50,7 @@ def linear_backward(
             ratio = np.where(np.isfinite(gap) & (gap > 0), gap / allowed, 0.0)
         check.entries += int(gap.size)
         at = int(ratio.argmax())
-        if ratio[at] > check.worst:
+        if ratio[at] > check.worst or not check.tolerance:
             check.worst, check.error, check.tolerance = (
                 float(ratio[at]),
                 float(gap[at]),

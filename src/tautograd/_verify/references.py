@@ -153,6 +153,9 @@ def taylor(probes: Probes, gradients: Any, compared: Comparison) -> Check:
     seen = np.take_along_axis(clear, tail, 0).all(axis=0)
     seen &= ~(compared.kink | compared.unseen)[: len(directions)]
     check.entries = int(seen.sum())
+    if not np.isfinite(remainder).any():
+        check.verdict, check.note = "not applicable", "there is nothing finite to compare"
+        return check
     if not check.entries:
         check.note = "the remainder is below the noise: exact to rounding"
         return check
@@ -173,6 +176,9 @@ def _judged(check: Check, gaps: Any, tolerances: Any) -> Check:
     with np.errstate(all="ignore"):
         ratio = np.where(gaps > 0, gaps / tolerances, 0.0)
     finite = np.isfinite(ratio)
+    if gaps.size and not np.isfinite(gaps).any():
+        check.verdict, check.note = "not applicable", "there is nothing finite to compare"
+        return check
     check.entries = int(gaps.size)
     worst = np.unravel_index(int(np.argmax(np.where(finite, ratio, -1.0))), ratio.shape)
     check.worst = float(ratio[worst])

@@ -18,7 +18,7 @@ CHECK_HEADERS = ["reference", "compares", "entries", "error", "allowed", "verdic
 CHECK_NUMBERS = (2, 3, 4)
 _BEHAVIOUR = {
     "deterministic": ("gives the same each time", "does not give the same each time"),
-    "random": ("draws random numbers", "draws no random numbers"),
+    "random": ("draws random numbers, each run the same ones", "draws no random numbers"),
     "hidden_state": ("keeps state from call to call", "keeps no state"),
     "modifies_inputs": ("changes its inputs", "leaves its inputs alone"),
     "moves_buffers": ("moves its buffers", "moves no buffer"),
@@ -29,7 +29,7 @@ def number(value: Any, digits: int = 3) -> str:
     """A number in a few digits; what is none (`nan`, complex numbers as text) as it stands."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    return f"{value:.{digits}g}"
+    return f"{value + 0.0:.{digits}g}"  # without the sign that zero may have
 
 
 def headline(report: Plain) -> str:
@@ -49,12 +49,17 @@ def check_rows(report: Plain) -> list[list[str]]:
             str(check["reference"]),
             str(check["compares"]),
             f"{check['entries']:,}" if check["entries"] else "",
-            number(check["error"], 2) if check["entries"] else "",
-            number(check["tolerance"], 2) if check["entries"] else "",
+            number(check["error"], 2) if _has_figures(check) else "",
+            number(check["tolerance"], 2) if _has_figures(check) else "",
             str(check["verdict"]),
         ]
         for check in report["checks"]
     ]
+
+
+def _has_figures(check: Plain) -> bool:
+    """Whether numbers were held against each other; Taylor's remainder has an order instead."""
+    return bool(check["entries"]) and (bool(check["tolerance"]) or bool(check["error"]))
 
 
 def check_notes(report: Plain) -> list[str]:

@@ -51,9 +51,10 @@ class Subject:
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         *,
-        wrt: Iterable[str | int] | None = None,
+        wrt: str | int | Iterable[str | int] | None = None,
         parameters: bool = True,
     ) -> None:
+        wrt = [wrt] if isinstance(wrt, (str, int)) else wrt
         self.target, self.args, self.kwargs = target, args, dict(kwargs)
         self.wrt, self.with_parameters = wrt, parameters
         tensors = tensors_of((args, self.kwargs))

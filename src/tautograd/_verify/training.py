@@ -56,7 +56,7 @@ def as_it_trains(subject: Subject, seed: int) -> Check:
             allowed = 64 * subject.epsilon * np.abs(there).max(initial=0.0)
             ratio = np.nan_to_num(np.where(gap > 0, gap / allowed, 0.0), nan=np.inf, posinf=1e300)
         check.entries += leaf.reals
-        if ratio.size and ratio.max() > check.worst:
+        if ratio.size and (ratio.max() > check.worst or not check.tolerance):
             at = int(ratio.argmax())
             check.worst, check.error, check.tolerance = (
                 float(ratio[at]),

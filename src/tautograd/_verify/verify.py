@@ -46,7 +46,7 @@ def verify(
     analytical: Any = None,
     probes: int = 8,
     seed: int = 0,
-    wrt: Iterable[str | int] | None = None,
+    wrt: str | int | Iterable[str | int] | None = None,
     parameters: bool = True,
     locate: bool = True,
     confirm: bool = True,
@@ -81,8 +81,7 @@ def verify(
         raise ValueError(f"order: 1 or 2 expected, got {order!r}")
     if probes < 1:
         raise ValueError(f"probes: at least 1 is needed, got {probes!r}")
-    if not callable(target):
-        raise TypeError(f"target: a function or a module expected, got {type(target).__name__}")
+    _refuse_others(target)
     if analytical is None and isinstance(target, FunctionType):
         analytical = target.__dict__.get("analytical")
     told = progress or (lambda what, part: None)
@@ -166,6 +165,19 @@ def _examine(
     _conclude(report, wrong, subject, checked, locate, told, guilty)
 
 
+def _refuse_others(target: Any) -> None:
+    """What is no function of tensors and no module, but easily taken for one."""
+    if not callable(target):
+        raise TypeError(f"target: a function or a module expected, got {type(target).__name__}")
+    if not isinstance(target, type):
+        return
+    name = target.__name__
+    if hasattr(target, "forward") and hasattr(target, "apply"):
+        made = "named_parameters" in dir(target)
+        instead = f"a module of it: {name}(...)" if made else f"its function: {name}.apply"
+        raise TypeError(f"target: {name} is a class; give {instead}")
+
+
 def _arguments(
     inputs: Any, kwargs: Mapping[str, Any] | None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -184,7 +196,9 @@ def _name(target: Any) -> str:
     owner = getattr(target, "__self__", None)
     if isinstance(owner, type):  # the apply of an autograd.Function
         return f"{owner.__qualname__}.{target.__name__}".replace("<locals>.", "")
-    return str(getattr(target, "__qualname__", None) or type(target).__name__)
+    # A built-in function's qualified name begins with a class that nobody knows.
+    key = "__qualname__" if hasattr(target, "__code__") else "__name__"
+    return str(getattr(target, key, None) or type(target).__name__)
 
 
 def _behaviour(subject: Subject, report: Report) -> Any:
@@ -197,14 +211,9 @@ def _behaviour(subject: Subject, report: Report) -> Any:
         "moves_buffers": subject.moved_buffers,
         "modifies_inputs": subject.modifies_inputs,
     }
-    if subject.is_random:
-        report.notes.append("It draws random numbers; each run got the same ones.")
     if subject.refused:
         names = ", ".join(subject.refused)
         report.notes.append(f"By its own word it has no gradient with respect to {names}.")
-    if subject.modifies_inputs:
-        names = ", ".join(subject.modifies_inputs)
-        report.notes.append(f"It changes its inputs in place ({names}); each run got fresh ones.")
     return runs[0]
 
 
@@ -270,6 +279,12 @@ def _conclude(
 ) -> None:
     failed = [check for check in report.checks if not check.ok]
     if not failed:
+        if report.checks[0].verdict == "not applicable":
+            report.verdict = "unclear"
+            report.notes.append(
+                "It is not finite at these inputs, or beside them, so there was nothing to compare: "
+                "choose inputs at which it is defined."
+            )
         return
     report.verdict = "wrong"
     if not locate:
