@@ -22,6 +22,7 @@ from tests.lab.terminal import TAUT, Terminal, environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no such terminal")
 PROMPT = "> "
+ENTERS = "\n" * 3  # in lesson 1: to run the program, the experiment and the broken program
 MEND = "e, c, h, s or q > "
 
 
@@ -112,7 +113,9 @@ def test_a_whole_lesson_in_a_terminal(learner):
     assert "Right." in lab.until("runs the program")
     assert learner.lesson["answers"]["predict"] == {"given": "3", "right": True, "tries": 2}
     lab.line()
-    assert "tensor([1., 2., 6.])" in lab.until("runs the broken program")
+    assert "tensor([1., 2., 6.])" in lab.until("runs it")
+    lab.line()
+    assert "tensor(nan)" in lab.until("runs the broken program")
     lab.line()
     assert "WRONG" in lab.until(MEND)
     assert learner.lesson["step"] == "mend"
@@ -181,7 +184,7 @@ def test_stopping_keeps_the_place(learner, how):
 
 
 def test_ctrl_c_in_a_learners_program_stops_only_that(learner):
-    first = learner.lab("1", typed="3\n\n\nq\n")
+    first = learner.lab("1", typed=f"3\n{ENTERS}q\n")
     assert first.returncode == 0, first.stderr
     learner.yours.write_text("while True:\n    pass\n")
     lab = learner.terminal()
@@ -199,7 +202,7 @@ def test_ctrl_c_in_a_learners_program_stops_only_that(learner):
 
 
 def test_answers_from_a_file_then_the_model_answers(learner):
-    found = learner.lab("1", typed="\n3\n\n\ns\n1/40\n")
+    found = learner.lab("1", typed=f"\n3\n{ENTERS}s\n1/40\n")
     assert found.returncode == 0, found.stderr
     assert "No answer yet" in found.stdout
     assert found.stdout.count("Right.") == 2
@@ -214,9 +217,9 @@ def test_answers_from_a_file_then_the_model_answers(learner):
 
 
 def test_a_finished_lesson_can_be_taken_again_and_edits_are_kept(learner):
-    learner.lab("1", typed="3\n\n\ns\n1/40\nb\n")
+    learner.lab("1", typed=f"3\n{ENTERS}s\n1/40\nb\n")
     learner.yours.write_text("# mine\n")
-    found = learner.lab("1", typed="3\n\n\nq\n")
+    found = learner.lab("1", typed=f"3\n{ENTERS}q\n")
     assert "1/6" in found.stdout
     assert learner.yours.with_name("yours-1.py").read_text() == "# mine\n"
     assert "x.ndim" in learner.yours.read_text()

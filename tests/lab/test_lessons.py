@@ -112,6 +112,11 @@ def _row(value):
     return value if isinstance(value, tuple) else (value,)
 
 
+def test_the_lessons_show_the_contract():
+    shown = {row for name in names() for row in lesson_called(name).contract}
+    assert shown >= {f"C{number}" for number in range(1, 14)}  # C14 is what each of them does
+
+
 @pytest.mark.slow
 def test_every_lesson_runs_where_pytorch_is_not(tmp_path):
     script = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tautograd._lab.lesson import Break, Lesson, text
+from tautograd._lab.lesson import Break, Experiment, Lesson, text
 from tautograd._lab.questions import Choice, Number
 
 LESSON = Lesson(
     name="tensor-and-mean",
     title="A tensor and its mean",
-    contract=("C1",),
+    contract=("C1", "C10"),
     idea=text("""
         A tensor is a box of numbers of one kind, in rows and columns. You make one from a list,
         and compute with all of its numbers at once.
@@ -63,6 +63,26 @@ LESSON = Lesson(
         floating-point numbers, not integers. The mean of three numbers is one number: a tensor
         too, but one with no rows and no columns.
     """),
+    experiment=Experiment(
+        how=text("""
+            Whoever uses a function will sooner or later give it something odd. What is the mean of
+            one number, of none, and of integers?
+        """),
+        program=text("""
+            import tautograd as torch
+
+            print(torch.tensor([6.0]).mean())
+            print(torch.tensor([]).mean())
+            print(torch.tensor([1, 2, 6]).mean())
+        """),
+        raises="Input dtype must be either a floating point or complex dtype",
+        means=text("""
+            One number is its own mean. Of none there is no mean: 0 divided by 0 is `nan`, "not a
+            number", and it spreads quietly to all that is computed from it. Integers are an error that
+            says so. To try such inputs on a function of yours, `verify(f, x, try_inputs=True)`
+            makes them from x, and writes down what happened with each.
+        """),
+    ),
     checks="average",
     breaks=Break(
         how=text("""
