@@ -288,7 +288,7 @@ def _close(found: Any, want: Any, dtype: str) -> bool:
 def _filled(text: str, names: list[str], symbol: str) -> str:
     for letter, name in zip("abc", names, strict=False):
         text = text.replace("{" + letter + "}", name)
-    return text.replace("{y}", symbol)
+    return text.replace("{y}", symbol).replace("ᵀᵀ", "")
 
 
 def as_text(line: Line) -> str:

@@ -172,7 +172,7 @@ Taut.Drawing = class {
       const group = Taut.data.groups[f.group], title = group.t + (group.a && group.a !== group.t ? "  " + group.a : "");
       const g = Taut.make("g", { class: "frame", "data-name": "g" + f.group, tabindex: -1, role: "button", "aria-expanded": "true", "aria-label": title + ", unfolded" });
       g.append(Taut.make("rect", { x, y: f.y, width: f.w, height: f.h, rx: 10 }), Taut.make("rect", { class: "head", x, y: f.y, width: f.w, height: 24 }));
-      const size = Math.min(Math.max(12.5, 11 / this.scale), 60);
+      const size = Math.min(Math.max(12.5, 11 / this.scale), 19);
       const text = Taut.make("text", { x: x + 10, y: f.y + 16, style: `font-size:${size}px` });
       text.textContent = this.scale * f.w < 46 ? "" : "▾ " + Taut.cut(title, "600", Math.max(20, (f.w - 26) * 13 / size));
       g.append(text);

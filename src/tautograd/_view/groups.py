@@ -82,20 +82,18 @@ def _from_parameters(graph: Graph, modules: Sequence[Any]) -> None:
                 while user.operation in ("t", "transpose") and out[user.number]:
                     own.setdefault(user.number, paths[node.name])
                     user = graph.nodes[out[user.number][0].target]
-                if len({*_users(graph, node, out)}) == 1:
+                if len({edge.target for edge in out[node.number]}) == 1:
                     own.setdefault(user.number, paths[node.name])
-    before: dict[int, str] = {}
-    after: dict[int, str] = {}
+    before: dict[int, str] = {}  # the module whose result a node uses, the latest of several
+    after: dict[int, str] = {}  # the module that uses a node's result, the earliest of several
     for node in graph.nodes:
-        comes = [before.get(e.source) for e in into[node.number]]
-        known = [path for path in comes if path is not None]
-        found = own.get(node.number, known[-1] if known else None)
+        sources = [e.source for e in into[node.number] if e.source in before]
+        found = own.get(node.number, before[max(sources)] if sources else None)
         if found is not None:
             before[node.number] = found
     for node in reversed(graph.nodes):
-        goes = [after.get(e.target) for e in out[node.number]]
-        known = [path for path in goes if path is not None]
-        found = own.get(node.number, known[0] if known else None)
+        targets = [e.target for e in out[node.number] if e.target in after]
+        found = own.get(node.number, after[min(targets)] if targets else None)
         if found is not None:
             after[node.number] = found
     open_path: list[tuple[str, int]] = []  # groups that hold the last node: nodes come in time
@@ -117,10 +115,6 @@ def _from_parameters(graph: Graph, modules: Sequence[Any]) -> None:
             graph.groups.append(made)
             open_path.append((full, made.number))
         node.group = open_path[-1][1] if open_path else 0
-
-
-def _users(graph: Graph, node: Node, out: dict[int, Any]) -> list[int]:
-    return [edge.target for edge in out[node.number]]
 
 
 def _common(one: str, other: str) -> str:

@@ -80,7 +80,7 @@
     state.step = Math.min(Math.max(number, 0), data.steps.length);
     $("slide").value = state.step;
     $("count").textContent = state.step ? `step ${state.step} of ${data.steps.length}` : "overview";
-    $("next").textContent = state.step ? "Next ▶" : "Step back ▶";
+    $("next").textContent = state.step ? "Next ▶" : "Backward ▶";
     if (!state.step) {
       state.path = null; state.chosen = "";
       const close = [...opened];
@@ -203,6 +203,7 @@
       if (!same) ramp.append(make("span", "", (10 ** drawing.high).toPrecision(2)));
       parts.push(ramp);
     }
+    if (data.flowed) parts.push(make("span", "", `∂ in a box: the gradient of ${data.end}`));
     if (data.nodes.some((n) => n.k === "c")) parts.push(make("span", "cut", "cut: no gradient comes back"));
     if (data.edges.some((e) => typeof e[4] === "string")) { const odd = make("span", "", "■ not finite"); odd.style.color = "var(--strange)"; parts.push(odd); }
     if (!parts.length) parts.push(make("span", "", "no gradients"));

@@ -16,7 +16,7 @@ Taut.panel = (state, drawing, act) => {
     return made;
   };
   const jump = (i, text) => {
-    const button = make("button", "", text);
+    const button = make("button", "", text.replaceAll(".", ".\u200b"));  // may break after a dot
     button.type = "button";
     button.addEventListener("click", () => act.show(i));
     return button;
