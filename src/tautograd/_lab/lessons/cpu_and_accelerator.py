@@ -141,7 +141,7 @@ LESSON = Lesson(
             "differs by more.",
             hint="A difference is neither good nor bad before you know how much is explained.",
             slips={
-                "a": "In float32 they are as exact as CPUs. One in a hundred needs a reason.",
+                "a": "In float32 they are about as exact as CPUs. One in a hundred needs a reason.",
                 "c": "Most often it is a formula that loses digits on every machine.",
             },
         ),

@@ -24,9 +24,9 @@ LESSON = Lesson(
             scaler.step(optimizer)           the step (skipped if one overflowed)
             scaler.update()                  another scale, if that is needed
 
-        One more line stands between them: clipping. It makes the gradients shorter if they are
-        longer than 10 together, as a guard against exploding. As in lesson 8, `used` finds out
-        which gradient a step has used.
+        One more line stands between them: clipping. If the norm of the gradients (their length, as in
+        lesson 10) is above 10, it makes them shorter, as a guard against exploding. As in lesson 8,
+        `used` finds out which gradient a step has used.
     """),
     program=text("""
         import tautograd as torch

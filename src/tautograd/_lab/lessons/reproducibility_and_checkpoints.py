@@ -23,9 +23,9 @@ LESSON = Lesson(
         six steps in one go, and three steps, a checkpoint, three more, have to give the same weights,
         to the last bit. A hash is a short fingerprint of data: equal weights have equal hashes.
 
-        `resumed` looks at the push after a resumed step. With a step size of 0 the weight stays where
-        it is, so both gradients are the same, and the push is 1.5 times as large. Divided by
-        1.5, it is the gradient.
+        `resumed` takes one step, a checkpoint and one more step, and looks at the push. With a step
+        size of 0 the weight stays where it is, so the gradient is the same in both steps, and the second
+        push is 1.5 times the gradient. Divided by 1.5, it is the gradient.
     """),
     program=text("""
         import hashlib
@@ -82,8 +82,8 @@ LESSON = Lesson(
             return optimizer.state[weight]["momentum_buffer"] / 1.5
 
 
-        def hash_of(weight):
-            return hashlib.sha256(weight.detach().numpy()).hexdigest()
+        def hash_of(tensor):
+            return hashlib.sha256(tensor.detach().numpy()).hexdigest()
 
 
         start = torch.zeros(1, 3, dtype=torch.float64)

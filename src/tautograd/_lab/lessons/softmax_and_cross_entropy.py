@@ -105,8 +105,8 @@ LESSON = Lesson(
         """),
         hint="Give cross_entropy the scores themselves.",
         mended=text("""
-            One softmax, inside of `cross_entropy`. It also computes it in a way that does not overflow,
-            which two separate steps would not.
+            One softmax, inside of `cross_entropy`. That is also safer: a probability that is rounded
+            to 0 would have a logarithm of minus infinity, and `cross_entropy` never forms one.
         """),
     ),
     questions=(

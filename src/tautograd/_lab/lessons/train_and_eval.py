@@ -23,8 +23,9 @@ LESSON = Lesson(
 
         It has nothing to do with `no_grad`: that is about recording, this is about what is computed.
 
-        The program trains for four epochs of five steps each. After each epoch it measures the error
-        on other data, in evaluation mode, and counts the steps that were taken with dropout on.
+        The program trains for four rounds (called epochs) of five steps each. After each round it
+        measures the error on other data, in evaluation mode: that is a validation. It counts the steps
+        that were taken with dropout on.
     """),
     program=text("""
         import tautograd as torch
