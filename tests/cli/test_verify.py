@@ -39,6 +39,10 @@ def talks(x):
     return x.sin()
 talks_inputs = good_inputs
 
+def undefined(x):
+    return (-1 - x * x).log()
+undefined_inputs = good_inputs
+
 def raises(x):
     raise ZeroDivisionError("in the middle")
 
@@ -97,6 +101,11 @@ def test_wrong_is_1_and_says_where(here, capsys):
     assert "code_under_test.py:" in out
 
 
+def test_what_cannot_be_found_out_is_2(here, capsys):
+    assert taut("verify", "code_under_test:undefined") == 2
+    assert capsys.readouterr().out.startswith("UNCLEAR  code_under_test:undefined")
+
+
 @pytest.mark.parametrize(
     ("arguments", "phrase"),
     [
@@ -143,10 +152,13 @@ def test_quiet_prints_nothing(here, capsys):
 def test_a_whole_module_gets_a_summary(here, capsys):
     assert taut("verify", "code_under_test", "--evidence", "all") == 1
     out = capsys.readouterr().out
-    assert out.rstrip().endswith("2 correct, 1 wrong, 4 no inputs")
+    assert out.rstrip().endswith("2 correct, 1 wrong, 1 unclear, 4 no inputs")
     assert "WRONG  code_under_test:wrong" in out
+    assert "'def Faulty_inputs(): return" in out
     names = sorted(path.name for path in (here / "all").iterdir())
-    assert names == [f"code_under_test-{name}.json" for name in ("good", "talks", "wrong")]
+    assert names == [
+        f"code_under_test-{name}.json" for name in ("good", "talks", "undefined", "wrong")
+    ]
 
 
 def test_several_targets(here, capsys):

@@ -68,8 +68,6 @@ def _summary(results: list[Result], paint: Any) -> None:
         print(line.removesuffix(result.status) + paint(result.status, kind))
         if result.error and result.status == "could not run":
             print(f"  {result.error}")
-    order = ["correct", "wrong", "cut", "unclear", "could not run", "no inputs"]
-    print(counted([result.status for result in results], order))
     without = next((r.target for r in results if r.status == "no inputs"), None)
     if without is not None:
         name = without.rpartition(":")[2]
@@ -77,6 +75,8 @@ def _summary(results: list[Result], paint: Any) -> None:
             f"Inputs: --inputs or --inputs-from says them for all; or write them beside each, as "
             f"'def {name}_inputs(): return (torch.randn(3, 4),)'."
         )
+    order = ["correct", "wrong", "cut", "unclear", "could not run", "no inputs"]
+    print(counted([result.status for result in results], order))
 
 
 def _worst(result: Result) -> str:
