@@ -61,6 +61,7 @@ class Entry:
             found = capture(fn, args, kwargs)
         modules.settle()
         call = replaced((args, kwargs), {id(t): Given(i, None) for i, t in enumerate(tensors)})
+        found.returned = None  # with it goes the history, and all that the recording computed
         entry = cls(fn, key, call, found, Guards(found, modules, variables), native)
         entry.replay_of.take_over()
         entry.quick = quick_way(entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,6 +23,13 @@ def bytes_of(array: Any) -> Any:
 def bytes_at(address: int, size: int) -> Any:
     memory = (ctypes.c_char * size).from_address(address)
     return np.frombuffer(memory, np.uint8)
+
+
+def give_back() -> None:
+    """Hand memory that is free back to the system: a recording keeps every intermediate value for a while."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
 
 
 class Memory:

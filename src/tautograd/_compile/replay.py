@@ -14,7 +14,7 @@ from .._autograd.sites import resolve
 from .calls import as_call
 from .differentiable import is_cut
 from .ir import Block, Call, Instruction, Kind, Program, View
-from .memory import Memory, bytes_of
+from .memory import Memory, bytes_of, give_back
 from .passes.blocks import in_blocks
 
 
@@ -93,6 +93,7 @@ class Replay:
                 ]
             if buffer.kind in (Kind.SCRATCH, Kind.ARGUMENT):
                 buffer.array = None
+        give_back()
 
     def load(self, arrays: list[Any]) -> None:
         """Take the arguments of this call."""
