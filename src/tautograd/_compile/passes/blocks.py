@@ -174,8 +174,9 @@ def _block(
     count = _examples(run[0])
     assert count is not None
     whole_run = [*before, *(i for i in run if not isinstance(i, Reduce))]
-    reads = tuple(v for i in run for v in i.reads() if v.buffer not in small)
-    writes = tuple(v for i in whole_run for v in i.writes() if v.buffer not in small)
+    gone = {*small, *(instructions[i].output.buffer for i in totals)}  # type: ignore[union-attr]
+    reads = tuple(v for i in run for v in i.reads() if v.buffer not in gone)
+    writes = tuple(v for i in whole_run for v in i.writes() if v.buffer not in gone)
     writes += tuple(totals.values())
     return before, Block(body, count, moving, reads, writes)
 
