@@ -1,19 +1,23 @@
-"""A first look at tautograd: recording, backward, a check of the result, and mistakes being caught.
+"""The whole story: a gradient, its picture, a proof, a loop that is wrong, mended, and the evidence.
 
-Run it with `make demo`. PyTorch is not needed: the `torch` here is tautograd.
+Run it with `make demo`, or `python examples/demo.py FOLDER` to choose where pages and evidence go.
+PyTorch is not needed: the `torch` here is tautograd.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import sys
 import textwrap
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import tautograd as torch
+from tautograd import evidence
 
 
 def heading(text: str) -> None:
@@ -24,92 +28,143 @@ def _colours() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
-# ---- 1. recording --------------------------------------------------------------------------------
+def show_source(function: Callable[..., Any]) -> None:
+    print(
+        textwrap.indent(textwrap.dedent(inspect.getsource(function)).rstrip(), "    | "), end="\n\n"
+    )
 
 
-def show_recording() -> None:
-    heading("1. Operations are recorded as they run")
+def show_text(text: object) -> None:
+    print(textwrap.indent(str(text).rstrip(), "    "))
+
+
+# ---- 1. the smallest example ---------------------------------------------------------------------
+
+
+def show_gradient() -> torch.Tensor:
+    heading("1. Operations are recorded as they run; backward() applies the chain rule")
     x = torch.tensor(2.0, requires_grad=True)
-    w = torch.tensor(3.0, requires_grad=True)
-    y = (w * x).exp() + x * x
-    print("x = torch.tensor(2.0, requires_grad=True)")
-    print("w = torch.tensor(3.0, requires_grad=True)")
-    print("y = (w * x).exp() + x * x")
-    print(f"y is {y!r}\n\nwhat was recorded, from the end:")
-    names = {id(x): "x", id(w): "w"}
-    print_graph(y.grad_fn, names)
+    y = x * x
+    print(f"x = torch.tensor(2.0, requires_grad=True)\ny = x * x         {y!r}")
+    y.backward()
+    print(
+        f"y.backward()\nx.grad            {x.grad!r}\n\nhow it came about, with tautograd.explain(x, y):\n"
+    )
+    y = x * x
+    show_text(torch.explain(x, y))
+    return y
 
 
-def print_graph(node: Any, leaf_names: dict[int, str], depth: int = 1) -> None:
-    """Print a node and, indented below it, the nodes its inputs came from."""
-    leaf = getattr(node, "variable", None)
-    note = f"  ({leaf_names[id(leaf)]})" if leaf is not None else ""
-    print(f"{'    ' * depth}{type(node).__name__}{note}")
-    for child, _ in node.next_functions:
-        if child is not None:
-            print_graph(child, leaf_names, depth + 1)
+# ---- 2. its picture ------------------------------------------------------------------------------
 
 
-# ---- 2. backward ---------------------------------------------------------------------------------
-
-
-def show_backward() -> None:
-    heading("2. backward() applies the chain rule to the recording")
-    x = torch.tensor(2.0, requires_grad=True)
-    (x * x).backward()
-    print(f"y = x * x at 2.0     dy/dx = 2 x   = {x.grad!r}")
-    x = torch.tensor(3.0, requires_grad=True)
-    (x**2).backward()
-    print(f"y = x ** 2 at 3.0    dy/dx = 2 x   = {x.grad!r}")
-
-    print("\nfitting y = 2 x + 1 by gradient descent, nothing but tensors:")
+def show_picture(folder: Path) -> None:
+    heading("2. A picture of it, to step through backward one operation at a time")
     torch.manual_seed(0)
-    xs = torch.linspace(-1, 1, 32)
-    ys = 2 * xs + 1 + 0.05 * torch.randn(32)
-    weight = torch.zeros((), requires_grad=True)
-    bias = torch.zeros((), requires_grad=True)
-    for step in range(61):
-        loss = ((weight * xs + bias - ys) ** 2).mean()
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    loss = torch.nn.functional.mse_loss(model(torch.randn(8, 3)), torch.randn(8, 1))
+    page = torch.view(loss).save(folder / "graph.html")
+    print(f"tautograd.view(loss).save(…)   wrote {shown(page)}\n")
+    print(
+        "Open it in a browser: values on the nodes, gradients on the edges, the right-arrow key goes"
+    )
+    print("one step back through the graph. `taut view your_script.py` draws that of a script.")
+
+
+# ---- 3. a gradient that is wrong -----------------------------------------------------------------
+
+
+class WrongCube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 2 * x**2  # wrong: it should be 3 x²
+
+
+class Cube(WrongCube):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x**2
+
+
+def wrong_energy(x: torch.Tensor) -> torch.Tensor:
+    return WrongCube.apply(x).sum()
+
+
+def energy(x: torch.Tensor) -> torch.Tensor:
+    return Cube.apply(x).sum()
+
+
+def show_proof(folder: Path) -> None:
+    heading("3. Is a gradient right? Prove it, and keep the evidence")
+    show_source(WrongCube)
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    before = torch.verify(wrong_energy, x)
+    show_text(before)
+    after = torch.verify(energy, x)
+    first, second = before.save(folder / "before.json"), after.save(folder / "after.json")
+    print(f"\nmended (3 x²): {after.verdict}. Evidence before and after:\n")
+    print(f"    {shown(first)}    {before.verdict}\n    {shown(second)}     {after.verdict}")
+    again = evidence.replay(second, energy)
+    same = "the same, bit for bit" if again.exact else "the same" if again.same else "not the same"
+    print(f"    the second one replayed: {same}")
+    _expect(before.verdict == "wrong" and after.verdict == "correct" and again.same)
+
+
+# ---- 4. a loop that runs and learns wrongly ------------------------------------------------------
+
+
+def broken_loop(model: Any, optimizer: Any, x: Any, y: Any) -> float:
+    for _ in range(30):
+        loss = torch.nn.functional.mse_loss(model(x), y)
         loss.backward()
-        if step % 20 == 0:
-            values = f"weight {weight.item():+.4f}   bias {bias.item():+.4f}"
-            print(f"    step {step:2d}   loss {loss.item():.6f}   {values}")
-        with torch.no_grad():
-            weight -= 0.2 * weight.grad
-            bias -= 0.2 * bias.grad
-        weight.grad = bias.grad = None
+        optimizer.step()
+    return loss.item()
 
 
-# ---- 3. is it right? -----------------------------------------------------------------------------
+def mended_loop(model: Any, optimizer: Any, x: Any, y: Any) -> float:
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+    return loss.item()
 
 
-def softplus_energy(x: torch.Tensor) -> torch.Tensor:
-    return (torch.log1p(torch.exp(x)) * torch.sin(x)).sum()
+def train(loop: Callable[..., float], page: Path) -> Any:
+    """Train a small model under the doctor."""
+    torch.manual_seed(0)
+    x = torch.randn(64, 3)
+    y = x @ torch.tensor([[1.0], [-2.0], [0.5]]) + 0.1 * torch.randn(64, 1)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with torch.doctor() as doctor:
+        loss = loop(model, optimizer, x, y)
+    doctor.save(page)
+    return doctor, loss
 
 
-def show_agreement() -> None:
-    heading("3. Is the gradient right? Compare it with finite differences")
-    print(textwrap.dedent(inspect.getsource(softplus_energy)))
-    x = torch.tensor([-1.5, 0.0, 0.7, 2.0], dtype=torch.float64, requires_grad=True)
-    (gradient,) = torch.autograd.grad(softplus_energy(x), x)
-    step = 1e-6
-    print("         x        backward()   (f(x+h)-f(x-h))/2h    difference")
-    for i in range(4):
-        nudge = torch.zeros(4, dtype=torch.float64)
-        nudge[i] = step
-        with torch.no_grad():
-            rise = (softplus_energy(x + nudge) - softplus_energy(x - nudge)).item()
-        estimate = rise / (2 * step)
-        exact = gradient[i].item()
-        values = f"{x[i].item():6.2f}   {exact:15.10f}   {estimate:15.10f}"
-        print(f"    {values}   {exact - estimate:12.1e}")
-    print("\nthe same in one call, and once more for second derivatives:")
-    print(f"    torch.autograd.gradcheck(f, x)      {torch.autograd.gradcheck(softplus_energy, x)}")
-    second = torch.autograd.gradgradcheck(softplus_energy, x)
-    print(f"    torch.autograd.gradgradcheck(f, x)  {second}")
+def show_doctor(folder: Path) -> None:
+    heading("4. A training loop that runs, and updates wrongly")
+    show_source(broken_loop)
+    doctor, loss = train(broken_loop, folder / "broken.html")
+    show_text(doctor)
+    mended, mended_loss = train(mended_loop, folder / "mended.html")
+    print(
+        f"\nmended, with optimizer.zero_grad() at the head of the loop: {len(mended.findings)} findings,"
+    )
+    print(f"and the loss after 30 steps is {mended_loss:.4f} instead of {loss:.4f}.")
+    print(f"Pages with plots: {shown(folder / 'broken.html')}, {shown(folder / 'mended.html')}")
+    _expect(not doctor.ok and mended.ok)
 
 
-# ---- 4. broken on purpose ------------------------------------------------------------------------
+# ---- 5. errors that say where --------------------------------------------------------------------
 
 
 def change_a_value_that_backward_needs() -> None:
@@ -119,65 +174,45 @@ def change_a_value_that_backward_needs() -> None:
     y.sum().backward()
 
 
-def go_backward_twice() -> None:
-    x = torch.ones(3, requires_grad=True)
-    loss = (x * x).sum()
-    loss.backward()
-    loss.backward()
+def show_error() -> None:
+    heading("5. Mistakes in the life of a graph: PyTorch's words, then both lines")
+    show_source(change_a_value_that_backward_needs)
+    try:
+        change_a_value_that_backward_needs()
+    except RuntimeError as error:
+        show_text(f"RuntimeError: {error}")
+    else:
+        _expect(False)
 
 
-def go_backward_from_many_values() -> None:
-    x = torch.ones(3, requires_grad=True)
-    y = x * 2
-    y.backward()
+def _expect(holds: bool) -> None:
+    if not holds:
+        raise SystemExit("the demo did not show what it should: please report this")
 
 
-def check_a_wrong_gradient() -> None:
-    class Cube(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * 2 * x**2  # wrong: it should be 3 x²
-
-    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
-    torch.autograd.gradcheck(Cube.apply, x)
-
-
-BROKEN: list[tuple[str, Callable[[], None]]] = [
-    ("a value that backward needs is changed in place", change_a_value_that_backward_needs),
-    ("backward() a second time", go_backward_twice),
-    ("backward() from something that is not a scalar", go_backward_from_many_values),
-    ("a custom gradient that is wrong", check_a_wrong_gradient),
-]
-
-
-def show_mistakes() -> None:
-    heading("4. Broken on purpose: what you are told")
-    for title, mistake in BROKEN:
-        print(f"* {title}\n")
-        body = inspect.getsource(mistake).split("\n", 1)[1]
-        print(textwrap.indent(textwrap.dedent(body).rstrip(), "    | ", lambda line: True))
-        try:
-            mistake()
-        except RuntimeError as error:
-            print(textwrap.indent(f"\n{type(error).__name__}: {error}\n", "    "))
-        else:
-            raise SystemExit(f"the demo expected an error here and got none: {title}")
+def shown(path: Path) -> str:
+    path = Path(path)
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def main() -> None:
     started = time.perf_counter()
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("build") / "demo"
+    if folder.is_dir() and len(sys.argv) == 1:
+        shutil.rmtree(folder)  # of an earlier demo
+    folder.mkdir(parents=True, exist_ok=True)
     print(f"tautograd {torch.__version__}")
-    show_recording()
-    show_backward()
-    show_agreement()
-    show_mistakes()
-    print(f"all of this took {time.perf_counter() - started:.2f} s")
+    show_gradient()
+    show_picture(folder)
+    show_proof(folder)
+    show_doctor(folder)
+    show_error()
+    print(
+        f"\nall of this took {time.perf_counter() - started:.2f} s. Next: taut lab, twenty lessons to do yourself"
+    )
 
 
 if __name__ == "__main__":
