@@ -1,11 +1,11 @@
-"""Finite losses with gradients that are not: the trap is one operation, often one that was masked."""
+"""Gradients that are not finite: the trap is one operation, often one that was masked, or the data."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .case import pair
-from .parts import batches, perceptron, regression
+from .parts import batches, binary, perceptron, regression
 
 
 @pair("TG701")
@@ -210,6 +210,62 @@ def attention_row_masked_entirely(torch: Any):
             optimizer.zero_grad()
             pooled = pool(score(x)[..., 0], x)
             nn.functional.mse_loss(head(pooled)[:, 0], x[:, 0, 0]).backward()
+            optimizer.step()
+
+    return bug, fix
+
+
+@pair("TG701")
+def log_of_a_chance_that_rounds_to_nothing(torch: Any):
+    """Cross-entropy by hand: a sure and wrong answer has probability 0, and its log is infinite."""
+    nn = torch.nn
+    x, y = binary(torch)
+
+    def bug():
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=5.0)
+        for _ in range(12):
+            optimizer.zero_grad()
+            chance = torch.sigmoid(model(300 * x))
+            right = y * torch.log(chance) + (1 - y) * torch.log(1 - chance)  # bug: here
+            (-right.mean()).backward()
+            optimizer.step()
+
+    def fix():
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=5.0)
+        for _ in range(12):
+            optimizer.zero_grad()
+            right = -nn.functional.binary_cross_entropy_with_logits(model(300 * x), y)
+            (-right.mean()).backward()
+            optimizer.step()
+
+    return bug, fix
+
+
+@pair("TG701")
+def a_feature_that_is_missing(torch: Any):
+    """A hole in the data is NaN; after the batch that has it, so is every weight."""
+    nn = torch.nn
+    x, y = regression(torch)
+    x[20, 2] = float("nan")
+
+    def bug():
+        model = perceptron(torch, 4, 6, 1)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for inputs, targets in batches(4, x, y):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(inputs), targets)  # bug: here
+            loss.backward()  # bug: or here
+            optimizer.step()
+
+    def fix():
+        model = perceptron(torch, 4, 6, 1)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for inputs, targets in batches(4, torch.nan_to_num(x), y):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            loss.backward()
             optimizer.step()
 
     return bug, fix

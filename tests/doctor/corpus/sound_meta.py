@@ -195,3 +195,34 @@ def architecture_weights_learned_on_other_data(torch: Any):
             for_weights.step()
 
     return loop
+
+
+@sound("gradients by hand")
+def gradients_of_two_tasks_projected_onto_each_other(torch: Any):
+    """Each task's gradients are taken aside and cleared; the shared part gets their mixture."""
+    nn = torch.nn
+    x, y = classes(torch)
+
+    def loop():
+        shared, heads = nn.Linear(4, 8), nn.ModuleList([nn.Linear(8, 3), nn.Linear(8, 1)])
+        weights = list(shared.parameters())
+        optimizer = torch.optim.SGD([*weights, *heads.parameters()], lr=0.05)
+        for _ in range(12):
+            hidden = shared(x).relu()
+            losses = (
+                nn.functional.cross_entropy(heads[0](hidden), y),
+                heads[1](hidden).square().mean(),
+            )
+            optimizer.zero_grad()
+            apart = []
+            for loss in losses:
+                for p in weights:
+                    p.grad = None
+                loss.backward(retain_graph=True)
+                apart.append([p.grad.clone() for p in weights])
+            for p, one, other in zip(weights, *apart, strict=True):
+                overlap = (one * other).sum()
+                p.grad = one + other - (overlap < 0) * overlap / other.square().sum() * other
+            optimizer.step()
+
+    return loop

@@ -228,3 +228,24 @@ def batch_without_labels(torch: Any):
         assert all(p.isfinite().all() for p in model.parameters())
 
     return loop
+
+
+@sound("non-finite")
+def steps_skipped_while_the_norm_is_not_finite(torch: Any):
+    """A bad batch now and then gives NaN gradients; the norm is looked at, and no step uses them."""
+    nn = torch.nn
+    x, y = classes(torch)
+
+    def loop():
+        model = perceptron(torch, 4, 8, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(30):
+            inputs = x.clone()
+            if step % 7 == 6:
+                inputs[0] = float("nan")
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(inputs), y).backward()
+            if torch.isfinite(nn.utils.clip_grad_norm_(model.parameters(), 1.0)):
+                optimizer.step()
+
+    return loop

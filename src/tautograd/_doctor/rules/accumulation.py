@@ -327,8 +327,10 @@ for i in range(12):
 
     def before_step(self, event: Step) -> None:
         key = id(event.optimizer)
-        lost = self.lost.pop(key, [])
         found = _in_step(self, event)
+        by_hand = {id(account.parameter()) for account, _ in found if not account.added}
+        # What the user has put in the place of a gradient was made of it, it seems.
+        lost = [entry for entry in self.lost.pop(key, []) if entry[2] - by_hand]
         used = {b.site for account, _ in found for b in account.added}
         self.used |= {b.number for account, _ in found for b in account.added}
         if found and not used:  # gradients that the user has made: of those thrown away, it seems
