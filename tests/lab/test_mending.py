@@ -35,46 +35,53 @@ def test_the_broken_program_is_not_taken_for_mended(name, engine, tmp_path):
         assert any(code in reason for reason in found.reasons)
 
 
+MENDS = [
+    ("tensor-and-mean", "x.ndim", "len(x)"),
+    ("chain-rule", "return outer\n", "return 6 * u\n"),
+    ("dynamic-graph", "y.item() * x", "x * y"),
+    ("accumulation", "        optimizer.step()\n", "        optimizer.step()\n        w.grad = None\n"),
+    (
+        "accumulation",
+        "        loss(w).backward()\n",
+        "        w.grad = torch.autograd.grad(loss(w), w)[0]\n",
+    ),
+    ("non-scalar-backward", "y.sum().backward()", "(weights * y).sum().backward()"),
+    ("detach-and-no-grad", "self.second(features.detach())", "self.second(1 * features)"),
+    (
+        "training-step",
+        "    optimizer.zero_grad()\n    optimizer.step()\n",
+        "    optimizer.step()\n    optimizer.zero_grad()\n",
+    ),
+    ("finite-differences", "12.57", "12.566370614359172"),
+    ("exploding-and-vanishing", "torch.sigmoid(layer(x))", "torch.tanh(layer(x)) * 1.0"),
+    ("in-place", "y.data += 1", "y = 1 + y"),
+    ("broadcasting", "(prediction - ys)", "(prediction - ys.reshape(5, 1))"),
+    ("softmax-and-cross-entropy", "scores = torch.softmax(scores, dim=1)", "scores = scores * 1.0"),
+    ("custom-function", "return 3 * x**2", "return 3 * x * x * g"),
+    ("second-order", "(g,) = torch.autograd.grad(f(x), x)\n    return", "g = 3 * x**2\n    return"),
+    ("mixed-precision", "    clip(model.parameters(), 10.0)\n", ""),
+    (
+        "train-and-eval",
+        "        optimizer.zero_grad()\n",
+        "        model.train()\n        optimizer.zero_grad()\n",
+    ),
+    (
+        "reproducibility-and-checkpoints",
+        "return weight, optimizer\n\n\ndef in",
+        'optimizer.load_state_dict(dict(state["optimizer"]))\n    return weight, optimizer\n\n\ndef in',
+    ),
+    ("cpu-and-accelerator", "((x * x).mean() - mean**2)", "(x - mean).square().mean()"),
+]  # fmt: skip
+"""Lesson, what is changed in its broken program, and into what: not as the lesson itself does it."""
+
+
 @pytest.mark.parametrize(
     ("name", "change", "into"),
     [
-        ("tensor-and-mean", "x.ndim", "len(x)"),
-        ("chain-rule", "return outer\n", "return 6 * u\n"),
-        ("dynamic-graph", "y.item() * x", "x * y"),
-        ("accumulation", "        optimizer.step()\n", "        optimizer.step()\n        w.grad = None\n"),
-        (
-            "accumulation",
-            "        loss(w).backward()\n",
-            "        w.grad = torch.autograd.grad(loss(w), w)[0]\n",
-        ),
-        ("non-scalar-backward", "y.sum().backward()", "(weights * y).sum().backward()"),
-        ("detach-and-no-grad", "self.second(features.detach())", "self.second(1 * features)"),
-        (
-            "training-step",
-            "    optimizer.zero_grad()\n    optimizer.step()\n",
-            "    optimizer.step()\n    optimizer.zero_grad()\n",
-        ),
-        ("finite-differences", "12.57", "12.566370614359172"),
-        ("exploding-and-vanishing", "torch.sigmoid(layer(x))", "torch.tanh(layer(x)) * 1.0"),
-        ("in-place", "y.data += 1", "y = 1 + y"),
-        ("broadcasting", "(prediction - ys)", "(prediction - ys.reshape(5, 1))"),
-        ("softmax-and-cross-entropy", "scores = torch.softmax(scores, dim=1)", "scores = scores * 1.0"),
-        ("custom-function", "return 3 * x**2", "return 3 * x * x * g"),
-        ("second-order", "(g,) = torch.autograd.grad(f(x), x)\n    return", "g = 3 * x**2\n    return"),
-        ("mixed-precision", "    clip(model.parameters(), 10.0)\n", ""),
-        (
-            "train-and-eval",
-            "        optimizer.zero_grad()\n",
-            "        model.train()\n        optimizer.zero_grad()\n",
-        ),
-        (
-            "reproducibility-and-checkpoints",
-            "return weight, optimizer\n\n\ndef in",
-            'optimizer.load_state_dict(dict(state["optimizer"]))\n    return weight, optimizer\n\n\ndef in',
-        ),
-        ("cpu-and-accelerator", "((x * x).mean() - mean**2)", "(x - mean).square().mean()"),
+        pytest.param(*row, marks=[pytest.mark.slow] * bool(lesson_called(row[0]).breaks.doctor))
+        for row in MENDS
     ],
-)  # fmt: skip
+)
 def test_there_is_more_than_one_good_mend(name, change, into, tmp_path):
     broken = lesson_called(name).broken
     assert broken.count(change) == 1
