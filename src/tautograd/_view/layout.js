@@ -112,17 +112,30 @@ const Taut = (() => {
         x += w + GAP;
         tall = Math.max(tall, h);
       }
-      for (const name of layer) { const p = places.get(name); p.y = y + (tall - p.h) / 2; p.x -= x / 2; }
+      for (const name of layer) {  // what only feeds the next layer stands near it
+        const p = places.get(name), feeds = name[0] === "n" && "li".includes(data.nodes[+name.slice(1)].k);
+        p.y = y + (tall - p.h) * (feeds ? 1 : 0.5); p.x -= x / 2;
+      }
       const next = group.y[i + 1];
       if (next) y += tall + (!tall || next.every((name) => name[0] === "o") ? 14 : RISE);
       else y += tall;
     });
+    // Where on an unfolded group an edge comes in or goes out, from its middle.
+    const aside = (name, side, other) => {
+      const child = name[0] === "g" && inner.get(+name.slice(1));
+      if (!child) return 0;
+      const kind = side === "up" ? "i" : "o";
+      const own = other[0] === kind ? [other] : [...child.places.keys()].filter((port) => port[0] === kind);
+      const port = own.length === 1 && child.places.get(own[0]);
+      return port ? port.x - child.w / 2 : 0;
+    };
     const sweep = (layer, side) => {
+      const back = side === "up" ? "down" : "up";
       const list = layer.map((name) => places.get(name));
       const wanted = layer.map((name, i) => {
         const others = near.has(name) ? near.get(name)[side] : [];
         if (!others.length) return list[i].x;
-        return others.reduce((sum, other) => sum + places.get(other).x, 0) / others.length;
+        return others.reduce((sum, other) => sum + places.get(other).x + aside(other, back, name) - aside(name, side, other), 0) / others.length;
       });
       const weight = layer.map((name) => {
         const lane = name[0] === "l" || name[0] === "i" || name[0] === "o";
