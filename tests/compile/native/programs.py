@@ -62,7 +62,8 @@ class Builder:
 
     def check(self, bits: bool = True, needed: Iterable[int] | None = None) -> Native:
         """Run natively and by NumPy, and compare every buffer that is seen afterwards."""
-        everything = range(len(self.buffers)) if needed is None else needed
+        everything = set(range(len(self.buffers)) if needed is None else needed)
+        everything |= {b.number for b in self.buffers if b.kind is not ir.Kind.SCRATCH}
         native = self.lower(everything)
         mine = [b.copy() for b in self.bases]
         theirs = [b.copy() for b in self.bases]

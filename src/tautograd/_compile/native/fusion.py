@@ -8,15 +8,20 @@ element, or once for each row, and what needs a row's sum waits for the next pas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..ir import Buffer, Instruction, Kind, View, overlap, span
+from .dimensions import Factors, common, cut, cut_access, cut_step, factors
 from .steps import Access, Step, spread, step_of
 
 MOST_STEPS = 64
 MOST_STREAMS = 24
 SMALL = 4096  # elements: below, joining saves more by having fewer nests than it costs
+NEAR = 6  # nests: a large step joins none further back, where its result would wait in memory
+
+UNREAD = -2  # the time of a step that is left out
 
 
 @dataclass(slots=True)
@@ -45,18 +50,11 @@ class Nest:
 
     @property
     def size(self) -> int:
-        count = 1
-        for n in self.dims:
-            count *= n
-        return count
+        return math.prod(self.dims)
 
     @property
     def passes(self) -> int:
         return max((s.time // 2 + 1 for s in self.steps if s.time >= 0), default=0)
-
-    def kept_dims(self) -> tuple[int, ...]:
-        assert self.reduced is not None
-        return tuple(n for n, r in zip(self.dims, self.reduced, strict=True) if not r)
 
     def offer(self, step: Step, instruction: Instruction) -> str | None:
         """Take a step in; or say why it cannot be."""
@@ -64,30 +62,71 @@ class Nest:
             return "a kernel by itself"
         if len(self.steps) >= MOST_STEPS:
             return "the nest is full"
-        agrees = step.reduced is None or self.reduced in (None, step.reduced)
-        if step.dims == self.dims and agrees:
-            pass
-        elif self.reduced is not None and step.reduced is None and step.dims == self.kept_dims():
-            step = spread(step, self.reduced)
-        else:
+        fitted = self._fit(step)
+        if fitted is None:
             return "other dimensions"
+        step, parts = fitted
         touches = touches_of(step, instruction)
-        more = {t.access for t in touches if not t.writes} - self.made - self.read
-        if len(self.read) + len(more) > MOST_STREAMS:
+        finer = any(len(sizes) > 1 for sizes in parts)
+
+        def now(access: Access | None) -> Access | None:
+            return cut_access(access, parts) if finer and access is not None else access
+
+        made, read = ({now(a) for a in accesses} for accesses in (self.made, self.read))
+        more = {t.access for t in touches if not t.writes} - made - read
+        if len(read) + len(more) > MOST_STREAMS:
             return "too much memory at once"
         time = 0 if step.full else -1
         for new_touch in touches:
             for old in self.of_buffer.get(new_touch.view.buffer, ()):
                 if not (new_touch.writes or old.writes) or not overlap(new_touch.view, old.view):
                     continue
-                if new_touch.access is None or new_touch.access != old.access:
+                if new_touch.access is None or new_touch.access != now(old.access):
                     return "it meets the same memory in another order"
                 time = max(time, old.time)
         if (time % 2 == 0) != step.full:
             time += 1
         step.time = time
+        if finer:
+            self._cut(parts)
+            self.made, self.read = made, read
         self._add(step, touches)
         return None
+
+    def _fit(self, step: Step) -> tuple[Step, Factors] | None:
+        """The step over the nest's dimensions, and how these have to be cut for it."""
+        if math.prod(step.dims) == self.size:
+            fine = common(step.dims, self.dims)
+            if fine is None:
+                return None
+            step = cut_step(step, factors(step.dims, fine))
+            parts = factors(self.dims, fine)
+            if step.reduced and self.reduced and step.reduced != cut(self.reduced, parts):
+                return None
+            return step, parts
+        if self.reduced is None or step.reduced is not None:
+            return None
+        kept = [n for n, r in zip(self.dims, self.reduced, strict=True) if not r]
+        if math.prod(step.dims) != math.prod(kept):
+            return None
+        fine = common(step.dims, kept)
+        if fine is None:
+            return None
+        step = cut_step(step, factors(step.dims, fine))
+        of_kept = iter(factors(kept, fine))
+        parts = [(n,) if r else next(of_kept) for n, r in zip(self.dims, self.reduced, strict=True)]
+        dims = tuple(n for sizes in parts for n in sizes)
+        return spread(step, cut(self.reduced, parts), dims), parts
+
+    def _cut(self, parts: Factors) -> None:
+        """Cut the nest's dimensions finer."""
+        self.dims = tuple(n for sizes in parts for n in sizes)
+        if self.reduced is not None:
+            self.reduced = cut(self.reduced, parts)
+        self.steps = [cut_step(step, parts) for step in self.steps]
+        for touch in self.touched:
+            if touch.access is not None:
+                touch.access = cut_access(touch.access, parts)
 
     def _add(self, step: Step, touches: list[Touch]) -> None:
         for touch in touches:
@@ -161,9 +200,12 @@ def _last_met(instruction: Instruction, met: dict[int, list[tuple[int, View, boo
 
 def _join(nests: list[Nest], last: int, step: Step, instruction: Instruction) -> int:
     """The nest that takes the step, or -1."""
+    size = math.prod(step.dims)
     for place in range(max(last, 0), len(nests)):
         nest = nests[place]
-        if place != last and not _worth_joining(nest, step):
+        if size > SMALL and place < len(nests) - NEAR:
+            continue
+        if place != last and not _worth_joining(nest, step, size):
             continue
         refused = nest.offer(step, instruction)
         if refused is None:
@@ -173,29 +215,40 @@ def _join(nests: list[Nest], last: int, step: Step, instruction: Instruction) ->
     return -1
 
 
-def _worth_joining(nest: Nest, step: Step) -> bool:
+def _worth_joining(nest: Nest, step: Step, size: int) -> bool:
     """Whether a step that does not depend on a nest gains by being in it."""
-    if not nest.steps or nest.dims != step.dims:
+    if not nest.steps or nest.size != size:
         return False
-    if nest.size <= SMALL and nest.reduced is None and step.reduced is None:
+    if size <= SMALL and nest.reduced is None and step.reduced is None:
         return True
-    there = {t.access for t in nest.touched}
-    return any(access in there for access in step.reads())
+    there = {(a.buffer, a.offset) for a in nest.read if a is not None}
+    return any((access.buffer, access.offset) in there for access in step.reads())
 
 
-def elide(nests: Sequence[Nest], buffers: dict[int, Buffer], needed: Iterable[int]) -> None:
-    """Leave out the stores of what is read only in registers."""
+def elide(nests: list[Nest], buffers: dict[int, Buffer], needed: Iterable[int]) -> list[Nest]:
+    """Leave out the stores of what is read only in registers, and the steps that nobody reads."""
     needed = set(needed)
-    readers: dict[int, list[tuple[int, Touch]]] = {}
+    touches: dict[int, list[tuple[int, Touch]]] = {}
     for place, nest in enumerate(nests):
         for touch in nest.touched:
-            readers.setdefault(touch.view.buffer, []).append((place, touch))
+            touches.setdefault(touch.view.buffer, []).append((place, touch))
     for place, nest in enumerate(nests):
         for step in nest.steps:
             number = step.output.buffer
-            if buffers[number].kind is not Kind.SCRATCH or number in needed:
-                continue
-            step.stored = _is_read(place, step, readers[number])
+            if buffers[number].kind is Kind.SCRATCH and number not in needed:
+                step.stored = _is_read(place, step, touches[number])
+        _drop_unread(nest)
+    return [nest for nest in nests if nest.steps or not nest.of_buffer]
+
+
+def _drop_unread(nest: Nest) -> None:
+    wanted: set[Access] = set()
+    for step in reversed(nest.steps):
+        if step.stored or step.output in wanted:
+            wanted.update(step.reads())
+        else:
+            step.time = UNREAD
+    nest.steps = [step for step in nest.steps if step.time != UNREAD]
 
 
 def _is_read(place: int, step: Step, touches: list[tuple[int, Touch]]) -> bool:

@@ -194,7 +194,10 @@ class Kernel:
             total.take(code, values, reader.live, step.function == DOT)
             return
         values = [reader.read(x, dtype) for x, dtype in zip(step.inputs, step.loop, strict=False)]
-        value = scalar_ops.apply(code, step.function, values, step.loop)
+        key = (step.function, step.loop, tuple(v.text for v in values))
+        if key not in reader.known:
+            reader.known[key] = scalar_ops.apply(code, step.function, values, step.loop)
+        value = reader.known[key]
         reader.write(step, convert(code, value, step.output.dtype))
 
 

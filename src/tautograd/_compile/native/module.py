@@ -55,7 +55,7 @@ def build(
 ) -> Module:
     normal = Normal(instructions, buffers)
     nests = group(normal.instructions, normal.small)
-    elide(nests, normal.buffers, needed)
+    nests = elide(nests, normal.buffers, needed)
     places, scratch = _temporary_places(normal, nests)
     writer = _Writer(normal, vector_bytes, threads)
     calls = [writer.call(nest) for nest in nests]

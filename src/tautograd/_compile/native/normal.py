@@ -38,12 +38,24 @@ class Normal:
         self.origin: list[int] = []
         self.small: set[int] = set()
         self.temporary: list[int] = []
+        self._filled: dict[int, Any] = {}  # buffers that hold one number throughout
         self._next = max(buffers, default=-1) + 1
         for number, instruction in enumerate(instructions):
             self._at = number
             self._take(instruction)
 
+    def _is_one(self, view: View) -> bool:
+        """Whether a view is known to hold ones only."""
+        return self._filled.get(view.buffer) == 1
+
     def _emit(self, instruction: Instruction) -> None:
+        for view in instruction.writes():
+            self._filled.pop(view.buffer, None)
+        if isinstance(instruction, Map) and isinstance(instruction.inputs[0], Number):
+            view = instruction.output
+            whole = view.size * view.dtype.itemsize == self.buffers[view.buffer].nbytes
+            if instruction.function == "cast" and whole:
+                self._filled[view.buffer] = instruction.inputs[0].value
         self.instructions.append(instruction)
         self.origin.append(self._at)
 
@@ -103,7 +115,11 @@ class Normal:
             return
         product = _flatten(product)
         left, right, out = product.left, product.right, product.output
-        if out.size * left.shape[-1] <= SMALL_PRODUCT:
+        if out.shape[-1] == 1 and not product.adds and self._is_one(right):
+            self._emit(Reduce("add", left, (left.ndim - 1,), out, out.dtype))
+            return
+        vector = 1 in out.shape[-2:]
+        if vector or out.size * left.shape[-1] <= SMALL_PRODUCT:
             self.small.add(len(self.instructions))
             self._emit(product)
             return

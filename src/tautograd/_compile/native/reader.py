@@ -43,6 +43,7 @@ class Reader:
         self.innermost = innermost
         self.outside: dict[tuple[Access, object], Value] = {}
         self.rows: dict[Access, str] = {}
+        self.known: dict[object, Value] = {}  # functions of values, computed already
 
     def read(self, operand: Access | Number, dtype: object) -> Value:
         """An operand in a dtype, in as many lanes as are computed."""

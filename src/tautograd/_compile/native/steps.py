@@ -6,7 +6,8 @@ ones. A reduction runs over its input's dimensions and writes where it reads wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -70,16 +71,18 @@ class Step:
 def step_of(number: int, instruction: Instruction) -> Step | None:
     """An instruction as a step; None if it is none (a large product, a scatter)."""
     if isinstance(instruction, Map):
-        return _map(number, instruction)
-    if isinstance(instruction, Reduce):
-        return _reduce(number, instruction)
-    if isinstance(instruction, Product):
-        return _product(number, instruction)
-    if isinstance(instruction, Gather):
-        return _gather(number, instruction)
-    if isinstance(instruction, GatherAlong):
-        return _gather_along(number, instruction)
-    return None
+        step = _map(number, instruction)
+    elif isinstance(instruction, Reduce):
+        step = _reduce(number, instruction)
+    elif isinstance(instruction, Product):
+        step = _product(number, instruction)
+    elif isinstance(instruction, Gather):
+        step = _gather(number, instruction)
+    elif isinstance(instruction, GatherAlong):
+        step = _gather_along(number, instruction)
+    else:
+        return None
+    return merged(step)
 
 
 def _walk(view: View, axes: list[int]) -> Access:
@@ -183,13 +186,44 @@ def _indirect(
     return Step(number, GATHER, (read,), loop, _walk(out, axes), dims, index=where, whole=(source,))
 
 
-def spread(step: Step, reduced: tuple[bool, ...]) -> Step:
+def rewritten(step: Step, change: Callable[[Access], Access], **others: Any) -> Step:
+    """A step with its accesses changed."""
+    inputs = tuple(x if isinstance(x, Number) else change(x) for x in step.inputs)
+    index = step.index and step.index._replace(access=change(step.index.access))
+    return replace(step, inputs=inputs, index=index, output=change(step.output), **others)
+
+
+def spread(step: Step, reduced: tuple[bool, ...], dims: tuple[int, ...]) -> Step:
     """A step over the kept dimensions as one that also has the reduced ones, with strides of zero."""
 
     def wider(access: Access) -> Access:
         strides = iter(access.strides)
         return access._replace(strides=tuple(0 if r else next(strides) for r in reduced))
 
-    inputs = tuple(x if isinstance(x, Number) else wider(x) for x in step.inputs)
-    index = step.index and step.index._replace(access=wider(step.index.access))
-    return replace(step, inputs=inputs, index=index, output=wider(step.output), full=False)
+    return rewritten(step, wider, dims=dims, full=False)
+
+
+def merged(step: Step) -> Step:
+    """Neighbouring dimensions that every access walks through as one, made one."""
+    accesses = [x for x in step.inputs if isinstance(x, Access)]
+    if step.index is not None:
+        accesses.append(step.index.access)
+    accesses.append(step.output)
+    flags = step.reduced or (False,) * len(step.dims)
+    ends: list[int] = []  # the last of the dimensions that become one
+    for d in range(len(step.dims)):
+        joins = bool(ends) and flags[d] == flags[d - 1]
+        if joins and all(a.strides[d - 1] == a.strides[d] * step.dims[d] for a in accesses):
+            ends[-1] = d
+        else:
+            ends.append(d)
+    if len(ends) == len(step.dims):
+        return step
+    starts = [0, *(e + 1 for e in ends[:-1])]
+    dims = tuple(math.prod(step.dims[a : b + 1]) for a, b in zip(starts, ends, strict=True))
+    reduced = step.reduced and tuple(flags[e] for e in ends)
+
+    def change(access: Access) -> Access:
+        return access._replace(strides=tuple(access.strides[e] for e in ends))
+
+    return rewritten(step, change, dims=dims, reduced=reduced)
