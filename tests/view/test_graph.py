@@ -141,6 +141,32 @@ def test_cuts_are_drawn_with_their_line(name, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_what_a_cut_starves_is_shown(engine):
+    torch = pytest.importorskip(engine)
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+
+        def forward(self, x):
+            h = self.first(x).detach()
+            return self.second(h)
+
+    model = Model()
+    graph = view(lambda: model(torch.ones(1, 2)).sum()).graph
+    fed = {n.symbol: 0 in n.arrived for n in graph.nodes if n.kind == "leaf"}
+    assert fed == {
+        "first.weight": False,
+        "first.bias": False,
+        "second.weight": True,
+        "second.bias": True,
+    }
+    position = {n.symbol: n.number for n in graph.nodes}
+    assert position["first.weight"] < position["second.weight"], "in the order of time"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_modules_are_groups(engine):
     torch = pytest.importorskip(engine)
     graph = view(programs.gpt, torch).graph

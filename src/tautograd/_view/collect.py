@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._verify.engines import name_of
-from .._verify.findings import Site
 from .flow import Flow
 from .graph import CUT, INPUT, LEAF, OPERATION, Edge, Graph, Node
+from .history import site_of_node, time_of, walk
 from .names import Names
 from .operands import find_operands
 from .recorder import Constant, Cutting, KnownNode, Notes, edge_of
@@ -19,43 +18,7 @@ from .saved import saved_number, saved_result
 from .symbols import in_time, name_results
 from .values import Memory, Value
 
-
-def walk(roots: Sequence[Any]) -> list[Any]:
-    """Every node behind these tensors, later ones first; the nodes are kept by the list."""
-    found: dict[int, Any] = {}
-    users: dict[int, int] = {}
-    pending = [edge[0] for root in roots if (edge := edge_of(root)) and edge[0] is not root]
-    while pending:
-        node = pending.pop()
-        if id(node) in found:
-            continue
-        found[id(node)] = node
-        for following, _ in node.next_functions:
-            if following is not None:
-                users[id(following)] = users.get(id(following), 0) + 1
-                pending.append(following)
-    place = {key: i for i, key in enumerate(found)}  # what has no time comes as it was found
-    ready = [(-_time(node), place[key], key) for key, node in found.items() if not users.get(key)]
-    heapq.heapify(ready)
-    ordered: list[Any] = []
-    while ready:
-        node = found[heapq.heappop(ready)[2]]
-        ordered.append(node)
-        for following, _ in node.next_functions:
-            if following is not None:
-                users[id(following)] -= 1
-                if not users[id(following)]:
-                    key = id(following)
-                    heapq.heappush(ready, (-_time(following), place[key], key))
-    return ordered
-
-
-def _time(node: Any) -> int:
-    """When a node was recorded; leaves come when they can."""
-    number = getattr(node, "_sequence_nr", None)
-    if getattr(node, "variable", None) is not None or number is None:
-        return 1 << 62
-    return int(number())
+MOST_BEHIND = 60  # operations that are shown of what lies behind a cut
 
 
 class Collector:
@@ -79,6 +42,7 @@ class Collector:
         self._cuts: dict[int, tuple[Any, int]] = {}
         self._leaves: dict[int, Any] = {}
         self._before: dict[int, Any] = {}
+        self._kept: list[Any] = []  # so that an id stays one node's
         for node in self.backward_order:
             leaf = getattr(node, "variable", None)
             if leaf is not None:
@@ -139,6 +103,7 @@ class Collector:
 
     def _operation(self, recorded: Any) -> Node:
         node = self._add(OPERATION, str(recorded.name()))
+        node.time = time_of(recorded)
         known = self.known(recorded)
         if known is not None:
             node.outputs = dict(known.outputs)
@@ -224,28 +189,54 @@ class Collector:
             node.outputs[0] = value
         self._cuts[id(cut)] = cut, node.number
         for place, edge in enumerate(cut.sources):
-            source = self._source(edge)
-            if source is not None:
-                made = Edge(source, edge[1], node.number, place, is_cut=True)
-                self.graph.edges.append(made)
+            made = Edge(self._source(edge), edge[1], node.number, place, is_cut=True)
+            self.graph.edges.append(made)
         return node.number
 
-    def _source(self, edge: Any) -> int | None:
-        """The node behind a tensor, or a leaf that nothing of the loss uses otherwise."""
+    def _source(self, edge: Any) -> int:
+        """The node behind a tensor; one that the loss does not depend on comes with its history."""
         found = self._number.get(id(edge[0]))
         if found is not None:
             return found
-        for accumulate, leaf in self._leaves.items():
-            if leaf is edge[0]:
-                return self._number[accumulate]
         if hasattr(edge[0], "next_functions"):
-            node = self._operation(edge[0])
-        else:
-            node = self._add(LEAF, self._name(edge[0]))
-            node.outputs[0] = self.memory.look(edge[0])
-        self._number[id(edge[0])] = node.number
-        self._leaves.setdefault(id(edge), edge[0])
-        return node.number
+            return self._behind(edge[0])
+        return self._other_leaf(edge[0])
+
+    def _other_leaf(self, leaf: Any) -> int:
+        for accumulate, known in self._leaves.items():
+            if known is leaf:
+                return self._number[accumulate]
+        if id(leaf) not in self._number:
+            node = self._add(LEAF, self._name(leaf))
+            node.outputs[0] = self.memory.look(leaf)
+            self._number[id(leaf)] = node.number
+            self._kept.append(leaf)
+        return self._number[id(leaf)]
+
+    def _behind(self, recorded: Any) -> int:
+        """What lies behind a cut: it gets no gradient, and that is what there is to see."""
+        self._number[id(recorded)] = self._operation(recorded).number
+        pending, left = [recorded], MOST_BEHIND
+        while pending:
+            node = pending.pop()
+            self._kept.append(node)
+            target = self._number[id(node)]
+            for place, (following, output) in enumerate(node.next_functions):
+                if following is None:
+                    continue
+                leaf = getattr(following, "variable", None)
+                if leaf is not None:
+                    source = self._other_leaf(leaf)
+                elif id(following) in self._number:
+                    source = self._number[id(following)]
+                elif left:
+                    left -= 1
+                    source = self._number[id(following)] = self._operation(following).number
+                    pending.append(following)
+                else:
+                    continue
+                self.graph.edges.append(Edge(source, output, target, place))
+        return self._number[id(recorded)]
 
     def _what_left(self) -> None:
         assert self.notes is not None
@@ -292,14 +283,6 @@ class Collector:
         for i, recorded in enumerate(flow.order):
             graph.steps.append(self._number[id(recorded)])
             graph.steps += sorted(last_giver.get(i, []))
-
-
-def site_of_node(recorded: Any) -> Site | None:
-    """The line that recorded a node, for an engine whose nodes know it."""
-    place = getattr(recorded, "created_at", None)
-    if place is None:
-        return None
-    return Site(place.filename, place.line, place.function, place.text.strip())
 
 
 def _sum(values: Sequence[Value | None], memory: Memory) -> Value:

@@ -40,6 +40,7 @@ class Node:
     root: bool = False
     custom: bool = False
     running: int = 0  # the call of the module whose line it is, to tell executions of a line apart
+    time: int = 0  # when it was recorded
     before: Value | None = None  # what a leaf's `.grad` held before
 
     @property

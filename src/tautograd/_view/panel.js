@@ -83,7 +83,7 @@ Taut.panel = (state, drawing, act) => {
         button.type = "button"; button.addEventListener("click", () => act.go(when[i]));
         parts.push(button);
       }
-    } else if (data.flowed && node.k === "o") parts.push(make("p", "", "No gradient comes through here."));
+    } else if (data.flowed && "ol".includes(node.k)) parts.push(make("p", "", `No gradient of ${data.end} arrives here: what depends on it was cut off.`));
     if (node.l !== undefined) parts.push(...source(node.l));
     parts.push(heading("Value"), facts([["value", node.v], ["shape", node.h], ["dtype", node.d], ["gradient", node.g], ["module", Taut.around(node.p).slice(1).map((g) => data.groups[g].t).join(" › ")]]));
     parts.push(...links("Made from", into[i], 0), ...links("Used by", out[i], 2));

@@ -58,9 +58,14 @@ def _once(name: str, taken: dict[str, int]) -> str:
 def in_time(graph: Graph) -> None:
     """Number nodes as they came: inputs, leaves and cuts just before what uses them first."""
     position: dict[int, float] = {}
-    operations = [n for n in graph.nodes if n.kind == OPERATION]
+    reached = set(graph.steps) or {n.number for n in graph.nodes}
+    operations = [n for n in graph.nodes if n.kind == OPERATION and n.number in reached]
     for i, node in enumerate(operations):
         position[node.number] = float(i)
+    others = [n for n in graph.nodes if n.kind == OPERATION and n.number not in reached]
+    for i, node in enumerate(sorted(others, key=lambda n: n.time)):  # behind a cut
+        later = (k for k, other in enumerate(operations) if other.time > node.time)
+        position[node.number] = next(later, len(operations)) - 0.9 + 0.3 * i / len(others)
     into, out = graph.edges_into(), graph.edges_out_of()
     for _ in range(2):  # a cut first, then what enters it
         for node in graph.nodes:
