@@ -93,6 +93,11 @@ class CudaArray(NDArrayOperatorsMixin):
         return None if found is None else wrap(found)
 
     @property
+    def has_kernels(self) -> bool:
+        """Whether kernels of our own can be run on it."""
+        return bool(backend.has_kernels)
+
+    @property
     def gpu_index(self) -> int:
         """The number of the GPU it lives on."""
         return int(backend.device_index(self.raw))
@@ -440,6 +445,11 @@ class Backend:
     arrays: tuple[Any, ...] = ()  # classes of results that are arrays
     refusals: tuple[type[BaseException], ...] = ()  # errors that say a function is not to be had
 
+    has_kernels = False
+    deterministic = False  # whether results must be the same from run to run
+    column_sums: Any = None  # a kernel for sums over rows
+    capture: Any = None  # the graph that is being captured
+
     def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
         """Write down what is called otherwise than by its name."""
 
@@ -467,6 +477,9 @@ class Backend:
     def as_array(self, result: Any) -> Any:
         return result
 
+    def set_tf32(self, allowed: bool) -> None:
+        """Whether products of float32 may be less precise."""
+
     def address(self, raw: Any) -> int:
         raise NotImplementedError
 
@@ -490,7 +503,7 @@ class Backend:
         return False
 
     def capturing(self) -> bool:
-        return False
+        return self.capture is not None
 
 
 backend: Any = Backend()

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from .cuda_array import Backend, CudaArray, install
+from .cuda_gemm import Gemm
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 # Reductions of ufuncs that CuPy has as functions.
@@ -26,22 +27,25 @@ _REDUCTIONS = {
 class CupyBackend(Backend):
     """CuPy's functions by the names of NumPy's, and arrays on their way there and back."""
 
+    has_kernels = True
+
     def __init__(self, cupy: Any) -> None:
         self.cupy = cupy
         self.array = cupy.ndarray
         self.arrays = (cupy.ndarray,)
-        self.capture_depth = 0
         self.refusals = (
             TypeError, ValueError, NotImplementedError, AttributeError, IndexError, KeyError,
             np.linalg.LinAlgError, cupy.cuda.compiler.CompileException,
         )  # fmt: skip
         self._special: Any = None
+        self.gemm = Gemm(cupy)
         probe = cupy.empty(1, np.float32)
         self._holders = getrefcount(probe.data), getrefcount(probe.data.mem)
 
     def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
         """Write down what CuPy does otherwise than NumPy."""
-        from .cuda_functions import functions_for, ufuncs_for
+        from .cuda_functions import functions_for
+        from .cuda_ufuncs import ufuncs_for
 
         ufuncs.update(ufuncs_for(self))
         functions.update(functions_for(self))
@@ -50,12 +54,15 @@ class CupyBackend(Backend):
 
     def find_ufunc(self, ufunc: Any) -> Any:
         from .cuda_array import UFUNCS
+        from .cuda_ufuncs import IN_MAIN_MEMORY
 
         name = ufunc.__name__
+        if name in IN_MAIN_MEMORY:
+            return None
         if getattr(np, name, None) is ufunc:
             found = getattr(self.cupy, name, None)
         else:
-            found = getattr(self.special(), name, None)
+            found = getattr(self.special(), name.lstrip("_"), None)
         if found is not None:
             UFUNCS[ufunc] = found
         return found
@@ -68,9 +75,13 @@ class CupyBackend(Backend):
 
     def find_method(self, ufunc: Any, method: str) -> Any:
         name = ufunc.__name__
+        from .cuda_ufuncs import METHODS
+
         if method == "reduce" and name in _REDUCTIONS:
-            return _reducer(getattr(self.cupy, _REDUCTIONS[name]))
-        from .cuda_functions import METHODS
+            from .cuda_array import FUNCTIONS
+
+            plain = _REDUCTIONS[name]
+            return _reducer(FUNCTIONS.get(getattr(np, plain)) or getattr(self.cupy, plain))
 
         special = METHODS.get((name, method))
         if special is not None:
@@ -96,6 +107,11 @@ class CupyBackend(Backend):
     # --- elements ------------------------------------------------------------------------------------
 
     def to_device(self, array: Any) -> Any:
+        if self.capture is not None:
+            return self.capture.constant(array, self._sent)
+        return self._sent(array)
+
+    def _sent(self, array: Any) -> Any:
         if array.dtype == _BFLOAT16:
             return self.cupy.asarray(array.view(np.uint16)).view(_BFLOAT16)
         return self.cupy.asarray(array)
@@ -147,8 +163,22 @@ class CupyBackend(Backend):
     def overlap(self, a: Any, b: Any) -> bool:
         return bool(self.cupy.may_share_memory(a, b))
 
-    def capturing(self) -> bool:
-        return self.capture_depth > 0
+    def synchronize(self) -> None:
+        """Wait until the GPU has done all that it was asked to."""
+        self.cupy.cuda.runtime.deviceSynchronize()
+
+    def pinned(self, array: Any) -> Any:
+        """A copy of an array in memory that is locked for transfers."""
+        out = importlib.import_module("cupyx").empty_pinned(array.shape, array.dtype)
+        np.copyto(out, array)
+        return out
+
+    def set_tf32(self, allowed: bool) -> None:
+        self.gemm.set_tf32(allowed)
+
+    def compile(self, source: str, name: str) -> Any:
+        """A kernel from CUDA C."""
+        return self.cupy.RawKernel(source, name).kernel
 
     def empty(self, shape: Any, dtype: Any) -> Any:
         return self.cupy.empty(shape, dtype)
@@ -160,7 +190,9 @@ def _reducer(function: Callable[..., Any]) -> Callable[..., Any]:
     def reduce(x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **options: Any) -> Any:
         if dtype is not None:
             options["dtype"] = dtype
-        return function(x, axis=axis, out=out, **options)
+        if "out" in options or out is not None:
+            options["out"] = out
+        return function(x, axis=axis, **options)
 
     return reduce
 
@@ -199,5 +231,9 @@ def find() -> Any:
 
 def use(backend: Any) -> None:
     """Compute with this backend from now on."""
+    from .devices import on_cuda_start
+
     Found.backend, Found.looked, Found.reason = backend, True, None
     install(backend)
+    for prepare in on_cuda_start:
+        prepare(backend)

@@ -1,4 +1,4 @@
-"""The one table of what CuPy does otherwise than NumPy, or not at all.
+"""The table of what CuPy does otherwise than NumPy, or not at all: functions (ufuncs: `cuda_ufuncs`).
 
 Each entry takes NumPy's function and gives one on CuPy's arrays with NumPy's arguments and results.
 What is not here is CuPy's function of the same name; what CuPy lacks, NumPy does in main memory.
@@ -6,40 +6,73 @@ What is not here is CuPy's function of the same name; what CuPy lacks, NumPy doe
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-
-def ufuncs_for(backend: Any) -> dict[Any, Any]:
-    """Ufuncs that are called otherwise."""
-    from .cuda_products import matmul_for
-
-    xp = backend.cupy
-    return {
-        np.matmul: matmul_for(backend),
-        np.vecdot: lambda x, y, **options: xp.sum(
-            (xp.conjugate(x) if x.dtype.kind == "c" else x) * y, axis=options.get("axis", -1)
-        ),
-    }
+from .cuda_ufuncs import BFLOAT16
 
 
-# Methods of ufuncs: (ufunc, method) -> from a backend to what is called.
-METHODS: dict[tuple[str, str], Callable[[Any], Any]] = {
-    ("add", "at"): lambda backend: _scatter(backend, "add"),
-    ("maximum", "at"): lambda backend: _scatter(backend, "max"),
-    ("minimum", "at"): lambda backend: _scatter(backend, "min"),
-}
+def _like(xp: Any, name: str) -> Any:
+    """`zeros_like` and its kin: CuPy's take an empty shape for none."""
+    like, plain = getattr(xp, f"{name}_like"), getattr(xp, name)
+
+    def call(
+        a: Any, *value: Any, dtype: Any = None, order: str = "K", subok: Any = None,
+        shape: Any = None, device: Any = None,
+    ) -> Any:  # fmt: skip
+        if shape is None or (shape != () and not isinstance(shape, int)):
+            return like(a, *value, dtype=dtype, order=order, shape=shape)
+        return plain(shape, *value, dtype=a.dtype if dtype is None else dtype)
+
+    return call
 
 
-def _scatter(backend: Any, name: str) -> Any:
-    ufunc = {"add": "add", "max": "maximum", "min": "minimum"}[name]
+def where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
+    """`np.where`, which in CuPy makes float32 of bfloat16."""
+    if x is None and y is None:
+        return xp.nonzero(condition)
+    if not hasattr(condition, "ndim") or isinstance(condition, np.generic):
+        condition = xp.asarray(condition)
+    kinds = [v.dtype for v in (x, y) if hasattr(v, "dtype")]
+    if BFLOAT16 not in kinds or np.result_type(*kinds) != BFLOAT16:
+        return xp.where(condition, x, y)
+    bits = [
+        (v if hasattr(v, "view") else xp.asarray(v)).astype(BFLOAT16).view(np.uint16)
+        if not isinstance(v, (int, float, np.generic))
+        else np.asarray(v).astype(BFLOAT16).view(np.uint16)[()]
+        for v in (x, y)
+    ]
+    return xp.where(condition, *bits).view(BFLOAT16)
 
-    def at(x: Any, index: Any, values: Any) -> None:
-        getattr(backend.cupy, ufunc).at(x, index, values)
 
-    return at
+def _extreme(xp: Any, name: str, a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
+    """`np.max` and `np.min` with `initial`, which CuPy's lack."""
+    initial = options.pop("initial", None)
+    keepdims = bool(options.pop("keepdims", False))
+    if initial is None:
+        return getattr(xp, name)(a, axis=axis, out=out, keepdims=keepdims)
+    if a.size:
+        found = getattr(xp, name)(a, axis=axis, keepdims=keepdims)
+        return (xp.maximum if name == "max" else xp.minimum)(found, initial)
+    return xp.full(np.empty(a.shape, np.bool_).any(axis, keepdims=keepdims).shape, initial, a.dtype)
+
+
+def total(
+    backend: Any,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+) -> Any:
+    """`np.sum`; over the rows of a matrix by a kernel of our own, if there is one."""
+    rows = backend.column_sums
+    by_rows = rows is not None and out is None and axis in (0, (0,)) and a.ndim == 2 and a.size
+    if by_rows and a.dtype.char in "fd" and dtype in (None, a.dtype) and a.flags.c_contiguous:
+        found = rows(a)
+        return found.reshape(1, -1) if keepdims else found
+    return backend.cupy.sum(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims)
 
 
 def functions_for(backend: Any) -> dict[Any, Any]:
@@ -123,7 +156,24 @@ def functions_for(backend: Any) -> dict[Any, Any]:
     def shared(a: Any, b: Any, max_work: Any = None) -> bool:
         return bool(backend.overlap(a, b))
 
+    def triangle(name: str) -> Any:
+        """`np.tril` and `np.triu`, which in CuPy make float32 of bfloat16."""
+        plain = getattr(xp, name)
+
+        def call(m: Any, k: int = 0) -> Any:
+            if m.dtype == BFLOAT16:
+                return plain(m.view(np.uint16), k).view(BFLOAT16)
+            return plain(m, k)
+
+        return call
+
     table = {
+        np.tril: triangle("tril"),
+        np.triu: triangle("triu"),
+        np.where: lambda c, x=None, y=None: where(xp, c, x, y),
+        np.max: lambda a, *args, **options: _extreme(xp, "max", a, *args, **options),
+        np.min: lambda a, *args, **options: _extreme(xp, "min", a, *args, **options),
+        np.sum: lambda a, *args, **options: total(backend, a, *args, **options),
         np.asarray: asarray,
         np.array: array,
         np.ascontiguousarray: lambda a, dtype=None: xp.ascontiguousarray(a, dtype),
@@ -144,8 +194,8 @@ def functions_for(backend: Any) -> dict[Any, Any]:
         np.linalg.cholesky: raising(cholesky),
         np.linalg.svd: raising(svd),
     }
-    for name in ("empty_like", "zeros_like", "ones_like", "full_like"):
-        table[getattr(np, name)] = dropping(getattr(xp, name), "subok", "device")
+    for name in ("empty", "zeros", "ones", "full"):
+        table[getattr(np, f"{name}_like")] = _like(xp, name)
     for name in ("arange", "eye", "linspace", "empty", "zeros", "ones", "full", "identity", "tri"):
         table[getattr(np, name)] = made(getattr(xp, name))
     for name in ("inv", "solve", "qr", "eigh", "eigvalsh", "eig", "eigvals", "lstsq", "pinv"):

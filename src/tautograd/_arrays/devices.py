@@ -119,6 +119,9 @@ class _Default(threading.local):
 
 default = _Default()
 
+# What is to be called when CUDA is first used, with the backend.
+on_cuda_start: list[Any] = []
+
 
 def cuda_backend() -> Any:
     """What computes on a GPU here, or None. CuPy is imported by the first call."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.devices import CPU, as_device, device, moved
+from .._arrays.devices import CPU, as_device, device, moved, on_cuda_start
 from .._arrays.dtypes import DTYPE_NAMES, LEGACY_NAMES, as_dtype, dtype, from_numpy_dtype
 from .._arrays.formats import empty_preserving, preserve_format
 from .._arrays.strided import with_strides_of
@@ -124,6 +124,15 @@ def _to_device(x: Any, target: Any, source: Any) -> Any:
     found = moved(x, target)
     return _to_copy(x, x.dtype, preserve_format) if found is x else found
 
+
+def _prepare(backend: Any) -> None:
+    if backend.has_kernels:
+        from .on_gpu import install
+
+        install()
+
+
+on_cuda_start.append(_prepare)
 
 to_device_op: Op = Op(
     "to_device",

@@ -53,10 +53,10 @@ def draw(
     if source.on_gpu:
         sampler = on_gpu(sampler)
     if not modes.vmap_levels:
-        return sampler(source, shape, *args, **kwargs)
+        return sampled(sampler, source, shape, *args, **kwargs)
     refuse_random()
     own = [level for level in modes.vmap_levels if level.randomness == "different"]
-    array = sampler(source, (*(level.size for level in own), *shape), *args, **kwargs)
+    array = sampled(sampler, source, (*(level.size for level in own), *shape), *args, **kwargs)
     for level in own:
         array = BatchedArray(array, level.number)
     return array

@@ -13,6 +13,8 @@ from .._arrays.devices import CPU, as_device, cuda_backend, device_of, gpu
 from .._ops.public import FUNCTIONS
 from .tensor import Tensor, make
 
+_GPU_STATE = 16  # bytes
+
 
 class Generator(_random.Generator):
     """A source of random numbers with a state of its own; `manual_seed` gives PyTorch's streams."""
@@ -28,27 +30,50 @@ class Generator(_random.Generator):
         return bool(self.device.type == "cuda")
 
     def get_state(self) -> Any:
-        """The state as a tensor of bytes."""
+        """The state as a tensor of bytes; a GPU's is its seed and its count of draws."""
+        if self.on_gpu:
+            return make(np.array([self.initial_seed(), self.draws], np.uint64).view(np.uint8))
         return make(super().get_state())
 
     def set_state(self, new_state: Any) -> Generator:
         """Go on from a state that `get_state` returned."""
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if self.on_gpu:
+            self._restore(new_state._data)
+            return self
         super().set_state(new_state._data)
         return self
 
+    def _restore(self, state: Any) -> None:
+        if state.dtype != np.uint8 or state.size != _GPU_STATE:
+            raise RuntimeError(f"RNG state of a GPU is {_GPU_STATE} bytes, not {state.size}")
+        seed, draws = np.ascontiguousarray(state).view(np.uint64).tolist()
+        self.manual_seed(seed)
+        self.draws = draws
+
+    def get_offset(self) -> int:
+        """How many draws there were, on a GPU."""
+        return self.draws if self.on_gpu else super().get_offset()
+
+    def set_offset(self, offset: int) -> None:
+        """Go on after so many draws, on a GPU."""
+        if self.on_gpu:
+            self.draws = int(offset)
+        else:
+            super().set_offset(offset)
+
     def clone_state(self) -> Generator:
         """An independent generator that goes on with the same numbers."""
-        return _restored(str(self.device), _random.Generator.get_state(self))
+        return _restored(str(self.device), self.get_state()._data)
 
     graphsafe_get_state = clone_state
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (str(self.device), _random.Generator.get_state(self))
+        return _restored, (str(self.device), self.get_state()._data)
 
     def __deepcopy__(self, memo: Any) -> Generator:
-        return _restored(str(self.device), _random.Generator.get_state(self))
+        return _restored(str(self.device), self.get_state()._data)
 
 
 def _restored(device: str, state: Any) -> Generator:

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from .._arrays.devices import CPU, as_device, device
+from .._arrays.devices import CPU, as_device, default, device, on_cuda_start
 from .._arrays.dtypes import LEGACY_NAMES, dtype, set_default_dtype
 from .._ops.public import FUNCTIONS
 from .tensor import Tensor
@@ -86,13 +86,14 @@ def set_default_tensor_type(t: Any, /) -> None:
 @_function
 def get_default_device() -> device:
     """Where new tensors are made."""
-    return CPU
+    return default.device or CPU
 
 
 @_function
 def set_default_device(device: Any) -> None:
-    """Where new tensors are made from now on; there is the CPU."""
-    as_device(device)
+    """Where new tensors are made from now on; None is the CPU."""
+    found = CPU if device is None else as_device(device)
+    default.device = None if found.type == "cpu" else found
 
 
 class _Settings:
@@ -144,6 +145,7 @@ def _positive(name: str, num: Any) -> int:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for algorithms that give the same result every time: there are no others."""
     _Settings.deterministic, _Settings.warn_only = bool(mode), bool(warn_only)
+    _tell_gpu()
 
 
 @_function
@@ -189,9 +191,23 @@ def get_float32_matmul_precision() -> str:
 
 @_function
 def set_float32_matmul_precision(precision: str) -> None:
-    """Ask for a precision of matrix products; they are computed in the highest."""
+    """Ask for a precision of matrix products: a GPU computes in TF32 unless it is the highest."""
     if precision in ("highest", "high", "medium"):
         _Settings.matmul_precision = precision
+        _tell_gpu()
+
+
+def _tell_gpu(backend: Any = None) -> None:
+    """Let a GPU that is in use know of the settings that it goes by."""
+    found = backend or _gpus.get("backend")
+    if found is not None:
+        _gpus["backend"] = found
+        found.set_tf32(_Settings.matmul_precision != "highest")
+        found.deterministic = _Settings.deterministic
+
+
+_gpus: dict[str, Any] = {}
+on_cuda_start.append(_tell_gpu)
 
 
 @_function

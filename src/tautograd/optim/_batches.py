@@ -52,6 +52,10 @@ class Batch:
     def run(self, formula: Formula, flags: tuple[Any, ...], constants: dict[str, Any]) -> None:
         raise NotImplementedError
 
+    # On a GPU: how the constants of the next step are found, where a graph of the step is replayed.
+    on_gpu = False
+    recompute: Any = None
+
 
 def _in_one_piece(tensors: list[Tensor]) -> Any:
     """0-dim tensors as one array, of which each becomes a view."""
@@ -210,6 +214,11 @@ class Layout:
             data = p._data
             if type(data) is not _ndarray:
                 key: Any = i, ForeignBatch
+                if not repeated and _on_gpu(data, values[scalars:]):
+                    from ._on_gpu import GpuBatch
+
+                    at = tuple((t._data.dtype, t._data.item()) for t in values[:scalars])
+                    key = (data.dtype, at), GpuBatch
             elif data.size > SMALL or not data.flags.c_contiguous or repeated:
                 key = i, LargeBatch
             else:
@@ -237,6 +246,15 @@ class Layout:
             if not batch.is_uniform():
                 return False
         return True
+
+
+def _on_gpu(data: Any, states: Sequence[Tensor]) -> bool:
+    """Whether a kernel can update this array together with others."""
+    if not getattr(data, "has_kernels", False):
+        return False
+    from ._on_gpu import fits
+
+    return fits(data, [t._data for t in states])
 
 
 def _gather(arrays: list[Any], flat: Any, flat_bytes: memoryview) -> None:

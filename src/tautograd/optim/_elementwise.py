@@ -8,6 +8,7 @@ formula is run over many parameters is no concern of it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,7 +85,11 @@ class Elementwise(Optimizer):
             if not self._scaled_down(members):
                 return
         states = self._states_of(members, group)
-        if group.get("capturable") and not group.get("fused"):
+        if (
+            group.get("capturable")
+            and not group.get("fused")
+            and not all(p.device.type in self._capturable_devices for p in members)
+        ):
             raise AssertionError(
                 f"If capturable=True, {self._capturable_names} must be on supported devices: "
                 f"{self._capturable_devices}."
@@ -98,6 +103,8 @@ class Elementwise(Optimizer):
             flags = self._flags(group)
             formula: Formula = self._formula
             for batch in self._batched(group, number, members, states).batches:
+                if batch.on_gpu:
+                    batch.recompute = partial(self._constants, group, batch.scalars)
                 batch.run(formula, flags, self._constants(group, batch.scalars))
         at = mark(2)
         for p in members:

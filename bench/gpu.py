@@ -1,0 +1,258 @@
+"""Training steps on a GPU, tautograd beside PyTorch in one run: as they are, and as CUDA graphs.
+
+    python -m bench.gpu                     # the table
+    python -m bench.gpu --json gpu.json     # and the figures as JSON
+    python -m bench.gpu --only mlp gpt      # some rows
+
+A step is `zero_grad`, forward, `backward` and the optimizer's `step`, on the same shapes on both
+engines, which take turns; a figure is the median. Losses on the GPU are compared with the CPU's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bench.steps import STEPS, Step
+
+Work = Callable[[], object]
+
+
+def _deep(torch: Any, batch: int, width: int) -> tuple[Any, ...]:
+    nn = torch.nn
+    layers = [layer for _ in range(3) for layer in (nn.Linear(width, width), nn.ReLU())]
+    model = nn.Sequential(*layers[:-1])
+    return model, torch.randn(batch, width), torch.randn(batch, width), nn.MSELoss()
+
+
+ROWS: dict[str, tuple[str, Step, float]] = {
+    "linear": ("Linear(10, 1), batch 32, Adam", STEPS["linear"], 0.8),
+    "mlp": ("MLP 784-256-128-10, batch 64, Adam", STEPS["mlp"], 0.8),
+    "large": (
+        "MLP 4096x3, batch 4096, Adam",
+        Step(_deep, {"batch": 4096, "width": 4096}, {"batch": 2, "width": 4}),
+        1.05,
+    ),
+    "gpt": ("GPT 4x128, 64 tokens, batch 12, AdamW", STEPS["gpt"], 0.8),
+}
+
+
+def _prepared(step: Step, torch: Any, **options: Any) -> Work:
+    """The step with everything on the GPU."""
+    torch.set_default_device("cuda")
+    torch.manual_seed(0)
+    model, inputs, targets, criterion = step.build(torch, **step.sizes)
+    optimizer = getattr(torch.optim, step.optimizer)(model.parameters(), lr=1e-3, **options)
+
+    def run() -> object:
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return run
+
+
+def theirs_captured(step: Step, torch: Any) -> Work:
+    """PyTorch's own CUDA graph of the step."""
+    run = _prepared(step, torch, capturable=True)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay  # type: ignore[no-any-return]
+
+
+def ours_captured(step: Step, torch: Any) -> Work:
+    """tautograd's CUDA graph of the step."""
+    captured = torch.cuda.make_graphed_step(_prepared(step, torch))
+    for _ in range(4):
+        captured()
+    return captured  # type: ignore[no-any-return]
+
+
+def measured(works: list[Work], waits: list[Work], seconds: float) -> list[float]:
+    """Microseconds of each, in turns: the median over rounds of the mean in a round."""
+    counts = []
+    for work, wait in zip(works, waits, strict=True):
+        for _ in range(3):
+            work()
+        wait()
+        start = time.perf_counter()
+        for _ in range(3):
+            work()
+        wait()
+        once = (time.perf_counter() - start) / 3
+        counts.append(max(3, min(200, int(seconds / 7 / once))))
+    found: list[list[float]] = [[] for _ in works]
+    for _ in range(7):
+        for times, work, wait, count in zip(found, works, waits, counts, strict=True):
+            start = time.perf_counter()
+            for _ in range(count):
+                work()
+            wait()
+            times.append((time.perf_counter() - start) / count * 1e6)
+    return [statistics.median(times) for times in found]
+
+
+def losses(step: Step, torch: Any, device: str, count: int, graph: bool = False) -> list[float]:
+    """The losses of a training that starts from the same numbers on every device."""
+    torch.set_default_device("cpu")
+    torch.manual_seed(0)
+    model, inputs, targets, criterion = step.build(torch, **step.sizes)
+    model = model.to(device)
+    inputs, targets = inputs.to(device), targets.to(device)
+    optimizer = getattr(torch.optim, step.optimizer)(model.parameters(), lr=1e-3)
+    torch.set_default_device(device)
+
+    def run() -> Any:
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    work = torch.cuda.make_graphed_step(run) if graph else run
+    found = [float(work()) for _ in range(count)]
+    torch.set_default_device("cpu")
+    return found
+
+
+def row(name: str, seconds: float) -> dict[str, Any]:
+    """One line of the table."""
+    import torch
+
+    import tautograd
+
+    label, step, goal = ROWS[name]
+    works = [
+        _prepared(step, tautograd),
+        _prepared(step, torch),
+        ours_captured(step, tautograd),
+        theirs_captured(step, torch),
+    ]
+    waits = [tautograd.cuda.synchronize, torch.cuda.synchronize] * 2
+    ours, theirs, captured, their_graph = measured(works, waits, seconds)
+    tautograd.set_default_device("cpu")
+    torch.set_default_device("cpu")
+    return {
+        "row": label,
+        "tautograd_us": ours,
+        "pytorch_us": theirs,
+        "ratio": ours / theirs,
+        "goal": goal,
+        "tautograd_graph_us": captured,
+        "pytorch_graph_us": their_graph,
+        "graph_ratio": captured / their_graph,
+        "graph_goal": 1.0,
+    }
+
+
+def trained(name: str, count: int) -> dict[str, Any]:
+    """How far the losses on the GPU are from the CPU's."""
+    import tautograd
+
+    label, step, _ = ROWS.get(name) or (name, STEPS[name], 0.0)
+    cpu = losses(step, tautograd, "cpu", count)
+    gpu = losses(step, tautograd, "cuda", count)
+    graph = losses(step, tautograd, "cuda", count, graph=True)
+
+    def worst(have: list[float]) -> float:
+        return max(abs(a - b) / max(abs(b), 1e-6) for a, b in zip(have, cpu, strict=True))
+
+    return {
+        "training": label,
+        "steps": count,
+        "first": cpu[0],
+        "last_cpu": cpu[-1],
+        "last_gpu": gpu[-1],
+        "last_graph": graph[-1],
+        "worst_relative": worst(gpu),
+        "worst_relative_graph": worst(graph),
+    }
+
+
+def versions() -> dict[str, str]:
+    import cupy
+    import numpy as np
+    import torch
+
+    import tautograd
+
+    return {
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "gpu": tautograd.cuda.get_device_name(),
+        "python": platform.python_version(),
+        "tautograd": tautograd.__version__,
+        "cupy": cupy.__version__,
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+    }
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description="Training steps on a GPU, beside PyTorch.",
+        epilog="example:\n  python -m bench.gpu --only mlp --json gpu.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", nargs="+", choices=[*ROWS], default=[*ROWS])
+    parser.add_argument("--seconds", type=float, default=2.0, help="per figure; default: 2")
+    parser.add_argument("--steps", type=int, default=20, help="of the trainings; default: 20")
+    parser.add_argument("--json", help="write the figures to this file")
+    given = parser.parse_args(arguments)
+    found: dict[str, Any] = {"versions": versions(), "rows": [], "trainings": []}
+    print(" ".join(f"{k} {v}" for k, v in found["versions"].items()))
+    print(
+        f"{'step, microseconds':42}{'ours':>9}{'torch':>9}{'ratio':>7}{'graph':>9}{'torch':>9}{'ratio':>7}"
+    )
+    for name in given.only:
+        try:
+            line = row(name, given.seconds)
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {str(error)[:300]}")
+            import traceback
+
+            traceback.print_exc(limit=-6)
+            continue
+        found["rows"].append(line)
+        print(
+            f"{line['row']:42}{line['tautograd_us']:9.0f}{line['pytorch_us']:9.0f}{line['ratio']:7.2f}"
+            f"{line['tautograd_graph_us']:9.0f}{line['pytorch_graph_us']:9.0f}{line['graph_ratio']:7.2f}"
+        )
+    for name in ("linear", "mlp", "gpt", "cnn"):
+        try:
+            line = trained(name, given.steps)
+        except Exception as error:
+            print(f"training {name}: {type(error).__name__}: {str(error)[:300]}")
+            import traceback
+
+            traceback.print_exc(limit=-6)
+            continue
+        found["trainings"].append(line)
+        print(
+            f"{line['training']:42} loss {line['first']:.5f} to {line['last_cpu']:.5f} on the CPU, "
+            f"{line['last_gpu']:.5f} on the GPU, {line['last_graph']:.5f} as a graph; apart by "
+            f"{line['worst_relative']:.1e} and {line['worst_relative_graph']:.1e} at most"
+        )
+    if given.json:
+        with open(given.json, "w") as file:
+            json.dump(found, file, indent=1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,12 @@
+"""Kernels made for the job: what some records do on a GPU instead of a chain of array functions."""
+
+from __future__ import annotations
+
+
+def install() -> None:
+    """Put all of them in place; called once, when CUDA is first used."""
+    from .. import library  # noqa: F401  (declares records that only networks use)
+    from . import activations, attention, losses, products, rows
+
+    for part in (activations, rows, losses, products, attention):
+        part.install()

@@ -1,0 +1,129 @@
+"""Kernels in CUDA C: compiled when first needed, one for each element type, and launched.
+
+A source is written for elements of type `T`; numbers arrive as `long long` and `double`. Every kernel
+of a block per row adds up with `block_sum` and finds the largest with `block_max`, always in the
+same order: results are the same from run to run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._arrays import cuda_array
+from ..._arrays.cuda_array import CudaArray, wrap
+
+_C_NAMES = {"f": "float", "d": "double"}
+THREADS = 256
+
+_PRELUDE = r"""
+typedef %s T;
+typedef long long Int;
+
+__device__ __forceinline__ T warp_sum(T v) {
+  for (int k = 16; k; k >>= 1) v += __shfl_xor_sync(0xffffffffu, v, k);
+  return v;
+}
+
+__device__ __forceinline__ T larger(T a, T b) { return (a != a || a > b) ? a : b; }
+
+__device__ __forceinline__ T warp_max(T v) {
+  for (int k = 16; k; k >>= 1) v = larger(v, __shfl_xor_sync(0xffffffffu, v, k));
+  return v;
+}
+
+// The sum over a block, given to all of its threads. Blocks are of whole warps, at most 32.
+__device__ T block_sum(T v) {
+  __shared__ T parts[32];
+  v = warp_sum(v);
+  int warps = blockDim.x >> 5;
+  if (warps == 1) return v;
+  __syncthreads();
+  if ((threadIdx.x & 31) == 0) parts[threadIdx.x >> 5] = v;
+  __syncthreads();
+  T total = parts[0];
+  for (int w = 1; w < warps; ++w) total += parts[w];
+  return total;
+}
+
+__device__ T block_max(T v) {
+  __shared__ T parts[32];
+  v = warp_max(v);
+  int warps = blockDim.x >> 5;
+  if (warps == 1) return v;
+  __syncthreads();
+  if ((threadIdx.x & 31) == 0) parts[threadIdx.x >> 5] = v;
+  __syncthreads();
+  T best = parts[0];
+  for (int w = 1; w < warps; ++w) best = larger(best, parts[w]);
+  return best;
+}
+"""
+
+
+class Kernel:
+    """One `__global__` function, for each element type."""
+
+    def __init__(self, name: str, source: str) -> None:
+        self.name = name
+        self.source = source
+        self._compiled: dict[str, Any] = {}
+
+    def text(self, code: str) -> str:
+        """The source for an element type, by NumPy's code of it."""
+        return _PRELUDE % _C_NAMES[code] + f'extern "C" __global__ void {self.name}' + self.source
+
+    def __call__(self, code: str, blocks: int, threads: int, *args: Any) -> None:
+        found = self._compiled.get(code)
+        if found is None:
+            found = self._compiled[code] = cuda_array.backend.compile(self.text(code), self.name)
+        found((blocks,), (threads,), args)
+
+
+KERNELS: list[Kernel] = []
+
+
+def kernel(name: str, source: str) -> Kernel:
+    """Declare a kernel: `source` is its parameters and body."""
+    found = Kernel(name, source)
+    KERNELS.append(found)
+    return found
+
+
+def threads_for(width: int) -> int:
+    """Threads for a row: whole warps, no more than can have something to do."""
+    return 32 if width <= 64 else 64 if width <= 128 else 128 if width <= 512 else 256
+
+
+def blocks_for(size: int) -> int:
+    """Blocks of `THREADS` for one element each."""
+    return (size + THREADS - 1) // THREADS
+
+
+def raws(*arrays: Any) -> list[Any] | None:
+    """CuPy's arrays, if all are on the GPU, dense, by rows, and of one real dtype, and not empty."""
+    first = arrays[0]
+    if type(first) is not CudaArray:
+        return None
+    dtype = first.raw.dtype
+    if dtype.char not in _C_NAMES:
+        return None
+    found = []
+    for array in arrays:
+        if type(array) is not CudaArray:
+            return None
+        raw = array.raw
+        if raw.dtype != dtype or not raw.flags.c_contiguous or not raw.size:
+            return None
+        found.append(raw)
+    return found
+
+
+def dense(array: Any) -> Any:
+    """A GPU's array by rows, copied if need be."""
+    if type(array) is not CudaArray or array.raw.flags.c_contiguous:
+        return array
+    return wrap(cuda_array.backend.cupy.ascontiguousarray(array.raw))
+
+
+def empty(shape: Any, dtype: Any) -> Any:
+    return cuda_array.backend.array(shape, dtype)

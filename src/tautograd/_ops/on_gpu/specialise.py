@@ -1,0 +1,71 @@
+"""A record's forward or rules done by kernels where its arrays are on a GPU.
+
+The record's text stays as it is: what is declared here is tried first, on a GPU's arrays alone, and
+gives None where it does not apply. It is put in place when CUDA is first used, so a program without
+a GPU never meets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..._arrays.cuda_array import CudaArray
+from ..record import REGISTRY, Op
+from ..rule_calls import BoundRule, DerivedRule
+
+
+def forward_of(name: str) -> Callable[[Any], Any]:
+    """Declare another forward for a record."""
+
+    def declare(fast: Any) -> Any:
+        op = REGISTRY[name]
+        plain = op.forward
+
+        def forward(*args: Any, **parameters: Any) -> Any:
+            if type(args[0]) is CudaArray:
+                found = fast(*args, **parameters)
+                if found is not None:
+                    return found
+            return plain(*args, **parameters)
+
+        op.forward = forward
+        return fast
+
+    return declare
+
+
+def rule_of(name: str, input: str | None = None) -> Callable[[Any], Any]:
+    """Declare another VJP rule for an input of a record, or another joint one."""
+
+    def declare(fast: Any) -> Any:
+        op = REGISTRY[name]
+        if input is None:
+            op.vjp = _chosen(op, op.vjp, fast)
+        else:
+            at = op.position[input]
+            op.vjp = tuple(
+                _chosen(op, rule, fast) if i == at else rule for i, rule in enumerate(op.vjp)
+            )
+        op.rules = None
+        return fast
+
+    return declare
+
+
+def _chosen(op: Op, bound: BoundRule, fast: Any) -> BoundRule:
+    """The rule as it is, with another one in front; both take the same arguments."""
+    names = bound.names
+    wanted = fast.__code__.co_varnames[: fast.__code__.co_argcount]
+    if wanted != names:
+        raise TypeError(f"{op.name}: the rule takes {names}, not {wanted}")
+    plain = bound.source.build() if isinstance(bound.source, DerivedRule) else bound.source
+
+    def rule(g: Any, *rest: Any) -> Any:
+        if type(g) is CudaArray:
+            found = fast(g, *rest)
+            if found is not None:
+                return found
+        return plain(g, *rest)
+
+    return BoundRule(rule, names, bound.sources)
