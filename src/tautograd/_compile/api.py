@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import logging
 import os
 import sys
 import threading
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
+from ..nn.modules.module import Module
 from ..optim import _hooks as optimizer_hooks
-from .capture import tensors_in
 from .entry import Entry
 from .errors import CompileError
 from .explain import Explanation
-from .guards import is_ordinary, key_of, mode_key
+from .guards import Form, is_ordinary
+from .nests import tensors_in
 from .quick import MISS
 
 log = logging.getLogger("tautograd.compile")
 RECORDS = 16  # kept per function
-FORMS = 256  # of arguments that are remembered as seen once
+VARIANTS = 4  # of records of one form of arguments, as with and without gradients left over
+FORMS = 256  # of arguments that are remembered as seen
+OFTEN = 16  # how often a form has to come before it takes the place of another record
 
 
 def _log_if_asked() -> None:
@@ -49,14 +54,12 @@ class Compiled:
         self._fn = fn
         self._fallback = fallback
         self._native = native
-        self._lock = threading.RLock()
-        self._pid = os.getpid()
-        self._entries: OrderedDict[Any, list[Entry]] = OrderedDict()
-        self._seen: OrderedDict[Any, int] = OrderedDict()
-        self._refused: dict[Any, str] = {}
-        self._last: Entry | None = None
+        self._of_object: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
         self.records = 0  # how often the function was recorded
-        functools.update_wrapper(self, fn)
+        self._last: Entry | None = None
+        self._forget_all()
+        if not isinstance(fn, Module):
+            functools.update_wrapper(self, fn)
         _log_if_asked()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -65,90 +68,114 @@ class Compiled:
             result = last.quick(args)
             if result is not MISS:
                 return result
-        tensors = tensors_in((args, kwargs))
+        tensors = list(tensors_in((args, kwargs)))
         if modes.recorder is not None or not is_ordinary(tensors) or _watched():
             return self._fn(*args, **kwargs)
+        if self._pid != os.getpid():
+            self._forget_all()  # programs, threads and locks belong to the parent
+        form = Form(args, kwargs)
         with self._lock:
-            if self._pid != os.getpid():
-                self._forget_all()
-            key = mode_key(), key_of(args), key_of(kwargs) if kwargs else None
-            entry = self._matching(key)
-            if entry is not None:
-                with entry.lock:
-                    return entry.replay(list(tensors))
-            if key in self._refused or self._seen_first(key):
-                return self._fn(*args, **kwargs)
-            return self._record(key, args, kwargs)
+            entry = self._matching(form.key, tensors)
+            records = entry is None and self._is_time_to_record(form.key)
+        if entry is not None:
+            with entry.lock:
+                return entry.replay(tensors)
+        if not records or not self._recording.acquire(blocking=False):
+            return self._fn(*args, **kwargs)
+        try:
+            return self._record(form, args, kwargs)
+        finally:
+            self._recording.release()
 
-    def _matching(self, key: Any) -> Entry | None:
-        last = self._last
-        if last is not None and last.key == key and last.guards.reason() is None:
-            return last
+    def _matching(self, key: Any, tensors: list[Tensor]) -> Entry | None:
+        """The record that holds for this call."""
         found = self._entries.get(key)
         if found is None:
             return None
         reasons = []
         for entry in reversed(found):
-            reason = entry.guards.reason()
+            reason = entry.guards.reason() or entry.guards.clash(tensors)
             if reason is None:
                 self._entries.move_to_end(key)
                 self._last = entry
                 return entry
             reasons.append(reason)
-        log.info("%s: recorded again: %s", self._name(), reasons[0])
+        log.info("%s: no record holds: %s", self._name(), reasons[0])
+        self._why[key] = reasons[0]
         return None
 
-    def _seen_first(self, key: Any) -> bool:
-        """Whether arguments of this form are new: then the call runs as written."""
-        if key in self._entries or key in self._seen:
+    def _is_time_to_record(self, key: Any) -> bool:
+        """Whether a call that no record holds for is recorded, or runs as it is written.
+
+        It first runs as written: what it finds missing (an optimizer's states) is made then. When as many
+        forms were recorded as are kept, a new one has to come again and again before it takes a place.
+        """
+        if key in self._refused:
             return False
-        self._seen[key] = 1
+        self._seen[key] = self._seen.pop(key, 0) + 1
         if len(self._seen) > FORMS:
             self._seen.popitem(last=False)
+        full = sum(map(len, self._entries.values())) >= RECORDS and key not in self._entries
+        if self._seen[key] <= (OFTEN if full else 1):
+            return False
+        self._seen[key] = 0
         return True
 
-    def _record(self, key: Any, args: Any, kwargs: Any) -> Any:
+    def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
         try:
-            entry, result = Entry.recorded(self._fn, key, args, kwargs, self._native)
-        except CompileError as error:
-            if not self._fallback:
-                raise
-            self._refused[key] = str(error)
-            warnings.warn(
-                f"{self._name()} runs as it is written, for it cannot be recorded:\n{error}",
-                stacklevel=3,
+            entry, result = Entry.recorded(
+                self._fn, form, args, kwargs, self._native, self._fallback
             )
-            if error.finished is not None:
-                return error.finished[0]
-            return self._fn(*args, **kwargs)
+        except CompileError as error:
+            if not self._fallback or error.finished is None:
+                raise
+            self._refuse(form.key, f"it cannot be recorded:\n{error}")
+            return error.finished[0]
         self.records += 1
         log.info("%s: recorded (%d instructions)", self._name(), entry.size)
-        of_form = self._entries.setdefault(key, [])
-        of_form.append(entry)
-        if len(of_form) > 4:  # variants of one form, as with and without gradients left over
-            of_form.pop(0)
-        self._entries.move_to_end(key)
-        while sum(map(len, self._entries.values())) > RECORDS:
-            self._entries.popitem(last=False)
-        self._last = entry
+        with self._lock:
+            of_form = self._entries.setdefault(form.key, [])
+            of_form.append(entry)
+            if len(of_form) > VARIANTS:
+                of_form.pop(0)
+                self._lost[form.key] = self._lost.get(form.key, 0) + 1
+                if self._lost[form.key] >= VARIANTS:
+                    why = self._why.get(form.key, "something else each time")
+                    self._refuse(form.key, f"what it depends on changes too often: {why}")
+                    of_form.clear()
+            self._entries.move_to_end(form.key)
+            while sum(map(len, self._entries.values())) > RECORDS:
+                gone, _ = self._entries.popitem(last=False)
+                self._lost.pop(gone, None)
+                self._why.pop(gone, None)
+            self._last = entry
         return result
+
+    def _refuse(self, key: Any, why: str) -> None:
+        """From now on calls of this form run as they are written, which is said once per function."""
+        if not self._refused:
+            warnings.warn(f"{self._name()} runs as it is written, for {why}", stacklevel=4)
+        self._refused[key] = why
+        if len(self._refused) > FORMS:
+            self._refused.popitem(last=False)
 
     def _name(self) -> str:
         return getattr(self._fn, "__qualname__", type(self._fn).__name__)
 
     def _forget_all(self) -> None:
-        """In a child process: programs, threads and locks belong to the parent."""
+        self._lock = threading.RLock()
+        self._recording = threading.Lock()  # held by the thread that records
         self._pid = os.getpid()
-        self._entries.clear()
+        self._entries: OrderedDict[Any, list[Entry]] = OrderedDict()  # by the form of arguments
+        self._seen: OrderedDict[Any, int] = OrderedDict()  # how often nothing held for a form
+        self._refused: OrderedDict[Any, str] = OrderedDict()
+        self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
+        self._why: dict[Any, str] = {}
         self._last = None
 
     def clear(self) -> None:
         """Forget every record."""
-        with self._lock:
-            self._entries.clear()
-            self._seen.clear()
-            self._refused.clear()
-            self._last = None
+        self._forget_all()
 
     def explain(self) -> Explanation:
         """The record that ran last: its instructions, what was fused and what was not, and its memory."""
@@ -159,16 +186,45 @@ class Compiled:
         """As a method: a program for each object."""
         if instance is None:
             return self
-        name = f"_compiled_{self._fn.__name__}"
-        found = instance.__dict__.get(name)
+        found = self._of_object.get(instance)
         if found is None:
-            bound = self._fn.__get__(instance, owner)
-            found = Compiled(bound, fallback=self._fallback, native=self._native)
-            instance.__dict__[name] = found
+            method = _Bound(self._fn, weakref.ref(instance))
+            found = Compiled(method, fallback=self._fallback, native=self._native)
+            self._of_object[instance] = found
         return found
+
+    def __deepcopy__(self, memo: Any) -> Compiled:
+        return Compiled(copy.deepcopy(self._fn, memo), fallback=self._fallback, native=self._native)
+
+    def __reduce__(self) -> Any:
+        return _again, (self._fn, self._fallback, self._native)
 
     def __repr__(self) -> str:
         return f"<compiled {self._name()}: {sum(map(len, self._entries.values()))} records>"
+
+
+class _Bound:
+    """A method of an object that it does not keep alive."""
+
+    def __init__(self, fn: Callable[..., Any], instance: Any) -> None:
+        functools.update_wrapper(self, fn)
+        self._method = fn
+        self._instance = instance
+
+    @property
+    def __wrapped__(self) -> Any:
+        return self._method.__get__(self._instance())
+
+    @__wrapped__.setter
+    def __wrapped__(self, fn: Any) -> None:
+        """Set by `update_wrapper`; what is wrapped is the bound method."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._method(self._instance(), *args, **kwargs)
+
+
+def _again(fn: Callable[..., Any], fallback: bool, native: bool) -> Compiled:
+    return Compiled(fn, fallback=fallback, native=native)
 
 
 def _watched() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +12,13 @@ from .._autograd.sites import resolve
 from .._autograd.views import detached
 from .._tensor.tensor import Tensor
 from .differentiable import differentiate
-from .errors import cannot_record
+from .generators import noting_seeds
 from .ir import Kind, Program, View
 from .lifting import Lifting, grad_of, pause, plain, recording, set_plain, was_read
+from .nests import mapped, replaced, tensors_in
 from .recorded import Recorded
+from .released import held_by, release
+from .tape import Tape
 from .updates import Update, record_update
 
 
@@ -38,6 +41,15 @@ class Given:
 
 
 @dataclass(slots=True)
+class Seen:
+    """A view that was given back, of something else that the caller has."""
+
+    base: Any
+    way: Any  # the view operations that lead to it; None: the same memory, without history
+    requires_grad: bool = False
+
+
+@dataclass(slots=True)
 class Capture:
     """What a run was."""
 
@@ -45,13 +57,14 @@ class Capture:
     arguments: list[View]
     outside: list[tuple[Tensor, Any]]  # tensors whose memory the program uses, with their arrays
     result: Any  # what was returned, with Made and Given in place of tensors
-    returned: Any  # what was returned, as it was
     effects: list[Callable[[], Any]]
     grads_before: list[tuple[Tensor, Any]]  # what `.grad` has to be
     grads_after: list[tuple[Tensor, Any]]  # what `.grad` becomes
     versions: list[tuple[Any, int]]  # version counters, and by how much they grow
     updates: list[Update] = field(default_factory=list)
     argument_writes: set[int] = field(default_factory=set)
+    tensors: list[Tensor] = field(default_factory=list)  # the arguments
+    growth: list[int] = field(default_factory=list)  # of the arguments' version counters
     wanted: list[bool] = field(default_factory=list)  # requires_grad of each argument
     backward: Any = None  # results that go backward, views of incoming gradients, leaves' gradients
 
@@ -77,70 +90,80 @@ class Recording(Lifting):
 
     def effect(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Called where Python's own state changes; a call inside such a call belongs to it."""
-        if self.paused:
+        if self.paused or self.dead:
             return function(*args, **kwargs)
-        _refuse_tensors(function, (args, kwargs))
+        _refuse_tensors(self, function, (args, kwargs))
         with pause(self):
             result = function(*args, **kwargs)
         self.effects.append(lambda: function(*args, **kwargs))
         return result
 
 
-def _refuse_tensors(function: Any, value: Any) -> None:
+def _refuse_tensors(tape: Tape, function: Any, value: Any) -> None:
     if isinstance(value, Tensor):
         name = getattr(function, "__qualname__", str(function))
-        raise cannot_record(f"a tensor's value given to Python code ({name})", "item")
+        tape.refuse(f"a tensor's value given to Python code ({name})", "item")
     if isinstance(value, (tuple, list)):
         for part in value:
-            _refuse_tensors(function, part)
+            _refuse_tensors(tape, function, part)
     elif isinstance(value, dict):
-        _refuse_tensors(function, tuple(value.values()))
+        _refuse_tensors(tape, function, tuple(value.values()))
 
 
-def capture(fn: Callable[..., Any], args: Any, kwargs: Any) -> Capture:
-    """Run a function, and note what it does; tensors are as after any other run."""
+def capture(
+    fn: Callable[..., Any], args: Any, kwargs: Any, surroundings: Any, tolerant: bool = False
+) -> Capture:
+    """Run a function, and note what it does; tensors are as after any other run.
+
+    What cannot be recorded is an error, and what was done before it stays done. A `tolerant` run goes on
+    as an ordinary one from there; the error then carries what the function gave.
+    """
     tape = Recording()
+    tape.tolerant = tolerant
     tensors = list(tensors_in((args, kwargs)))
     stand_ins = {id(t): detached(t).requires_grad_() for t in tensors if t._node is not None}
     inside = [stand_ins.get(id(t), t) for t in tensors]
     if stand_ins:  # histories from outside stay outside
         args, kwargs = replaced((args, kwargs), stand_ins)
+    pairs = {id(s): (s, t) for s, t in zip(inside, tensors, strict=True) if s is not t}
     arguments = []
     for i, tensor in enumerate(inside):
         arguments.append(tape.argument(tensor._data))
         tape.arguments[id(tensor)] = i
     try:
-        with recording(tape):
+        with recording(tape), noting_seeds():
+            surroundings.begin(tape)
             returned = fn(*args, **kwargs)
+            surroundings.settle(tape)
+            if any(stand_in._grad is not None for stand_in, _ in pairs.values()):
+                tape.refuse("a backward pass into the history of an argument", "past")
             backward = None
-            if modes.grad:
-                backward = differentiate(tape, list(tensors_in(returned)), inside)
-        found = _finish(tape, arguments, returned, backward)
-        found.wanted = [tensor._requires_grad for tensor in inside]
-        return found
+            if modes.grad and tape.failure is None:
+                backward = differentiate(tape, list(tensors_in(returned)), inside, tolerant)
+        if tape.failure is None:
+            found = _finish(tape, arguments, inside, returned, backward)
+            found.wanted = [tensor._requires_grad for tensor in inside]
+            found.tensors = tensors
+        if tape.failure is None:
+            return found
     finally:
+        tape.dead = True
         for reference in tape.made:
             tensor = reference()
             if tensor is not None:
                 set_plain(tensor, plain(tensor))
+    release(returned, pairs)  # also where the function itself caught the error
+    back = {id(stand_in): tensor for stand_in, tensor in pairs.values()}
+    tape.failure.finished = (replaced(returned, back),)
+    raise tape.failure
 
 
-def replaced(value: Any, by: dict[int, Tensor]) -> Any:
-    """Arguments with other tensors in place of some."""
-    if isinstance(value, Tensor):
-        return by.get(id(value), value)
-    if isinstance(value, (tuple, list)):
-        parts = [replaced(v, by) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, dict):
-        return {k: replaced(v, by) for k, v in value.items()}
-    return value
-
-
-def _finish(tape: Recording, arguments: list[View], returned: Any, backward: Any) -> Capture:
+def _finish(
+    tape: Recording, arguments: list[View], inside: list[Tensor], returned: Any, backward: Any
+) -> Capture:
     numbers = tape.arguments
     after, before = [], []
-    kept = {id(t) for t in tensors_in(returned)}
+    kept = {id(t) for r in tensors_in(returned) for t in (r, r._base)}  # and what a view is of
     for tensor, initial in tape.grads.values():
         final = grad_of(tensor)
         if was_read(initial):
@@ -150,7 +173,9 @@ def _finish(tape: Recording, arguments: list[View], returned: Any, backward: Any
             if final is not None:
                 kept.add(id(final))
     roots = {key: nr for nr, key in enumerate(backward[0])} if backward else {}
-    result = described(tape, returned, roots, {})
+    result = described(tape, returned, roots)
+    if tape.tolerant:  # then the graph is still there
+        kept |= held_by(tensors_in(returned))
     _refuse_escapes(tape, kept)
     grads = [view for _, view in backward[2]] if backward else []
     of_leaves = [tape.view(plain(g)) for _, g in after if g is not None]
@@ -159,11 +184,17 @@ def _finish(tape: Recording, arguments: list[View], returned: Any, backward: Any
         if buffer.kind is Kind.SCRATCH:
             buffer.kind = Kind.KEPT
     outside = [pair for key, pair in tape.outside.items() if key not in numbers]
-    versions = [(box, box[0] - at) for box, at in tape.versions.values() if box[0] != at]
+    own = {id(tensor._version_box) for tensor in inside}
+    versions = [
+        (box, box[0] - at)
+        for key, (box, at) in tape.versions.items()
+        if box[0] != at and key not in own
+    ]
     written = {view.buffer for i in tape.program.instructions for view in i.writes()}
     return Capture(
-        tape.program, arguments, outside, result, returned, tape.effects, before, after, versions,
-        tape.updates, {i for i, view in enumerate(arguments) if view.buffer in written}, [], backward,
+        tape.program, arguments, outside, result, tape.effects, before, after, versions,
+        tape.updates, {i for i, view in enumerate(arguments) if view.buffer in written},
+        backward=backward, growth=[tape.growth(tensor) for tensor in inside],
     )  # fmt: skip
 
 
@@ -181,60 +212,74 @@ def _refuse_escapes(tape: Recording, kept: set[int]) -> None:
         where = None if node is None or node.code is None else (node.code, node.instruction)
         line = resolve(where)
         text = f" made in {line}" if line else f" of shape {tuple(plain(tensor).shape)}"
-        raise cannot_record(
-            f"a tensor{text} that is kept after the call, but not returned,", "escape"
-        )
+        tape.refuse(f"a tensor{text} that is kept after the call, but not returned,", "escape")
+        return
 
 
-def described(tape: Recording, value: Any, roots: dict[int, int], seen: dict[int, Any]) -> Any:
+def described(tape: Recording, value: Any, roots: dict[int, int]) -> Any:
     """What was returned, with a description in place of each tensor."""
-    if isinstance(value, Tensor):
-        if id(value) not in seen:
-            seen[id(value)] = _described(tape, value, roots)
-        return seen[id(value)]
-    if isinstance(value, (tuple, list)):
-        parts = [described(tape, v, roots, seen) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, dict):
-        return {k: described(tape, v, roots, seen) for k, v in value.items()}
-    return value
+    seen: dict[int, Any] = {}
+
+    def describe(leaf: Any) -> Any:
+        if hasattr(type(leaf), "__next__"):
+            tape.refuse("an iterator as a result", "iterator")
+        if not isinstance(leaf, Tensor):
+            return leaf
+        if id(leaf) not in seen:
+            if leaf._base is not None and id(leaf) not in tape.arguments:
+                seen[id(leaf)] = _described_view(tape, leaf, roots, seen)
+            else:
+                seen[id(leaf)] = _described(tape, leaf, roots)
+        return seen[id(leaf)]
+
+    for tensor in tensors_in(value):  # views come after what they are views of
+        if tensor._base is None:
+            describe(tensor)
+    return mapped(value, describe)
 
 
-def _described(tape: Recording, tensor: Tensor, roots: dict[int, int]) -> Made | Given:
+def _described_view(
+    tape: Recording, tensor: Tensor, roots: dict[int, int], seen: dict[int, Any]
+) -> Any:
+    """A view of something that the caller has too is made again as one."""
+    base: Any = tensor._base
+    if id(tensor) in tape.outside:
+        return Given(None, tensor)
+    if id(base) in tape.arguments:
+        return Seen(Given(tape.arguments[id(base)], base), tensor._view, tensor.requires_grad)
+    if id(base) in seen:
+        return Seen(seen[id(base)], tensor._view, tensor.requires_grad)
+    if id(base) in tape.outside:
+        return Seen(Given(None, base), tensor._view, tensor.requires_grad)
+    return _described(tape, tensor, roots)
+
+
+def _described(tape: Recording, tensor: Tensor, roots: dict[int, int]) -> Made | Given | Seen:
     if id(tensor) in tape.arguments:
         return Given(tape.arguments[id(tensor)], tensor)
     held = plain(tensor)
     if id(tensor) in tape.outside or not tape.knows(held):
         return Given(None, tensor)
-    node = tensor._node
-    used = node is not None and node.mark != 0 and id(tensor) not in roots
+    for place, other in _known(tape):
+        if plain(other) is held:
+            return Seen(place, None)
+    used = tensor._node is not None and id(tensor) not in roots
     return Made(tape.view(held), tensor.requires_grad, used, roots.get(id(tensor)))
+
+
+def _known(tape: Recording) -> Iterator[tuple[Given, Tensor]]:
+    for tensor, _ in tape.outside.values():
+        yield Given(tape.arguments.get(id(tensor)), tensor), tensor
 
 
 def _views_of(value: Any) -> list[View]:
     if isinstance(value, Made):
         return [value.view]
+    if isinstance(value, Seen):
+        return _views_of(value.base)
     if isinstance(value, (tuple, list)):
         return [view for part in value for view in _views_of(part)]
     return _views_of(tuple(value.values())) if isinstance(value, dict) else []
 
 
-def tensors_in(value: Any) -> Any:
-    """The tensors among arguments or results, in order, each once."""
-    found: dict[int, Tensor] = {}
-    _collect(value, found)
-    return found.values()
-
-
-def _collect(value: Any, found: dict[int, Tensor]) -> None:
-    if isinstance(value, Tensor):
-        found[id(value)] = value
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            _collect(part, found)
-    elif isinstance(value, dict):
-        for part in value.values():
-            _collect(part, found)
-
-
-__all__ = ["Capture", "Given", "Made", "Recorded", "capture", "replaced", "tensors_in"]
+__all__ = ["Capture", "Given", "Made", "Recorded", "Seen", "capture", "replaced", "tensors_in"]

@@ -24,6 +24,7 @@ from .._autograd.sites import mark
 from .._tensor.tensor import Tensor, make
 from .ir import Call, View
 from .lifting import Lifting, pause, plain
+from .released import nodes_of
 
 CUT = "cut"
 
@@ -37,13 +38,18 @@ def is_cut(instruction: Any) -> bool:
 
 
 def has_history(value: Any) -> bool:
-    """Whether a result can still go backward: it has a node, which no backward pass came by."""
-    return isinstance(value, Tensor) and value._node is not None and value._node.mark == 0
+    """Whether a result can still go backward: it has a graph, which no backward pass has used up."""
+    if not isinstance(value, Tensor) or value._node is None:
+        return False
+    return value._node.mark == 0 or all(node.saved is not FREED for node in nodes_of([value]))
 
 
-def differentiate(tape: Lifting, results: list[Tensor], arguments: list[Tensor]) -> Any:
+def differentiate(
+    tape: Lifting, results: list[Tensor], arguments: list[Tensor], retain: bool = False
+) -> Any:
     """Run the results' history backward on the tape: views of incoming gradients and of leaves' gradients."""
-    roots = [r for r in results if has_history(r)]
+    numbers = {id(r) for r in results}
+    roots = [r for r in results if has_history(r) and not is_seen(tape, r, numbers)]
     if not roots:
         return None
     tape.note(Call(_nothing, (), {}, (), effect=True, name=CUT))
@@ -58,15 +64,21 @@ def differentiate(tape: Lifting, results: list[Tensor], arguments: list[Tensor])
     leaves = [t for t in [*arguments, *outside] if t._node is None and t._requires_grad]
     leaves = list({id(t): t for t in leaves}.values())
     found: list[Any] = run_backward(  # type: ignore[assignment]
-        roots, gradients, retain_graph=False, create_graph=False, inputs=leaves, accumulate=False
+        roots, gradients, retain_graph=retain, create_graph=False, inputs=leaves, accumulate=False
     )
     grads = []
     for leaf, gradient in zip(leaves, found, strict=True):
         if gradient is not None:
             number = [i for i, t in enumerate(arguments) if t is leaf]
-            copied = np.copy(gradient)  # in memory that nothing else is
+            copied: Any = np.copy(gradient)  # in memory that nothing else is
             grads.append((number[0] if id(leaf) in seen else leaf, tape.view(copied.value)))
     return [id(root) for root in roots], incoming, grads
+
+
+def is_seen(tape: Lifting, tensor: Tensor, results: set[int]) -> bool:
+    """Whether a result is a view of another one, or of something that was there before."""
+    base = id(tensor._base)
+    return base in results or base in tape.arguments or base in tape.outside
 
 
 class Token:

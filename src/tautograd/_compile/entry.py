@@ -6,28 +6,58 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from .._autograd.apply import apply
+from .._autograd.grad_mode import set_grad_enabled
 from .._autograd.modes import modes
+from .._autograd.views import detached
 from .._tensor.tensor import Tensor, make
-from .capture import Capture, Given, Made, capture, replaced, tensors_in
+from ..nn.modules.module import Module
+from .capture import Capture, Given, Made, Seen, capture
 from .differentiable import Differentiable, UsedNode, is_cut
-from .guards import Guards, Variables
+from .guards import Form, Guards
 from .ir import Call
-from .lifting import grad_of, set_grad
+from .lifting import grad_of, pause, set_grad
 from .modules import Modules, noting
+from .nests import leaves_in, mapped, replaced, tensors_in
 from .passes import improved
 from .quick import quick_way
 from .replay import Replay
+from .variables import Variables
+
+
+class Surroundings:
+    """What a function can reach from outside, before it runs and after."""
+
+    def __init__(self, fn: Callable[..., Any], form: Form) -> None:
+        self.form = form
+        self.modules = Modules()
+        self.variables = Variables(fn)
+        for module in (*self.variables.modules, *(m for m in form.kept if isinstance(m, Module))):
+            self.modules.note(module)
+
+    def begin(self, tape: Any) -> None:
+        """Refuse what cannot be recorded, whatever the function does with it."""
+        for what, advice in self.variables.refused:
+            tape.refuse(what, advice)
+        if self.form.has_arrays:
+            tape.refuse("an argument that is a NumPy array, whose values may change,", "array")
+
+    def settle(self, tape: Any) -> None:
+        with pause(tape):
+            self.modules.settle(tape)
+            self.variables.settle(tape)
 
 
 class Entry:
     """One way in which the function runs."""
 
     def __init__(
-        self, fn: Callable[..., Any], key: Any, call: Any, found: Capture, guards: Guards, native: bool
+        self, fn: Callable[..., Any], form: Form, call: Any, found: Capture, guards: Guards, native: bool
     ) -> None:  # fmt: skip
         self.fn = fn
         self.name = getattr(fn, "__qualname__", type(fn).__name__)
-        self.key = key
+        self.key = form.key
+        self.kept = form.kept  # so that an id in the key stays that of what it was
         self.call = call  # arguments with Given in place of tensors
         self.capture = found
         self.guards = guards
@@ -47,22 +77,27 @@ class Entry:
         self.modes = modes.way[0], modes.lower
         self._nodes: dict[int, Any] = {}
         self.form = _form(call, found)
+        self.has_views = any(isinstance(leaf, Seen) for leaf in leaves_in(found.result))
         self.quick: Any = None
 
     @classmethod
     def recorded(
-        cls, fn: Callable[..., Any], key: Any, args: Any, kwargs: Any, native: bool
+        cls,
+        fn: Callable[..., Any],
+        form: Form,
+        args: Any,
+        kwargs: Any,
+        native: bool,
+        tolerant: bool,
     ) -> tuple[Entry, Any]:
         """Run a function while recording it; what it gave is given back."""
-        modules = Modules()
-        variables = Variables(fn)
         tensors = list(tensors_in((args, kwargs)))
-        with noting(modules):
-            found = capture(fn, args, kwargs)
-        modules.settle()
+        around = Surroundings(fn, form)
+        with noting(around.modules):
+            found = capture(fn, args, kwargs, around, tolerant)
         call = replaced((args, kwargs), {id(t): Given(i, None) for i, t in enumerate(tensors)})
-        found.returned = None  # with it goes the history, and all that the recording computed
-        entry = cls(fn, key, call, found, Guards(found, modules, variables), native)
+        guards = Guards(found, around.modules, around.variables)
+        entry = cls(fn, form, call, found, guards, native)
         entry.replay_of.take_over()
         entry.quick = quick_way(entry)
         return entry, entry.finish(tensors, [t._data for t in tensors])
@@ -80,8 +115,8 @@ class Entry:
         replay.run(0)
         if found.argument_writes:
             replay.unload(arrays, found.argument_writes)
-            for i in found.argument_writes:
-                tensors[i]._version_box[0] += 1
+            for tensor, growth in zip(tensors, found.growth, strict=True):
+                tensor._version_box[0] += growth
         for tensor, grad in found.grads_after:
             if grad_of(tensor) is not grad:
                 set_grad(tensor, grad)
@@ -93,13 +128,19 @@ class Entry:
         """What the function returns, from what the program left."""
         self._arrays = arrays
         if self.differentiable is not None:
-            return self.differentiable.results(tensors, arrays)
-        return self.built(self.capture.result, tensors)
+            built = self.differentiable.results(tensors, arrays)
+        else:
+            built = self.built(self.capture.result, tensors)
+        return self.with_views(built, tensors)
 
     def built(self, value: Any, tensors: list[Tensor]) -> Any:
         """Results with tensors in them: new ones, and those that came in."""
         self.made_tensors, self._made = {}, {}
         return self._built(value, tensors)
+
+    def with_views(self, built: Any, tensors: list[Tensor]) -> Any:
+        """The same with views of results, which can be made when those have their history."""
+        return self._built(self.capture.result, tensors, views=True) if self.has_views else built
 
     def with_tensors(self, tensors: list[Tensor]) -> Any:
         """Arguments of a call, with these tensors in them."""
@@ -107,18 +148,24 @@ class Entry:
 
     tensors_of = staticmethod(tensors_in)
 
-    def _built(self, value: Any, tensors: list[Tensor]) -> Any:
+    def _built(self, value: Any, tensors: list[Tensor], views: bool = False) -> Any:
         """What the function returns: new tensors, and those that came in."""
-        if isinstance(value, Made):
-            return self.made(value)
-        if isinstance(value, Given):
-            return value.tensor if value.argument is None else tensors[value.argument]
-        if isinstance(value, (tuple, list)):
-            parts = [self._built(v, tensors) for v in value]
-            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-        if isinstance(value, dict):
-            return {k: self._built(v, tensors) for k, v in value.items()}
-        return value
+
+        def build(leaf: Any) -> Any:
+            if isinstance(leaf, Made):
+                return self.made(leaf)
+            if isinstance(leaf, Given):
+                return leaf.tensor if leaf.argument is None else tensors[leaf.argument]
+            if isinstance(leaf, Seen):
+                found = self._made.get(id(leaf))
+                if found is None:
+                    base = build(leaf.base)
+                    if views:
+                        found = self._made[id(leaf)] = seen_again(base, leaf)
+                return found
+            return leaf
+
+        return mapped(value, build)
 
     def node_of(self, value: Made) -> Any:
         """The node of a result whose graph went backward inside: it refuses to do so again, as ever."""
@@ -147,6 +194,18 @@ class Entry:
 
             as_inference(tensor)
         return tensor
+
+
+def seen_again(base: Tensor, seen: Seen) -> Tensor:
+    """A view of a tensor, by the operations that lead to it."""
+    if seen.way is None:
+        return detached(base)
+    found: Any = base
+    with set_grad_enabled(seen.requires_grad and modes.grad):
+        for op, parameters, index in seen.way:
+            found = apply(op, (found,), parameters)
+            found = found if index is None else found[index]
+    return found  # type: ignore[no-any-return]
 
 
 def _form(call: Any, found: Capture) -> list[Any] | None:

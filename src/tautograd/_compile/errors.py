@@ -18,8 +18,14 @@ ADVICE = {
     "escape": "Return the tensor from the compiled function, and keep it there.",
     "alias": "Pass a clone (`tensor.clone()`).",
     "history": "Pass it as an argument, or detach it.",
+    "past": "Pass a detached tensor (`tensor.detach()`), or leave `backward()` outside of the compiled function.",
     "memory": "Write into its memory instead: `tensor.copy_(…)`, or leave it outside of the compiled function.",
     "attribute": "Keep such a value outside of the compiled function, or in a tensor (a buffer).",
+    "draw": "Draw it with tensors (`torch.rand(())`), or pass it as an argument.",
+    "array": "Make it a tensor (`torch.from_numpy(array)`), and pass that as an argument.",
+    "iterator": "Take the next element outside of the compiled function, and pass it as an argument.",
+    "hook": "Return what the hook computes in place of its argument, take it away, or leave it to code that "
+    "is not compiled.",
     "optimizer": "Leave `optimizer.step()` outside of the compiled function.",
 }
 

@@ -7,9 +7,8 @@ variables that the function reads from outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
 from operator import attrgetter, is_
-from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -19,32 +18,58 @@ from .._autograd.effects import structure
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .capture import Capture
+from .ir import Kind
 from .lifting import grad_of
 from .modules import Modules
+from .tape import span_of
+from .variables import SIMPLE, Variables, frozen
 
 _data_of = attrgetter("_data")
-_SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+_OWN = __name__.partition(".")[0]
 
 
-def key_of(value: Any) -> Any:
-    """What a record depends on of an argument: a tensor's form, a Python value itself."""
-    kind = type(value)
-    if kind is Tensor or isinstance(value, Tensor):
-        data = value._data
-        leaf = value._node is None
-        return kind, data.shape, data.strides, data.dtype, value.requires_grad, leaf, data.flags.writeable  # fmt: skip
-    if kind in (tuple, list):
-        return kind, tuple([key_of(v) for v in value])
-    if kind is dict:
-        return kind, tuple([(k, key_of(v)) for k, v in value.items()])
-    if kind in _SIMPLE:
-        return kind, value
-    if isinstance(value, tuple):
-        return kind, tuple(key_of(v) for v in value)
-    return kind, id(value)
+class Form:
+    """The form of arguments: what a record depends on of them. `kept` are objects that count as themselves."""
+
+    def __init__(self, args: Any, kwargs: Any) -> None:
+        self.numbers: dict[int, int] = {}  # which tensors are the same
+        self.kept: list[Any] = []
+        self.has_arrays = False
+        self.key = _modes(), self._of(args), self._of(kwargs) if kwargs else None
+
+    def _of(self, value: Any) -> Any:
+        kind = type(value)
+        if isinstance(value, Tensor):
+            number = self.numbers.setdefault(id(value), len(self.numbers))
+            data = value._data
+            leaf = value._node is None
+            shown = data.shape, data.strides, data.dtype, data.flags.writeable
+            return kind, number, shown, value.requires_grad, leaf
+        if isinstance(value, (tuple, list)):
+            return kind, tuple([self._of(v) for v in value])
+        if isinstance(value, dict):
+            return kind, tuple([(k, self._of(v)) for k, v in value.items()])
+        if kind is float:
+            return kind, value.hex()  # which tells -0.0 from 0.0, and knows NaN
+        if kind in SIMPLE:
+            return kind, value if kind is not complex else repr(value)
+        if isinstance(value, np.generic):
+            return kind, value.tobytes()
+        return self._object(value)
+
+    def _object(self, value: Any) -> Any:
+        """Any other object is itself, with what its attributes are."""
+        self.has_arrays = self.has_arrays or isinstance(value, np.ndarray)
+        self.kept.append(value)
+        kind = type(value)
+        own = getattr(value, "__dict__", None)
+        if not own or kind.__module__.partition(".")[0] == _OWN or isinstance(value, type):
+            return kind, id(value)
+        self.kept.extend(own.values())
+        return kind, id(value), frozen(own)
 
 
-def mode_key() -> Any:
+def _modes() -> Any:
     """The thread's modes that change what an operation does."""
     own = modes
     return own.grad, own.inference, own.lower, get_default_dtype()
@@ -54,7 +79,7 @@ def is_ordinary(tensors: Any) -> bool:
     """Whether arguments are plain tensors, and the thread in no mode that a program does not know."""
     if modes.special and not modes.inference:
         return False
-    if modes.vmap_levels or modes.forward_level or modes.anomaly:
+    if modes.vmap_levels or modes.forward_level or modes.anomaly or modes.function_modes:
         return False
     return all(type(t._data) is np.ndarray and not t._tangents for t in tensors)
 
@@ -72,6 +97,12 @@ class Guards:
         self.hooks = _hooks_of(self.tensors)
         self.structure = structure[0]
         self.variables = variables
+        variables.contents.extend(modules.contents)
+        known = modules.tensors() | variables.tensors | _updated(found)
+        self.pinned = [(i, t) for i, t in enumerate(found.tensors) if id(t) in known]
+        self.written = _written(found)
+        self.starts = [start for start, _ in self.written]
+        self.argument_writes = found.argument_writes
 
     def reason(self) -> str | None:
         """Why the record does not hold, or None if it does."""
@@ -93,46 +124,34 @@ class Guards:
             self.structure = structure[0]
         return self.variables.reason()
 
+    def clash(self, tensors: list[Tensor]) -> str | None:
+        """Why these arguments cannot be those of the record, by which memory they are."""
+        for i, tensor in self.pinned:
+            if tensors[i] is not tensor:
+                return "an argument that is also used from outside is another one"
+        for i in range(len(tensors) if self.written else 0):
+            low, high = span_of(tensors[i]._data)
+            at = bisect_left(self.starts, high) - 1
+            if at >= 0 and self.written[at][1] > low and not any(i == nr for nr, _ in self.pinned):
+                return "an argument shares memory with a tensor that is written"
+        for i in self.argument_writes:
+            for j, other in enumerate(tensors):
+                if i != j and np.may_share_memory(tensors[i]._data, other._data):
+                    return "an argument that is written shares memory with another one"
+        return None
+
+
+def _updated(found: Capture) -> set[int]:
+    return {id(p) for update in found.updates for p in update.batch.owners}
+
+
+def _written(found: Capture) -> list[tuple[int, int]]:
+    """The addresses of memory from outside that the program writes, in order."""
+    buffers = found.program.buffers
+    numbers = {view.buffer for i in found.program.instructions for view in i.writes()}
+    owners = [buffers[n].array for n in numbers if buffers[n].kind in (Kind.EXTERNAL, Kind.KEPT)]
+    return sorted(span_of(owner) for owner in owners if owner is not None)
+
 
 def _hooks_of(tensors: list[Tensor]) -> list[Any]:
     return [(tuple(t._hooks or ()), tuple(t._post_hooks or ())) for t in tensors if t._watched]
-
-
-class Variables:
-    """What a function reads by name: its closure's cells, and globals that it names."""
-
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        while isinstance(fn, MethodType) or hasattr(fn, "__wrapped__"):
-            fn = fn.__func__ if isinstance(fn, MethodType) else fn.__wrapped__  # type: ignore[attr-defined]
-        self.cells: list[tuple[str, Any, Any]] = []
-        self.globals: list[tuple[str, Any]] = []
-        self.names: dict[str, Any] = {}
-        if isinstance(fn, FunctionType):
-            for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
-                if _content(cell) is not None:  # a cell that is filled is never emptied again
-                    self.cells.append((name, cell, _content(cell)))
-            self.names = fn.__globals__
-            for name in fn.__code__.co_names:
-                if name in self.names:
-                    self.globals.append((name, self.names[name]))
-
-    def reason(self) -> str | None:
-        for name, cell, content in self.cells:
-            if cell.cell_contents is not content and not _equal(cell.cell_contents, content):
-                return f"the variable `{name}`"
-        names = self.names
-        for name, value in self.globals:
-            if names.get(name) is not value and not _equal(names.get(name), value):
-                return f"the global variable `{name}`"
-        return None
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and type(a) in _SIMPLE and a == b

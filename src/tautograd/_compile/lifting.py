@@ -17,7 +17,6 @@ import numpy as np
 
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
-from .errors import cannot_record
 from .recorded import Recorded
 from .tape import Tape
 
@@ -40,15 +39,22 @@ class Lifting(Tape):
         self.grads: dict[int, tuple[Tensor, Any]] = {}  # what `.grad` was, if it was read first
         self.arguments: dict[int, int] = {}  # id of a tensor that is an argument -> its number
 
-    def seen(self, tensor: Tensor, array: Any) -> Recorded:
+    def seen(self, tensor: Tensor, array: Any) -> Any:
         """The array of a tensor from outside."""
         if id(tensor) not in self.outside:
             if tensor._node is not None and modes.grad:
-                raise cannot_record("a tensor whose history lies outside the compiled function", "history")  # fmt: skip
+                self.refuse("a tensor whose history lies outside the compiled function", "history")
+                return array
             self.outside[id(tensor)] = tensor, array
             box = tensor._version_box
             self.versions.setdefault(id(box), (box, box[0]))
         return self.external(array)
+
+    def growth(self, tensor: Tensor) -> int:
+        """By how much a tensor's version counter grew."""
+        box = tensor._version_box
+        found = self.versions.get(id(box))
+        return 0 if found is None else int(box[0] - found[1])
 
 
 def plain(tensor: Tensor) -> Any:
@@ -72,15 +78,17 @@ def set_grad(tensor: Tensor, grad: Any) -> None:
 def _get_data(self: Tensor) -> Any:
     value = _data.__get__(self)
     tape = modes.recorder
-    if tape is None or type(value) is not np.ndarray or tape.paused:
-        return value
-    return tape.seen(self, value)
+    if type(value) is np.ndarray:
+        return value if tape is None or tape.paused or tape.dead else tape.seen(self, value)
+    if type(value) is Recorded and (value.tape is not tape or tape.paused or tape.dead):
+        return value.value
+    return value
 
 
 def _set_data(self: Tensor, value: Any) -> None:
     tape = modes.recorder
-    if tape is None or tape.paused:
-        _data.__set__(self, value)
+    if tape is None or tape.paused or tape.dead:
+        _data.__set__(self, value.value if type(value) is Recorded else value)
         return
     try:
         before = _data.__get__(self)
@@ -88,9 +96,9 @@ def _set_data(self: Tensor, value: Any) -> None:
         tape.made.append(weakref.ref(self))
     else:
         if type(before) is not Recorded and type(value) in (Recorded, np.ndarray):
-            raise cannot_record(
-                "giving other memory to a tensor from outside (`.data = …`)", "memory"
-            )
+            tape.refuse("giving other memory to a tensor from outside (`.data = …`)", "memory")
+            _data.__set__(self, value.value if type(value) is Recorded else value)
+            return
     _data.__set__(self, tape.born(value) if type(value) is np.ndarray else value)
 
 
@@ -125,8 +133,8 @@ def recording(tape: Lifting) -> Iterator[None]:
     global _active
     with _lock:
         if not _active:
-            Tensor._data = property(_get_data, _set_data)  # type: ignore[assignment]
-            Tensor._grad = property(_get_grad, _set_grad)  # type: ignore[assignment]
+            Tensor._data = property(_get_data, _set_data)
+            Tensor._grad = property(_get_grad, _set_grad)
         _active += 1
     modes.recorder = tape
     try:

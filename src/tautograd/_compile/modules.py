@@ -7,57 +7,85 @@ moves a counter on (`_autograd/effects.py`), so as long as that stands still not
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from .._autograd.modes import modes
+from .._tensor.tensor import Tensor
 from ..nn.modules.module import Module
-from .errors import cannot_record
+from .variables import frozen
 
 _lock = threading.RLock()
 _active = 0
 _before: Any = None
-_SIMPLE = (bool, int, float, str, type(None))
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_MEMBERS = ("_parameters", "_buffers", "_modules")
+_OWN = __name__.partition(".")[0]
 
 
 class Modules:
-    """The modules that were called, as they were before their first call."""
+    """The modules that took part, and all modules in them, as they were before."""
 
     def __init__(self) -> None:
         self.found: dict[int, tuple[Module, Any]] = {}
+        self.contents: list[
+            tuple[str, Any, Any]
+        ] = []  # lists and dictionaries of the user's modules
 
     def note(self, module: Module) -> None:
-        if id(module) not in self.found:
-            self.found[id(module)] = module, _state(module)
+        if id(module) in self.found:
+            return
+        for part in module.modules():
+            if id(part) not in self.found:
+                self.found[id(part)] = part, self._state(part)
+                if not type(part).__module__.startswith(_OWN + "."):
+                    self._note_contents(part)
 
-    def settle(self) -> None:
+    def _note_contents(self, module: Module) -> None:
+        for name, value in vars(module).items():
+            if type(value) in (list, dict, set) and not name.startswith("_"):
+                self.contents.append((f"{type(module).__name__}.{name}", value, frozen(value)))
+
+    def tensors(self) -> set[int]:
+        """The parameters and buffers of all modules, and tensors that are plain attributes."""
+        places = [
+            place
+            for module, _ in self.found.values()
+            for place in (vars(module), module._parameters, module._buffers)
+        ]
+        return {id(v) for place in places for v in place.values() if isinstance(v, Tensor)}
+
+    def settle(self, tape: Any) -> None:
         """After a recording: no module's attribute may have changed, for a replay would not change it."""
         for module, state in self.found.values():
-            now = _state(module)
-            changed = [name for name, value in now.items() if state.get(name, ...) != value]
-            if changed:
-                raise cannot_record(
-                    f"{type(module).__name__}'s attribute `{changed[0]}`, a Python value that changes "
-                    "at each call,",
-                    "attribute",
-                )
+            now = self._state(module)
+            for name in (*now, *state):
+                if now.get(name, ...) != state.get(name, ...):
+                    tape.refuse(
+                        f"{type(module).__name__}'s attribute `{name}`, a Python value that changes "
+                        "at each call,",
+                        "attribute",
+                    )
+                    return
 
     def hold(self) -> bool:
         """Whether every module is as it was recorded."""
-        return all(_state(module) == state for module, state in self.found.values())
+        return all(self._state(module) == state for module, state in self.found.values())
 
-
-def _state(module: Module) -> dict[str, Any]:
-    """A module's modes, settings and hooks, and which tensors and modules it holds."""
-    own = module.__dict__
-    state = {k: v for k, v in own.items() if isinstance(v, _SIMPLE)}
-    for name in _HOOKS:
-        state[name] = tuple(own[name])
-    for name in ("_parameters", "_buffers", "_modules"):
-        state[name] = tuple((k, id(v)) for k, v in own[name].items())
-    return state
+    def _state(self, module: Module) -> dict[str, Any]:
+        """A module's modes, settings and hooks, and which tensors and modules it holds."""
+        own = module.__dict__
+        state: dict[str, Any] = {}
+        for name, value in own.items():
+            if name in _HOOKS:
+                state[name] = tuple(value)
+            elif name in _MEMBERS:
+                state[name] = tuple((k, id(v)) for k, v in value.items())
+            elif not isinstance(value, OrderedDict):
+                state[name] = frozen(value)
+        return state
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     simple = all(isinstance(r, Made) or r is None for r in results)
     if found.backward is not None or found.argument_writes or replay.staged or not simple:
         return None
-    if type(found.result) not in (tuple, Made, type(None)) or entry.form is None:
+    if type(found.result) not in (tuple, Made, type(None)) or entry.form is None or guards.pinned:
         return None
     if any(replay.kind_of(r.view) is not Kind.KEPT for r in results if r is not None):
         return None
@@ -48,6 +48,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     effects, versions, after = found.effects, found.versions, found.grads_after
     before, updates, variables = guards.grads, guards.updates, guards.variables
     tensors, arrays = guards.tensors, guards.arrays
+    outside = {id(array) for array in arrays}
     recording, lower = entry.modes
     acquire, release = entry.lock.acquire, entry.lock.release
 
@@ -74,6 +75,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                 or argument._requires_grad is not wanted
                 or argument._node is not None
                 or argument._base is not None
+                or id(data) in outside
             ):
                 return MISS
         if not all(map(is_, map(_data_of, tensors), arrays)):

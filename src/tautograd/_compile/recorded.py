@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from .errors import cannot_record
-
 
 class Recorded(NDArrayOperatorsMixin):
     """A NumPy array on a tape."""
@@ -98,16 +96,27 @@ class Recorded(NDArrayOperatorsMixin):
         return self.tape.run(_astype, (self, np.dtype(dtype), order), {})
 
     def view(self, dtype: Any) -> Any:
-        return self.tape.wrap(self.value.view(dtype))
+        return self.seen_as(self.value.view(dtype))
+
+    def transpose(self, *axes: Any) -> Any:
+        return self.seen_as(self.value.transpose(*axes))
+
+    @property
+    def T(self) -> Any:
+        return self.seen_as(self.value.T)
+
+    def seen_as(self, array: Any) -> Any:
+        """Another view of the same memory."""
+        return array if self.tape.dead else self.tape.wrap(array)
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape, **options)
 
     def copy(self, order: str = "C") -> Any:
-        return np.copy(self, order=order)
+        return np.copy(self, order=order)  # type: ignore[call-overload]
 
     def fill(self, value: Any) -> None:
-        np.copyto(self, value, casting="unsafe")
+        np.copyto(self, value, casting="unsafe")  # type: ignore[arg-type]
 
     def rounded(self) -> Any:
         """What an optimizer's formula asks for: the value as the parameter's dtype has it."""
@@ -116,25 +125,34 @@ class Recorded(NDArrayOperatorsMixin):
 
     # --- what it does not tell ---------------------------------------------------------------------
 
+    def refuse(self, what: str, advice: str) -> None:
+        """Say that a value was asked for, unless the recording was given up already."""
+        if not self.tape.dead:
+            self.tape.refuse(what, advice)
+
     def __bool__(self) -> bool:
-        raise cannot_record("a branch on a tensor's value (`if`, `while`, `bool(tensor)`)", "bool")
+        self.refuse("a branch on a tensor's value (`if`, `while`, `bool(tensor)`)", "bool")
+        return bool(self.value)
 
     def __float__(self) -> float:
-        raise cannot_record("a tensor's value as a Python number (`float(tensor)`)", "item")
+        self.refuse("a tensor's value as a Python number (`float(tensor)`)", "item")
+        return float(self.value)
 
     def __int__(self) -> int:
-        raise cannot_record("a tensor's value as a Python number (`int(tensor)`)", "item")
+        self.refuse("a tensor's value as a Python number (`int(tensor)`)", "item")
+        return int(self.value)
 
     def __complex__(self) -> complex:
-        raise cannot_record("a tensor's value as a Python number (`complex(tensor)`)", "item")
+        self.refuse("a tensor's value as a Python number (`complex(tensor)`)", "item")
+        return complex(self.value)
 
     def __index__(self) -> int:
-        raise cannot_record("a tensor's value as a Python index or size", "shape")
+        self.refuse("a tensor's value as a Python index or size", "shape")
+        return self.value.__index__()  # type: ignore[no-any-return]
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise cannot_record(
-            "a tensor's values as a NumPy array (`.numpy()`, `np.asarray`)", "numpy"
-        )
+        self.refuse("a tensor's values as a NumPy array (`.numpy()`, `np.asarray`)", "numpy")
+        return self.value.__array__(*args, **kwargs)
 
     def __iter__(self) -> Any:
         if not self.ndim:
@@ -142,13 +160,16 @@ class Recorded(NDArrayOperatorsMixin):
         return (self[i] for i in range(len(self)))
 
     def item(self, *args: Any) -> Any:
-        raise cannot_record("a tensor's value as a Python number (`.item()`)", "item")
+        self.refuse("a tensor's value as a Python number (`.item()`)", "item")
+        return self.value.item(*args)
 
     def tolist(self) -> Any:
-        raise cannot_record("a tensor's values as Python numbers (`.tolist()`)", "item")
+        self.refuse("a tensor's values as Python numbers (`.tolist()`)", "item")
+        return self.value.tolist()
 
     def tobytes(self, *args: Any) -> Any:
-        raise cannot_record("a tensor's values as bytes", "numpy")
+        self.refuse("a tensor's values as bytes", "numpy")
+        return self.value.tobytes(*args)
 
     @property
     def __array_interface__(self) -> Any:

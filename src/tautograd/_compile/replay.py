@@ -130,7 +130,7 @@ class Replay:
         """What the program left in a place: a copy of its own memory, a view of anyone else's."""
         kind = self.program.buffers[view.buffer].kind
         if kind is Kind.EXTERNAL:
-            return self.memory.array(view)
+            return _seen_as(self.program.buffers[view.buffer].array, view, view.offset)
         if kind is Kind.ARGUMENT:
             for array, whole in zip(arrays, self.arguments, strict=False):
                 if whole.buffer == view.buffer:

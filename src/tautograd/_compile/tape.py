@@ -40,6 +40,19 @@ class Tape:
         self._owners: dict[int, tuple[Any, list[tuple[int, int, int]]]] = {}
         self._kept_alive: list[Any] = []
         self.written: set[int] = set()
+        self.tolerant = (
+            False  # whether the run goes on as it is written where it cannot be recorded
+        )
+        self.failure: CompileError | None = None  # the first thing that could not be recorded
+        self.dead = False  # nothing is noted any more; arrays on the tape are what they hold
+
+    def refuse(self, what: str, advice: str, where: Any = None) -> None:
+        """Something cannot be recorded: an error, or from here on the run is an ordinary one."""
+        error = cannot_record(what, advice, where)
+        self.failure = self.failure or error
+        if not self.tolerant:
+            raise error
+        self.dead = True
 
     # --- memory --------------------------------------------------------------------------------------
 
@@ -60,7 +73,7 @@ class Tape:
             and parts[0][2] >= 0
             and any(low < last and first < high for first, last, _ in parts)
         ):
-            raise cannot_record("an argument that shares memory with another tensor", "alias")
+            self.refuse("an argument that shares memory with another tensor", "alias")
         size = max(owner.nbytes, high - start, 1)
         number = self._new_buffer(size, kind, owner)
         parts.append((start, start + size, number))
@@ -71,7 +84,7 @@ class Tape:
         _, _, parts = self._home(array)
         low, high = span_of(array)
         if any(low < last and first < high for first, last, _ in parts):
-            raise cannot_record("an argument that shares memory with another argument", "alias")
+            self.refuse("an argument that shares memory with another argument", "alias")
         number = self._new_buffer(max(high - low, 1), Kind.ARGUMENT, array)
         parts.append((low, high, number))
         return View(number, start_of(array) - low, array.shape, array.strides, array.dtype)
@@ -119,8 +132,12 @@ class Tape:
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ufunc: Any = None, method: str = ""
     ) -> Any:  # fmt: skip
         """Compute, and note what was computed."""
-        _refuse_values(function, args, kwargs)
         plain_args, plain_kwargs = reveal(args), reveal(kwargs)
+        if not self.dead:
+            _refuse_values(self, function, args, kwargs)
+        if self.dead:
+            with np.errstate(all="ignore"):
+                return function(*plain_args, **plain_kwargs)
         writes = self._writes(function, plain_args, plain_kwargs, method)
         for array, _ in writes:
             self._begin_from_content(array)
@@ -142,6 +159,8 @@ class Tape:
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
         """A function with an effect, that gives a new array: it will be called at every replay."""
         result = np.asarray(function(*reveal(args), **reveal(kwargs)))
+        if self.dead:
+            return result
         view = self.view(self._own(result), Kind.SCRATCH)
         self.note(
             Call(function, self.views(args), self.views(kwargs), (view,), effect=True, name=name)
@@ -212,20 +231,20 @@ class Tape:
         return self.wrap(result), [self.view(result, kind)]
 
 
-def _refuse_values(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _refuse_values(
+    tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
     name = getattr(function, "__name__", str(function))
     if function in _VALUE_SHAPED or (function is np.where and len(args) + len(kwargs) == 1):
-        raise cannot_record(f"a result whose shape depends on values (np.{name})", "mask")
+        tape.refuse(f"a result whose shape depends on values (np.{name})", "mask")
     if function is np.repeat and any(isinstance(a, Recorded) for a in args[1:]):
-        raise cannot_record(
-            "a result whose shape depends on values (counts of repetitions)", "mask"
-        )
+        tape.refuse("a result whose shape depends on values (counts of repetitions)", "mask")
     if function in _VALUE_GIVING:
-        raise cannot_record(f"a comparison whose result is a Python value ({name})", "bool")
+        tape.refuse(f"a comparison whose result is a Python value ({name})", "bool")
     if function is _getitem:
         index = args[1] if isinstance(args[1], tuple) else (args[1],)
         if any(isinstance(i, Recorded) and i.dtype == bool for i in index):
-            raise cannot_record("`x[mask]`, whose shape depends on values,", "mask")
+            tape.refuse("`x[mask]`, whose shape depends on values,", "mask")
 
 
 def has_recorded(value: Any) -> bool:

@@ -36,11 +36,15 @@ class Update:
     members: int
 
     def __post_init__(self) -> None:
+        self.state = self.optimizer.state
+        self.states = len(self.state)
         self.write = Struct(f"{self.row.size}{self.row.dtype.char}").pack_into
         self.memory = self.row.data
 
     write: Any = None
     memory: Any = None
+    state: Any = None
+    states: int = 0
 
     def __call__(self) -> None:
         own = modes.__dict__  # this thread's, found once
@@ -56,6 +60,8 @@ class Update:
         optimizer = self.optimizer
         return (
             optimizer._layouts.get(self.number) is self.layout
+            and optimizer.state is self.state
+            and len(self.state) == self.states
             and len(optimizer.param_groups) == self.groups
             and len(self.group["params"]) == self.members
             and optimizer._flags(self.group) == self.flags
