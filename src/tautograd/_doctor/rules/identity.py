@@ -26,14 +26,16 @@ class _Slot:
 
 
 class StateAliased(Rule):
-    """Weights that were tied and are no more, a copy in the place of a tied weight, shared state."""
+    """Weights that were tied and are no more, a copy in the place of a tied weight, shared state, and
+    a count of steps that is not the steps' own."""
 
     code = "TG304"
     name = "state-aliased"
     why = (
         "Tied weights are one Parameter under two names. A clone, or a cast of each name by itself, "
         "makes two of them, which part with the first step. And two parameters that share a buffer "
-        "of the optimizer, or their memory, are stepped with each other's history."
+        "of the optimizer, or their memory, are stepped with each other's history; a shared count of "
+        "steps runs ahead, and the corrections of Adam's first steps end too soon."
     )
     quiet = (
         "Layers of one kind that start from equal values (ensembles, twins), copies that are not "
@@ -70,6 +72,7 @@ for _ in range(6):
         self.tied: list[tuple[Any, list[_Slot]]] = []
         self.copies: list[tuple[Any, Any, Site | None]] = []  # of, copy, line
         self.looked: dict[int, int] = {}
+        self.counts: dict[int, float] = {}  # steps of each parameter's state, before a step
 
     # --- what was put where --------------------------------------------------------------------
 
@@ -159,11 +162,13 @@ for _ in range(6):
                     sites[-1] if sites else self.doctor.made_at.get(key), list(now.values()),
                 )  # fmt: skip
         self._look_at_memory(event)
+        self.counts = {id(p): float(count) for p, count in _counts(event) if p.grad is not None}
 
     def after_step(self, event: Step) -> None:
         if self.looked.get(id(event.optimizer)) == STEPS:
             self.looked[id(event.optimizer)] += 1
             self._look_at_state(event)
+            self._look_at_counts(event)
 
     def _look_at_memory(self, event: Step) -> None:
         """Parameters that are different objects over the same memory."""
@@ -203,9 +208,32 @@ for _ in range(6):
                     )  # fmt: skip
                     return
 
+    def _look_at_counts(self, event: Step) -> None:
+        """A count of steps that several parameters share, and each of them moves."""
+        before, self.counts = self.counts, {}
+        shared: dict[Any, list[Any]] = {}
+        for p, count in _counts(event):
+            if id(p) in before and float(count) - before[id(p)] > 1:
+                shared.setdefault(_address(count), []).append(p)
+        for parameters in shared.values():
+            if len(parameters) > 1:
+                self._say(
+                    f"{len(parameters)} parameters share one 'step' in this optimizer's state: a step "
+                    f"counts as {len(parameters)}.",
+                    event.site, parameters, fix="optimizer.state[p]['step'] = step.clone()",
+                )  # fmt: skip
+                return
+
     def _say(self, message: str, site: Site | None, parameters: list[Any], **more: Any) -> None:
         names = Owners(self.doctor).names(self.doctor, parameters)
         self.report(message, site, parameters=names, figures={"parameters": len(names)}, **more)
+
+
+def _counts(event: Step) -> list[tuple[Any, Any]]:
+    """The parameters whose state counts steps in a tensor, and that."""
+    tensor, state = event.engine.Tensor, event.optimizer.state
+    found = [(p, state[p].get("step")) for p in event.parameters if isinstance(state.get(p), dict)]
+    return [(p, step) for p, step in found if isinstance(step, tensor) and step.numel() == 1]
 
 
 def _address(tensor: Any) -> Any:

@@ -148,7 +148,7 @@ for epoch in range(3):
         names = sorted({type(part).__name__ for part in parts})
         self.report(
             f"The model was put in eval mode here, and is trained in it: {', '.join(names)} of "
-            f"{type(model).__name__} do not do what they do in training.",
+            f"{type(model).__name__} {_differs(len(names))} in training.",
             site, modules=names, figures={"modules": len(parts)},
             parameters=self.doctor.names(p for p in event.parameters if id(p) in fresh),
         )  # fmt: skip
@@ -345,3 +345,7 @@ def _checkpointed() -> Site | None:
             return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back
     return None
+
+
+def _differs(count: int) -> str:
+    return "does not do what it does" if count == 1 else "do not do what they do"
