@@ -238,7 +238,12 @@ def _says_the_same(one: Any, other: Any) -> bool:
 def _check(row: Any) -> str:
     if row is None:
         return _MISSING
-    return f"{row['verdict']}, {row['entries']} entries, error {_number(row['error'])}"
+    text = str(row["verdict"])
+    if row["entries"]:
+        text += f", {row['entries']} entries"
+        if row["tolerance"] or row["error"]:
+            text += f", error {_number(row['error'])} of {_number(row['tolerance'])} allowed"
+    return text
 
 
 def _number(value: Any) -> str:
