@@ -12,6 +12,7 @@ from .._arrays.batch_levels import levels_of
 from .._arrays.formats import contiguous_format
 from .._arrays.strided import is_dense
 from .._tensor.tensor import Tensor, make
+from .effects import call_hook
 from .hooks import call_tensor_hooks
 from .modes import modes
 from .node import Node
@@ -64,7 +65,7 @@ def call_prehooks(node: Node, gradient: Any, lifted: bool) -> Any:
         else (as_grad_tensor(gradient),)
     )
     for hook in list(node.prehooks.values()):
-        result = hook(values)
+        result = call_hook(hook, values)
         if result is not None:
             values = result if isinstance(result, tuple) else (result,)
     unwrapped = [_unwrap(v, lifted) for v in values]
@@ -76,7 +77,7 @@ def call_node_hooks(node: Node, grads: Any, gradient: Any, lifted: bool) -> Any:
     incoming = tuple(as_grad_tensor(g) for g in (gradient if several else (gradient,)))
     values = tuple(as_grad_tensor(g) for g in grads)
     for hook in list(node.hooks.values()):
-        result = hook(values, incoming)
+        result = call_hook(hook, values, incoming)
         if result is not None:
             result = result if isinstance(result, tuple) else (result,)
             if len(result) != len(values):
@@ -120,17 +121,17 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
         grad = call_leaf_hooks(leaf, grad, lifted)
     if accumulator is not None and accumulator.prehooks:
         for hook in list(accumulator.prehooks.values()):
-            result = hook((as_grad_tensor(grad),))
+            result = call_hook(hook, (as_grad_tensor(grad),))
             if result is not None:
                 grad = _unwrap(result[0] if isinstance(result, tuple) else result, lifted)
     _add_to_grad(leaf, grad, lifted)
     if leaf._post_hooks:
         for hook in list(leaf._post_hooks.values()):
-            if hook(leaf) is not None:
+            if call_hook(hook, leaf) is not None:
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     if accumulator is not None and accumulator.hooks:
         for hook in list(accumulator.hooks.values()):
-            hook((), (as_grad_tensor(grad),))
+            call_hook(hook, (), (as_grad_tensor(grad),))
 
 
 def _keeps(leaf: Tensor, grad: Any) -> bool:

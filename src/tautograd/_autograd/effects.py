@@ -1,4 +1,4 @@
-"""Python code that a compiled function must run again at every replay: schedules, seeds.
+"""Python code that a compiled function must run again at every replay, or cannot: schedules, hooks.
 
 Such a function changes Python's own state (a learning rate, a generator) and no tensor. While a
 computation is recorded for compiling, the tape notes the call; otherwise it is just called.
@@ -29,3 +29,14 @@ def replayed(function: Function) -> Function:
         return modes.recorder.effect(function, args, kwargs)
 
     return call  # type: ignore[return-value]
+
+
+def call_hook(hook: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function that a user hung somewhere.
+
+    What it does with tensors is recorded like everything else. One that only looks on would not be
+    called by a program, so the tape refuses it.
+    """
+    if modes.recorder is None:
+        return hook(*args, **kwargs)
+    return modes.recorder.hooked(hook, args, kwargs)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tensor.tensor import current_node
-from .effects import structure
+from .effects import call_hook, structure
 
 _next_id = itertools.count().__next__
 
@@ -91,7 +91,7 @@ def retain_grad(self: Any) -> None:
 def call_tensor_hooks(hooks: dict[int, Any], grad: Any) -> Any:
     """Run hooks on a gradient (a Tensor, or None where none arrived); each may replace it."""
     for hook in list(hooks.values()):
-        result = hook(grad)
+        result = call_hook(hook, grad)
         if result is not None:
             _check_replacement(hook, result, grad)
             grad = result

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._tensor.tensor import Tensor
+from .effects import call_hook
 from .function import Function
 from .modes import modes
 
@@ -72,7 +73,7 @@ class BackwardHook:
         places = self.output_tensors_index or []
         self.grad_outputs = _spread(places, grad_output, self.n_outputs)
         for hook in self.user_pre_hooks:
-            found = hook(self.module, self.grad_outputs)
+            found = call_hook(hook, self.module, self.grad_outputs)
             if found is None:
                 continue
             if len(found) != self.n_outputs:
@@ -93,7 +94,7 @@ class BackwardHook:
             stacklevel=5,
         )
         for hook in self.user_hooks:
-            found = hook(self.module, (None,) * self.n_inputs, self.grad_outputs)
+            found = call_hook(hook, self.module, (None,) * self.n_inputs, self.grad_outputs)
             if found is not None and not (
                 isinstance(found, tuple) and all(one is None for one in found)
             ):
@@ -109,7 +110,7 @@ class BackwardHook:
         places = self.input_tensors_index or []
         found = _spread(places, grad_input, self.n_inputs)
         for hook in self.user_hooks:
-            replaced = hook(self.module, found, self.grad_outputs)
+            replaced = call_hook(hook, self.module, found, self.grad_outputs)
             if replaced is None:
                 continue
             if len(replaced) != len(found):

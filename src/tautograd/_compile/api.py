@@ -16,6 +16,7 @@ from typing import Any
 
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
+from ..nn.modules._hooks import global_hooks
 from ..nn.modules.module import Module
 from ..optim import _hooks as optimizer_hooks
 from .entry import Entry
@@ -228,8 +229,9 @@ def _again(fn: Callable[..., Any], fallback: bool, native: bool) -> Compiled:
 
 
 def _watched() -> bool:
-    """Whether somebody watches every optimizer's steps, as the doctor does: then each step is run."""
-    return bool(optimizer_hooks._global_pre_hooks or optimizer_hooks._global_post_hooks)
+    """Whether somebody watches every module or optimizer, as the doctor does: then each step is run."""
+    of_optimizers = optimizer_hooks._global_pre_hooks or optimizer_hooks._global_post_hooks
+    return bool(of_optimizers or global_hooks.are_used)
 
 
 def compile(

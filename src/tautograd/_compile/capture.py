@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from .._autograd.modes import modes
-from .._autograd.sites import resolve
+from .._autograd.sites import internal, resolve
 from .._autograd.views import detached
 from .._tensor.tensor import Tensor
 from .differentiable import differentiate
@@ -97,6 +98,26 @@ class Recording(Lifting):
             result = function(*args, **kwargs)
         self.effects.append(lambda: function(*args, **kwargs))
         return result
+
+    def hooked(self, hook: Any, args: Any, kwargs: Any) -> Any:
+        """Called with each hook of the user's; one that only looks on cannot be recorded."""
+        before = len(self.program.instructions), len(self.effects)
+        result = hook(*args, **kwargs)
+        after = len(self.program.instructions), len(self.effects)
+        if result is None and before == after and not self.dead and _is_users(hook):
+            self.refuse(f"{_named(hook)}, which only looks on,", "hook")
+        return result
+
+
+def _is_users(hook: Any) -> bool:
+    code = getattr(inspect.unwrap(hook), "__code__", None)
+    return code is None or not internal[code.co_filename]
+
+
+def _named(hook: Any) -> str:
+    code = getattr(inspect.unwrap(hook), "__code__", None)
+    name = getattr(hook, "__qualname__", type(hook).__name__)
+    return f"the hook `{name}`" + (f" ({code.co_filename}:{code.co_firstlineno})" if code else "")
 
 
 def _refuse_tensors(tape: Tape, function: Any, value: Any) -> None:

@@ -63,9 +63,21 @@ def differentiate(
     seen = {id(t) for t in arguments}
     leaves = [t for t in [*arguments, *outside] if t._node is None and t._requires_grad]
     leaves = list({id(t): t for t in leaves}.values())
-    found: list[Any] = run_backward(  # type: ignore[assignment]
-        roots, gradients, retain_graph=retain, create_graph=False, inputs=leaves, accumulate=False
-    )
+    hooks = [(leaf, leaf._hooks) for leaf in leaves if leaf._hooks]
+    for leaf, _ in hooks:
+        leaf._hooks = None  # they are called when the gradient arrives, after each replay
+    try:
+        found: list[Any] = run_backward(  # type: ignore[assignment]
+            roots,
+            gradients,
+            retain_graph=retain,
+            create_graph=False,
+            inputs=leaves,
+            accumulate=False,
+        )
+    finally:
+        for leaf, own in hooks:
+            leaf._hooks = own
     grads = []
     for leaf, gradient in zip(leaves, found, strict=True):
         if gradient is not None:

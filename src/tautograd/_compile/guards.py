@@ -44,7 +44,8 @@ class Form:
             data = value._data
             leaf = value._node is None
             shown = data.shape, data.strides, data.dtype, data.flags.writeable
-            return kind, number, shown, value.requires_grad, leaf
+            hooks = hooks_of(value) if leaf and value._watched else None
+            return kind, number, shown, value.requires_grad, leaf, hooks
         if isinstance(value, (tuple, list)):
             return kind, tuple([self._of(v) for v in value])
         if isinstance(value, dict):
@@ -95,6 +96,7 @@ class Guards:
         self.updates = found.updates
         self.modules = modules
         self.hooks = _hooks_of(self.tensors)
+        self.steps = _of_optimizers(self.updates)
         self.structure = structure[0]
         self.variables = variables
         variables.contents.extend(modules.contents)
@@ -119,8 +121,8 @@ class Guards:
                 return "requires_grad of a tensor from outside has changed"
             if not self.modules.hold():
                 return "a module's mode, settings, hooks or members"
-            if _hooks_of(self.tensors) != self.hooks:
-                return "hooks of a tensor from outside"
+            if _hooks_of(self.tensors) != self.hooks or _of_optimizers(self.updates) != self.steps:
+                return "hooks of a tensor from outside, or of an optimizer"
             self.structure = structure[0]
         return self.variables.reason()
 
@@ -154,4 +156,16 @@ def _written(found: Capture) -> list[tuple[int, int]]:
 
 
 def _hooks_of(tensors: list[Tensor]) -> list[Any]:
-    return [(tuple(t._hooks or ()), tuple(t._post_hooks or ())) for t in tensors if t._watched]
+    return [(i, hooks_of(t)) for i, t in enumerate(tensors) if t._watched or t._accumulator]
+
+
+def hooks_of(tensor: Tensor) -> Any:
+    """The numbers of the hooks of a leaf, and of those of its accumulator."""
+    node = tensor._accumulator and tensor._accumulator()
+    others = () if not node else (tuple(node.prehooks or ()), tuple(node.hooks or ()))
+    return tuple(tensor._hooks or ()), tuple(tensor._post_hooks or ()), *others
+
+
+def _of_optimizers(updates: list[Any]) -> list[Any]:
+    optimizers = [update.optimizer for update in updates]
+    return [(*o._optimizer_step_pre_hooks, *o._optimizer_step_post_hooks) for o in optimizers]

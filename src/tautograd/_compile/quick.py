@@ -75,6 +75,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                 or argument._requires_grad is not wanted
                 or argument._node is not None
                 or argument._base is not None
+                or argument._watched
                 or id(data) in outside
             ):
                 return MISS

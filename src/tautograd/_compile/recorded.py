@@ -8,10 +8,13 @@ that is an error which names the line.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from .._autograd.sites import internal
 
 
 class Recorded(NDArrayOperatorsMixin):
@@ -151,7 +154,10 @@ class Recorded(NDArrayOperatorsMixin):
         return self.value.__index__()  # type: ignore[no-any-return]
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        self.refuse("a tensor's values as a NumPy array (`.numpy()`, `np.asarray`)", "numpy")
+        if asked_by("__repr__", "__str__", "__format__"):
+            self.refuse("a tensor's value as text (`print(tensor)`)", "text")
+        else:
+            self.refuse("a tensor's values as a NumPy array (`.numpy()`, `np.asarray`)", "numpy")
         return self.value.__array__(*args, **kwargs)
 
     def __iter__(self) -> Any:
@@ -160,7 +166,14 @@ class Recorded(NDArrayOperatorsMixin):
         return (self[i] for i in range(len(self)))
 
     def item(self, *args: Any) -> Any:
-        self.refuse("a tensor's value as a Python number (`.item()`)", "item")
+        if asked_by("is_nonzero", "__bool__"):
+            self.refuse("a branch on a tensor's value (`if`, `while`, `bool(tensor)`)", "bool")
+        elif asked_by("__index__"):
+            self.refuse("a tensor's value as a Python index or size", "shape")
+        elif asked_by("__repr__", "__str__", "__format__"):
+            self.refuse("a tensor's value as text (`print(tensor)`)", "text")
+        else:
+            self.refuse("a tensor's value as a Python number (`.item()`)", "item")
         return self.value.item(*args)
 
     def tolist(self) -> Any:
@@ -176,6 +189,16 @@ class Recorded(NDArrayOperatorsMixin):
         raise AttributeError("__array_interface__")  # NumPy then asks __array__, which says why
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def asked_by(*names: str) -> bool:
+    """Whether the user's code came here through a method of this name."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and internal[frame.f_code.co_filename]:
+        if frame.f_code.co_name in names:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _getitem(x: Any, index: Any) -> Any:

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from .._autograd.effects import call_hook
 from .._autograd.hooks import RemovableHandle, add_hook
 
 Hooks = OrderedDict[int, Callable[..., Any]]
@@ -34,7 +35,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         if not (pre or post or _global_pre_hooks or _global_post_hooks):
             return step(*args, **kwargs)
         for hook in (*_global_pre_hooks.values(), *pre.values()):
-            result = hook(self, args, kwargs)
+            result = call_hook(hook, self, args, kwargs)
             if result is not None:
                 if not (isinstance(result, tuple) and len(result) == 2):
                     raise RuntimeError(
@@ -44,7 +45,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 args, kwargs = result
         out = step(*args, **kwargs)
         for hook in (*post.values(), *_global_post_hooks.values()):
-            hook(self, args, kwargs)
+            call_hook(hook, self, args, kwargs)
         return out
 
     hooked.hooked = True  # type: ignore[attr-defined]

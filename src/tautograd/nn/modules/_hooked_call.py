@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..._autograd.effects import call_hook
 from ..._tensor.tensor import Tensor
 from ...utils.hooks import BackwardHook
 from ._hooks import WrappedHook, global_hooks
@@ -63,11 +64,11 @@ class _Call:
         with_kwargs = module._forward_pre_hooks_with_kwargs
         for number, hook in (*global_hooks.forward_pre.items(), *module._forward_pre_hooks.items()):
             if number not in with_kwargs:
-                found = hook(module, self.args)
+                found = call_hook(hook, module, self.args)
                 if found is not None:
                     self.args = found if isinstance(found, tuple) else (found,)
                 continue
-            found = hook(module, self.args, self.kwargs)
+            found = call_hook(hook, module, self.args, self.kwargs)
             if found is None:
                 continue
             if not isinstance(found, tuple) or len(found) != 2:
@@ -87,7 +88,7 @@ class _Call:
 
     def _run_hook(self, hook: Any, with_kwargs: bool) -> None:
         given = (self.args, self.kwargs) if with_kwargs else (self.args,)
-        found = hook(self.module, *given, self.result)
+        found = call_hook(hook, self.module, *given, self.result)
         if found is not None:
             self.result = found
 

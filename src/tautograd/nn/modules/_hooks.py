@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from ..._autograd.effects import structure
 from ..._autograd.hooks import RemovableHandle
 
 Hook = Callable[..., Any]
@@ -87,6 +88,7 @@ def _hang(
     hook: Hook,
     marks: tuple[tuple[dict[int, bool], bool], ...],
 ) -> None:
+    structure[0] += 1
     hooks[handle.id] = hook
     for marked, holds in marks:
         if holds:
