@@ -100,7 +100,7 @@ def test_not_finite_is_something_found(taut, tmp_path):
         (("nope.py",), "there is no file 'nope.py'"),
         (("-o", "no/where.html", "square.py"), "there is no folder"),
         (("-o", "page.png", "square.py"), "ends in .html"),
-        (("--step", "0", "square.py"), "0 is not above 0"),
+        (("--step", "0", "square.py"), "above 0"),
         (("--steps", "3", "square.py"), "--steps is for --run"),
     ],
 )

@@ -185,6 +185,7 @@ class Collector:
             return found[1]
         node = self._add(CUT, cut.how)
         node.symbol, node.site, node.group = name, cut.site, cut.inside
+        node.running = cut.running
         if value is not None:
             node.outputs[0] = value
         self._cuts[id(cut)] = cut, node.number

@@ -125,8 +125,8 @@ const Taut = (() => {
       const child = name[0] === "g" && inner.get(+name.slice(1));
       if (!child) return 0;
       const kind = side === "up" ? "i" : "o";
-      const own = other[0] === kind ? [other] : [...child.places.keys()].filter((port) => port[0] === kind);
-      const port = own.length === 1 && child.places.get(own[0]);
+      const own = other[0] === kind ? other : child.ports[kind].length === 1 && child.ports[kind][0];
+      const port = own && child.places.get(own);
       return port ? port.x - child.w / 2 : 0;
     };
     const sweep = (layer, side) => {
@@ -152,7 +152,9 @@ const Taut = (() => {
     let left = Infinity, right = -Infinity;
     for (const p of places.values()) { left = Math.min(left, p.x - p.w / 2); right = Math.max(right, p.x + p.w / 2); }
     for (const p of places.values()) p.x -= left;
-    return { w: Math.max(right - left, g ? box("g" + g).w - 2 * PAD : 0), h: y, places, inner };
+    const ports = { i: [], o: [] };
+    for (const name of places.keys()) if (name[0] in ports) ports[name[0]].push(name);
+    return { w: Math.max(right - left, g ? box("g" + g).w - 2 * PAD : 0), h: y, places, inner, ports };
   };
 
   // All that is shown, in coordinates of the whole.

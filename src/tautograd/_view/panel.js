@@ -16,7 +16,8 @@ Taut.panel = (state, drawing, act) => {
     return made;
   };
   const jump = (i, text) => {
-    const button = make("button", "", text.replaceAll(".", ".\u200b"));  // may break after a dot
+    const button = make("button");
+    text.split(/(?<=\.)/).forEach((part) => button.append(part, make("wbr")));  // may break after a dot
     button.type = "button";
     button.addEventListener("click", () => act.show(i));
     return button;

@@ -100,6 +100,7 @@ class Cutting:
     inside: int
     sources: list[Any]  # edges
     result: Value | None
+    running: int = 0  # the call of the module whose code the line is in
 
 
 @dataclass
@@ -223,7 +224,7 @@ class Notes(Recorder):
 
     def _cutting(self, call: Noted, how: str, result: Value | None) -> Cutting:
         sources = [edge for edge in call.edges if edge is not None]
-        return Cutting(how, call.site, call.inside, sources, result)
+        return Cutting(how, call.site, call.inside, sources, result, call.running)
 
     def _taint_of(self, tensor: Any) -> list[Cutting]:
         found = self._tainted.get(id(tensor))

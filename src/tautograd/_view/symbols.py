@@ -22,8 +22,8 @@ def name_results(graph: Graph) -> None:
     ends = [node for node in nodes if node.root]
     if len(ends) == 1 and not ends[0].symbol:
         ends[0].symbol = _once("loss", taken)
-    last: dict[Any, int] = {}  # the last node of each execution of a line
-    for node in nodes:
+    last: dict[Any, int] = {}  # the last node of each execution of a line: a cut, if it has one
+    for node in sorted(nodes, key=lambda n: (n.kind == CUT, n.time)):
         if node.kind in (OPERATION, CUT) and node.site is not None:
             last[_execution(node)] = node.number
     sources = {edge.target: edge.source for edge in graph.edges}
