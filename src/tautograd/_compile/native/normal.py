@@ -25,6 +25,7 @@ from ..ir import (
     overlap,
 )
 from .reductions import identity
+from .two_stages import in_two_stages
 
 SMALL_PRODUCT = 16384  # multiplications: below, a loop is faster than a call
 
@@ -67,6 +68,12 @@ class Normal:
         elif isinstance(instruction, Reduce) and not instruction.input.size:
             self._fill(instruction.output, identity(instruction.function, instruction.dtype))
         elif isinstance(instruction, (Map, Reduce, Gather, GatherAlong)):
+            if isinstance(instruction, Reduce):
+                stages = in_two_stages(instruction, self._temporary_of)
+                if stages is not None:
+                    for stage in stages:
+                        self._emit(stage)
+                    return
             out = instruction.output
             if any(
                 overlap(view, out) and not _alike(instruction, view) for view in instruction.reads()
@@ -88,15 +95,18 @@ class Normal:
 
     def _temporary(self, like: View) -> View:
         """Memory of our own with a view's shape, in rows."""
-        strides, step = [], int(like.dtype.itemsize)
-        for n in reversed(like.shape):
+        return self._temporary_of(like.shape, like.dtype)
+
+    def _temporary_of(self, shape: tuple[int, ...], dtype: Any) -> View:
+        strides, step = [], int(dtype.itemsize)
+        for n in reversed(shape):
             strides.append(step)
             step *= n
         number = self._next
         self._next += 1
         self.buffers[number] = Buffer(number, step, Kind.SCRATCH)
         self.temporary.append(number)
-        return View(number, 0, like.shape, tuple(reversed(strides)), like.dtype)
+        return View(number, 0, shape, tuple(reversed(strides)), dtype)
 
     # ---------------------------------------------------------------- products
 

@@ -6,7 +6,7 @@ from . import vector_math
 from .fusion import Nest
 from .layout import Layout
 
-WORTH_SHARING = 1 << 18  # simple operations on numbers: some ten microseconds
+WORTH_SHARING = 1 << 20  # simple operations on numbers: some forty microseconds
 _HEAVY = 10  # simple operations that a function of `vector_math` costs
 _BLOCK = 32  # vectors of a split row
 
