@@ -66,6 +66,8 @@ def apply(
         data = run_forward(op, arrays, parameters, compute)
     else:
         data = quietly(op.forward, *arrays, **parameters)
+        if isinstance(data, np.generic):
+            data = np.asarray(data)  # once: what a node saves and the tensor are the same memory
         if op.layout is not None and (op.outputs != 1 or data.ndim > 1):
             data = op.layout(data, arrays)
     node = None
@@ -92,6 +94,8 @@ def apply_one(op: Op, x: Tensor, parameters: dict[str, Any] = NO_PARAMETERS) -> 
         data = run_forward(op, [array], parameters)
     else:
         data = quietly(op.forward, array, **parameters)
+        if isinstance(data, np.generic):
+            data = np.asarray(data)
         if op.layout is not None and (op.outputs != 1 or data.ndim > 1):
             data = op.layout(data, (array,))
     node = None
@@ -121,6 +125,8 @@ def apply_two(op: Op, x: Tensor, y: Tensor, parameters: dict[str, Any] = NO_PARA
     if recording is None or (dtype is not _FLOAT32 and dtype.char in HALF_CODES):
         return apply(op, (x, y), parameters)
     data = quietly(op.forward, a, b, **parameters)
+    if isinstance(data, np.generic):
+        data = np.asarray(data)
     if op.layout is not None and data.ndim > 1:
         data = op.layout(data, (a, b))
     out = make(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 from types import ModuleType
 
@@ -52,7 +53,13 @@ def judge(workshop: Workshop, engine: ModuleType) -> Judgement:
     if found.checked.report is None:
         found.reasons.append(f"Verify could not check it: {found.checked.error}")
     elif found.checked.verdict != "correct":
-        where = "\n".join(f"    {line.strip()}" for line in of_verify(found.checked.report)[1:])
+        lines = (line.strip() for line in of_verify(found.checked.report)[1:])
+        where = "\n".join(
+            textwrap.fill(
+                line, 78, initial_indent="    ", subsequent_indent="      ", break_long_words=False
+            )
+            for line in lines
+        )
         found.reasons.append(
             f"Verify says of `{lesson.checks}`: {found.checked.verdict}.\n\n{where}".rstrip()
         )

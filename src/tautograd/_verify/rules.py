@@ -44,7 +44,9 @@ class RuleCheck:
         self.random = np.random.default_rng(seed)
         m = problem.y.size
         usable = np.isfinite(problem.values(x[None])[0])
-        weights = [np.ones(m), *(self.random.choice([-1.0, 1.0], (2, m)))]
+        # One of them of another size: a backward that ignores what arrives shows with a single output.
+        one, other = self.random.choice([-1.0, 1.0], (2, m))
+        weights = [np.ones(m), one, 0.5 * other]
         if extra is not None and extra.size == m and np.all(np.isfinite(extra)):
             size = float(np.abs(extra).max(initial=0.0))
             if size > 0.0:
