@@ -14,11 +14,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from .._autograd.effects import structure
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from ..nn.modules._hooks import global_hooks
 from ..nn.modules.module import Module
 from ..optim import _hooks as optimizer_hooks
+from . import generators, lifting, modules
+from .bound import BoundMethod, OptimizedModule
 from .entry import Entry
 from .errors import CompileError
 from .explain import Explanation
@@ -189,43 +192,26 @@ class Compiled:
             return self
         found = self._of_object.get(instance)
         if found is None:
-            method = _Bound(self._fn, weakref.ref(instance))
-            found = Compiled(method, fallback=self._fallback, native=self._native)
-            self._of_object[instance] = found
+            method = BoundMethod(self._fn, weakref.ref(instance))
+            found = self._of_object[instance] = self.of(method)
         return found
 
+    def of(self, fn: Callable[..., Any]) -> Compiled:
+        """Another function, compiled in the same way."""
+        return Compiled(fn, fallback=self._fallback, native=self._native)
+
     def __deepcopy__(self, memo: Any) -> Compiled:
-        return Compiled(copy.deepcopy(self._fn, memo), fallback=self._fallback, native=self._native)
+        return self.of(copy.deepcopy(self._fn, memo))
 
     def __reduce__(self) -> Any:
-        return _again, (self._fn, self._fallback, self._native)
+        return Compiled._again, (self._fn, self._fallback, self._native)
+
+    @classmethod
+    def _again(cls, fn: Callable[..., Any], fallback: bool, native: bool) -> Compiled:
+        return cls(fn, fallback=fallback, native=native)
 
     def __repr__(self) -> str:
         return f"<compiled {self._name()}: {sum(map(len, self._entries.values()))} records>"
-
-
-class _Bound:
-    """A method of an object that it does not keep alive."""
-
-    def __init__(self, fn: Callable[..., Any], instance: Any) -> None:
-        functools.update_wrapper(self, fn)
-        self._method = fn
-        self._instance = instance
-
-    @property
-    def __wrapped__(self) -> Any:
-        return self._method.__get__(self._instance())
-
-    @__wrapped__.setter
-    def __wrapped__(self, fn: Any) -> None:
-        """Set by `update_wrapper`; what is wrapped is the bound method."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._method(self._instance(), *args, **kwargs)
-
-
-def _again(fn: Callable[..., Any], fallback: bool, native: bool) -> Compiled:
-    return Compiled(fn, fallback=fallback, native=native)
 
 
 def _watched() -> bool:
@@ -262,7 +248,17 @@ def compile(
         raise TypeError(f"compile(): argument 'model' must be callable, not {type(model).__name__}")
     if disable or backend == "eager":
         return model
-    return Compiled(model, fallback=fallback and not fullgraph, native=backend != "numpy")
+    compiled = Compiled(model, fallback=fallback and not fullgraph, native=backend != "numpy")
+    return OptimizedModule(model, compiled) if isinstance(model, Module) else compiled
+
+
+def _after_fork() -> None:
+    structure[0] += 1  # so that no call takes the shortest way into a program of the parent's
+    for part in (lifting, modules, generators):
+        part.stop_in_child()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 __all__ = ["Compiled", "Tensor", "compile"]

@@ -57,6 +57,22 @@ def _get_state(self: Any) -> Any:
     return make(found)
 
 
+def stop_in_child() -> None:
+    """After a fork: generators are as ever."""
+    global _active, _lock
+    if _active:
+        _restore()
+    _active, _lock = 0, threading.RLock()
+
+
+def _restore() -> None:
+    for name, method in _original.items():
+        if name in _inherited:
+            delattr(Generator, name)
+        else:
+            setattr(Generator, name, method)
+
+
 @contextmanager
 def noting_seeds() -> Iterator[None]:
     """Note what is done to the states of generators."""
@@ -74,8 +90,4 @@ def noting_seeds() -> Iterator[None]:
         with _lock:
             _active -= 1
             if not _active:
-                for name, method in _original.items():
-                    if name in _inherited:
-                        delattr(Generator, name)
-                    else:
-                        setattr(Generator, name, method)
+                _restore()

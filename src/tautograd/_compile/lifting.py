@@ -148,6 +148,15 @@ def recording(tape: Lifting) -> Iterator[None]:
                 Tensor._grad = _grad
 
 
+def stop_in_child() -> None:
+    """After a fork: the child records nothing, whatever its parent was doing."""
+    global _active, _lock
+    _active, _lock = 0, threading.RLock()
+    modes.recorder = None
+    Tensor._data = _data
+    Tensor._grad = _grad
+
+
 @contextmanager
 def pause(tape: Lifting) -> Iterator[None]:
     """Let Python code see tensors as they are."""

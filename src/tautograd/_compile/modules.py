@@ -108,6 +108,15 @@ def noting(found: Modules) -> Iterator[None]:
                 Module.__call__ = _before  # type: ignore[method-assign]
 
 
+def stop_in_child() -> None:
+    """After a fork: nobody notes modules."""
+    global _active, _lock
+    if _active:
+        Module.__call__ = _before  # type: ignore[method-assign]
+    _active, _lock = 0, threading.RLock()
+    modes.modules_seen = None
+
+
 def _call(self: Module, *args: Any, **kwargs: Any) -> Any:
     found = modes.__dict__.get("modules_seen")
     if found is not None:

@@ -115,6 +115,9 @@ class Recorded(NDArrayOperatorsMixin):
     def reshape(self, *shape: Any, **options: Any) -> Any:
         return np.reshape(self, shape[0] if len(shape) == 1 else shape, **options)
 
+    def any(self) -> Any:
+        return np.any(self)
+
     def copy(self, order: str = "C") -> Any:
         return np.copy(self, order=order)  # type: ignore[call-overload]
 
@@ -154,7 +157,7 @@ class Recorded(NDArrayOperatorsMixin):
         return self.value.__index__()  # type: ignore[no-any-return]
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        if asked_by("__repr__", "__str__", "__format__"):
+        if asked_by("_repr", "_format"):
             self.refuse("a tensor's value as text (`print(tensor)`)", "text")
         else:
             self.refuse("a tensor's values as a NumPy array (`.numpy()`, `np.asarray`)", "numpy")
@@ -168,9 +171,9 @@ class Recorded(NDArrayOperatorsMixin):
     def item(self, *args: Any) -> Any:
         if asked_by("is_nonzero", "__bool__"):
             self.refuse("a branch on a tensor's value (`if`, `while`, `bool(tensor)`)", "bool")
-        elif asked_by("__index__"):
+        elif asked_by("_index", "__index__"):
             self.refuse("a tensor's value as a Python index or size", "shape")
-        elif asked_by("__repr__", "__str__", "__format__"):
+        elif asked_by("_repr", "_format"):
             self.refuse("a tensor's value as text (`print(tensor)`)", "text")
         else:
             self.refuse("a tensor's value as a Python number (`.item()`)", "item")

@@ -8,7 +8,6 @@ The class is put together from parts, one idea each: what it owns (`_members.py`
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Self
@@ -135,10 +134,8 @@ class Module(Members, Conversion, State, Hooked):
         return Module.__call__(self, *args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing: there is no compiler, and the module runs as it is."""
-        warnings.warn(
-            "Module.compile: there is no compiler; the module runs as it is", stacklevel=2
-        )
+        """Replay this module's `forward` from now on, by `torch.compile` with these arguments."""
+        object.__setattr__(self, "forward", torch.compile(self.forward, *args, **kwargs))
 
     # --- attributes ------------------------------------------------------------------------------
 
