@@ -7,16 +7,25 @@ message. No other package is needed.
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+# The browser reads from 3 and writes to 4.
+_LAUNCH = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.dup2(int(sys.argv[2]), 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -24,6 +33,15 @@ def chromium() -> str | None:
     """Where the browser is; `CHROMIUM` says it for one that is not on the path."""
     named = os.environ.get("CHROMIUM")
     return named or next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose ends are not among the numbers that the browser wants for itself."""
+    ends = os.pipe()
+    first, second = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in ends)
+    for end in ends:
+        os.close(end)
+    return first, second
 
 
 class BrowserError(AssertionError):
@@ -37,8 +55,8 @@ class Browser:
         self._folder = tempfile.TemporaryDirectory(
             prefix="taut-browser-", ignore_cleanup_errors=True
         )
-        to_browser, self._out = os.pipe()
-        self._in, from_browser = os.pipe()
+        to_browser, self._out = _pipe()
+        self._in, from_browser = _pipe()
         command = [
             executable, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
             "--remote-debugging-pipe", "--disable-dev-shm-usage", "--no-first-run",
@@ -46,10 +64,8 @@ class Browser:
             "--force-color-profile=srgb", f"--user-data-dir={self._folder.name}", "about:blank",
         ]  # fmt: skip
 
-        # The browser reads from 3 and writes to 4: a shell puts the pipes there.
-        pipes = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", pipes, "sh", *command],
+            [sys.executable, "-c", _LAUNCH, str(to_browser), str(from_browser), *command],
             pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -61,6 +77,13 @@ class Browser:
         self._session = ""
         self.errors: list[str] = []
         self.requests: list[str] = []
+        try:
+            self._attach()
+        except BaseException:
+            self.close()
+            raise
+
+    def _attach(self) -> None:
         page = next(t for t in self("Target.getTargets")["targetInfos"] if t["type"] == "page")
         attached = self("Target.attachToTarget", targetId=page["targetId"], flatten=True)
         self._session = attached["sessionId"]
