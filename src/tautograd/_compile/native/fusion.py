@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..ir import Buffer, Instruction, Kind, View, overlap, span
+from ..ir import Buffer, Instruction, Kind, View, span
 from .dimensions import Factors, common, cut, cut_access, cut_step, factors
 from .steps import Access, Step, spread, step_of
 
@@ -32,6 +32,18 @@ class Touch:
     access: Access | None  # None: in no fixed order
     writes: bool
     time: int
+    span: tuple[int, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.span = span(self.view)
+
+    def meets(self, other: Touch) -> bool:
+        """Whether two of one buffer may share an element, and one of them writes it."""
+        return (
+            (self.writes or other.writes)
+            and self.span[0] < other.span[1]
+            and other.span[0] < self.span[1]
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +91,7 @@ class Nest:
         time = 0 if step.full else -1
         for new_touch in touches:
             for old in self.of_buffer.get(new_touch.view.buffer, ()):
-                if not (new_touch.writes or old.writes) or not overlap(new_touch.view, old.view):
+                if not new_touch.meets(old):
                     continue
                 if new_touch.access is None or new_touch.access != now(old.access):
                     return "it meets the same memory in another order"
@@ -158,21 +170,21 @@ def group(instructions: Sequence[Instruction], small_product: set[int]) -> list[
     from ..ir import Product
 
     nests: list[Nest] = []
-    met: dict[int, list[tuple[int, View, bool]]] = {}  # per buffer: nest, view, writes
+    met: dict[int, list[tuple[int, Touch]]] = {}  # per buffer: nest and what it touched
     for number, instruction in enumerate(instructions):
         if isinstance(instruction, Product) and number not in small_product:
             step = None
         else:
             step = step_of(number, instruction)
-        last = _last_met(instruction, met)
+        touches = [Touch(v, None, False, 0) for v in instruction.reads()]
+        touches += [Touch(v, None, True, 0) for v in instruction.writes()]
+        last = _last_met(touches, met)
         place = _join(nests, last, step, instruction) if step is not None else -1
         if place < 0:
             place = len(nests)
             nests.append(_alone(number, step, instruction))
-        for view in instruction.reads():
-            met.setdefault(view.buffer, []).append((place, view, False))
-        for view in instruction.writes():
-            met.setdefault(view.buffer, []).append((place, view, True))
+        for touch in touches:
+            met.setdefault(touch.view.buffer, []).append((place, touch))
     return nests
 
 
@@ -187,14 +199,13 @@ def _alone(number: int, step: Step | None, instruction: Instruction) -> Nest:
     return nest
 
 
-def _last_met(instruction: Instruction, met: dict[int, list[tuple[int, View, bool]]]) -> int:
-    """The latest nest that the instruction has to come after (or be in); -1 if none."""
+def _last_met(touches: list[Touch], met: dict[int, list[tuple[int, Touch]]]) -> int:
+    """The latest nest that an instruction has to come after (or be in); -1 if none."""
     last = -1
-    for views, writing in ((instruction.reads(), False), (instruction.writes(), True)):
-        for view in views:
-            for place, other, wrote in met.get(view.buffer, ()):
-                if place > last and (writing or wrote) and overlap(view, other):
-                    last = place
+    for touch in touches:
+        for place, other in met.get(touch.view.buffer, ()):
+            if place > last and touch.meets(other):
+                last = place
     return last
 
 
@@ -253,14 +264,14 @@ def _drop_unread(nest: Nest) -> None:
 
 def _is_read(place: int, step: Step, touches: list[tuple[int, Touch]]) -> bool:
     """Whether anything reads from memory what a step writes."""
-    view = next(t.view for p, t in touches if p == place and t.access == step.output and t.writes)
+    mine = next(t for p, t in touches if p == place and t.access == step.output and t.writes)
     for where, touch in touches:
-        if where < place or not overlap(touch.view, view):
+        if where < place or not mine.meets(touch):
             continue
         if where > place:
             if not touch.writes:
                 return True
-            if touch.view == view and touch.view.is_contiguous():
+            if touch.view == mine.view and touch.view.is_contiguous():
                 return False
         elif (
             not touch.writes
