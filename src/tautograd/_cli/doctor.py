@@ -36,10 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `taut doctor`."""
     parser.usage = "taut doctor [options] (script.py | -m module) [arguments ...]"
     add = parser.add_argument
-    add("--steps", type=_positive, metavar="N", help="stop after N optimizer steps")
+    add("--steps", type=positive, metavar="N", help="stop after N optimizer steps")
     add(
         "--look-at",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="look closely at step N and those after it, however late",
     )
@@ -48,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print JSON on stdout, instead of text on stderr")
     add("--sarif", metavar="FILE", help="write SARIF, which CI systems read")
     add("--html", metavar="FILE", help="write a page with the findings and plots")
+    add("--tensorboard", metavar="DIR", help="write the history as event files for TensorBoard")
     add("--github", action="store_true", help="also print annotations for GitHub on stdout")
     add("--quiet", action="store_true", help="print no report; the exit status says it")
     add("--explain", metavar="CODE", help="the page of a rule, and nothing else")
@@ -66,7 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A whole number above 0."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
     return int(text)
@@ -80,12 +82,13 @@ def execute(namespace: argparse.Namespace) -> int:
     if not namespace.target:
         parser.error("which module?" if namespace.is_module else "which script?")
     from tautograd._doctor.config import ConfigError
+    from tautograd._doctor.events_file import NoWriter
     from tautograd._doctor.explain import UnknownRule
 
     try:
         doctor = _doctor(namespace)
         _check_paths(namespace)
-    except (ConfigError, UnknownRule, OSError) as reason:
+    except (ConfigError, UnknownRule, NoWriter, OSError) as reason:
         parser.error(str(reason))
     if namespace.as_torch:
         as_torch.install(for_child_processes=True)
@@ -144,6 +147,10 @@ def _check_paths(namespace: argparse.Namespace) -> None:
     for path in (namespace.sarif, namespace.html):
         if path:
             check_path(path)
+    if namespace.tensorboard:
+        from tautograd._doctor.events_file import writer_class
+
+        writer_class()
 
 
 class _Output:
@@ -151,6 +158,7 @@ class _Output:
 
     def __init__(self, namespace: argparse.Namespace, root: str) -> None:
         self._wanted = namespace
+        self._events = os.path.abspath(namespace.tensorboard) if namespace.tensorboard else ""
         self._root = root
         self._paths = {
             kind: os.path.abspath(path)
@@ -160,6 +168,7 @@ class _Output:
 
     def tell(self, doctor: Doctor) -> None:
         """Write the files, then the report."""
+        from tautograd._doctor.events_file import write_events
         from tautograd._doctor.page import as_page
         from tautograd._doctor.render_text import as_text
         from tautograd._doctor.report import as_json, plain
@@ -174,6 +183,8 @@ class _Output:
         for kind, path in self._paths.items():
             with replacing(path) as file:
                 file.write(makers[kind](report, self._root).encode())
+        if self._events:
+            write_events(report, self._events, self._root)
         if self._wanted.github:
             for line in github_lines(report, self._root):
                 print(line, flush=True)
@@ -182,5 +193,5 @@ class _Output:
         elif not self._wanted.quiet:
             text = as_text(report, colour=wants_colour(sys.stderr), root=self._root)
             print(f"\n{text}", file=sys.stderr, flush=True)
-            for path in self._paths.values():
+            for path in filter(None, (*self._paths.values(), self._events)):
                 print(f"written: {os.path.relpath(path, self._root)}", file=sys.stderr)

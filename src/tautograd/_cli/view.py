@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import as_torch, runner
-from tautograd._cli.doctor import _positive
+from tautograd._cli.doctor import positive
 from tautograd._cli.watched import check_path, run_target, run_watched, stdout_kept_for
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "-o", "--output", metavar="FILE", help="the page; default: the script's name and .view.html"
     )
-    add("--step", type=_positive, default=1, metavar="N", help="the N-th backward pass; default: 1")
+    add("--step", type=positive, default=1, metavar="N", help="the N-th backward pass; default: 1")
     add("--show", action="store_true", help="open the page in the browser")
     add("--json", action="store_true", help="print the graph as JSON on stdout; no page without -o")
     add("--run", action="store_true", help="a page of the whole run, with the doctor watching")
-    add("--steps", type=_positive, metavar="N", help="with --run: stop after N optimizer steps")
+    add("--steps", type=positive, metavar="N", help="with --run: stop after N optimizer steps")
     add(
         "--tensorboard", metavar="DIR", help="with --run: write event files for TensorBoard as well"
     )
