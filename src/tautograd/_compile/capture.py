@@ -12,6 +12,7 @@ from .._autograd.modes import modes
 from .._autograd.sites import internal, resolve
 from .._autograd.views import detached
 from .._tensor.tensor import Tensor
+from ..optim._elementwise import Elementwise
 from .differentiable import differentiate
 from .generators import noting_seeds
 from .ir import Kind, Program, View
@@ -20,7 +21,7 @@ from .nests import mapped, replaced, tensors_in
 from .recorded import Recorded
 from .released import held_by, release
 from .tape import Tape
-from .updates import Update, record_update
+from .updates import Fixed, Update, record_update
 
 
 @dataclass(slots=True)
@@ -65,6 +66,7 @@ class Capture:
     updates: list[Update] = field(default_factory=list)
     argument_writes: set[int] = field(default_factory=set)
     tensors: list[Tensor] = field(default_factory=list)  # the arguments
+    fixed: list[Fixed] = field(default_factory=list)
     growth: list[int] = field(default_factory=list)  # of the arguments' version counters
     wanted: list[bool] = field(default_factory=list)  # requires_grad of each argument
     backward: Any = None  # results that go backward, views of incoming gradients, leaves' gradients
@@ -82,12 +84,20 @@ class Recording(Lifting):
         super().__init__()
         self.effects: list[Callable[[], Any]] = []
         self.updates: list[Update] = []
+        self.fixed: list[Fixed] = []
 
     def update(self, optimizer: Any, group: Any, number: int, members: Any, states: Any) -> None:
         """Called by an optimizer that is asked to step."""
         found = record_update(self, optimizer, group, number, members, states)
         self.effects.extend(found)
         self.updates.extend(found)
+
+    def stepping(self, optimizer: Any) -> None:
+        """Called before an optimizer steps."""
+        plain = not any(group.get("differentiable") for group in optimizer.param_groups)
+        if not (isinstance(optimizer, Elementwise) and plain):
+            with pause(self):
+                self.fixed.append(Fixed.of(optimizer))
 
     def effect(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Called where Python's own state changes; a call inside such a call belongs to it."""
@@ -156,6 +166,8 @@ def capture(
             surroundings.begin(tape)
             returned = fn(*args, **kwargs)
             surroundings.settle(tape)
+            for optimizer in tape.fixed:
+                optimizer.settle(tape)
             if any(stand_in._grad is not None for stand_in, _ in pairs.values()):
                 tape.refuse("a backward pass into the history of an argument", "past")
             backward = None
@@ -164,7 +176,7 @@ def capture(
         if tape.failure is None:
             found = _finish(tape, arguments, inside, returned, backward)
             found.wanted = [tensor._requires_grad for tensor in inside]
-            found.tensors = tensors
+            found.tensors, found.fixed = tensors, tape.fixed
         if tape.failure is None:
             return found
     finally:

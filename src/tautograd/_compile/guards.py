@@ -94,9 +94,10 @@ class Guards:
         self.wants = [tensor._requires_grad for tensor in self.tensors]
         self.grads = found.grads_before
         self.updates = found.updates
+        self.fixed = found.fixed
         self.modules = modules
         self.hooks = _hooks_of(self.tensors)
-        self.steps = _of_optimizers(self.updates)
+        self.steps = _of_optimizers([*self.updates, *self.fixed])
         self.structure = structure[0]
         self.variables = variables
         variables.contents.extend(modules.contents)
@@ -113,7 +114,7 @@ class Guards:
         for tensor, grad in self.grads:
             if grad_of(tensor) is not grad:
                 return "`.grad` of a tensor is another one, or was cleared"
-        for update in self.updates:
+        for update in (*self.updates, *self.fixed):
             if not update.holds():
                 return f"settings of {type(update.optimizer).__name__} that choose its formula"
         if self.structure != structure[0]:
@@ -121,7 +122,10 @@ class Guards:
                 return "requires_grad of a tensor from outside has changed"
             if not self.modules.hold():
                 return "a module's mode, settings, hooks or members"
-            if _hooks_of(self.tensors) != self.hooks or _of_optimizers(self.updates) != self.steps:
+            if (
+                _hooks_of(self.tensors) != self.hooks
+                or _of_optimizers([*self.updates, *self.fixed]) != self.steps
+            ):
                 return "hooks of a tensor from outside, or of an optimizer"
             self.structure = structure[0]
         return self.variables.reason()

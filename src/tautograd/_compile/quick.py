@@ -46,7 +46,8 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     offsets = [view.offset for view in found.arguments]
     run = replay.whole(0)
     effects, versions, after = found.effects, found.versions, found.grads_after
-    before, updates, variables = guards.grads, guards.updates, guards.variables
+    before, variables = guards.grads, guards.variables
+    updates = [*guards.updates, *guards.fixed]
     tensors, arrays = guards.tensors, guards.arrays
     outside = {id(array) for array in arrays}
     recording, lower = entry.modes

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from .._autograd.modes import modes
+from .._tensor.tensor import Tensor
 from ..optim._batches import Batch, _computed_in
 from .ir import Kind
 from .lifting import Lifting, pause
 from .recorded import Recorded
+from .variables import frozen
 
 
 @dataclass(slots=True)
@@ -36,6 +38,9 @@ class Update:
     members: int
 
     def __post_init__(self) -> None:
+        self.real = self.optimizer.param_groups[self.number]
+        self.group = dict(self.group)  # which may say more than the optimizer's own: see `settings`
+        self.added = {k: v for k, v in self.group.items() if self.real.get(k, ...) is not v}
         self.state = self.optimizer.state
         self.states = len(self.state)
         self.write = Struct(f"{self.row.size}{self.row.dtype.char}").pack_into
@@ -45,15 +50,26 @@ class Update:
     memory: Any = None
     state: Any = None
     states: int = 0
+    real: Any = None
+    added: Any = None
+
+    def settings(self) -> dict[str, Any]:
+        """The group as the optimizer's formula sees it, with the numbers of now."""
+        self.group.update(self.real)
+        self.group.update(self.added)
+        return self.group
 
     def __call__(self) -> None:
+        self.write(self.memory, 0, *self._constants(self.batch.scalars).values())
+
+    def _constants(self, scalars: list[Any]) -> dict[str, Any]:
         own = modes.__dict__  # this thread's, found once
         before, own["_grad"] = own["_grad"], False  # an optimizer computes with plain numbers
         try:
-            constants = self.optimizer._constants(self.group, self.batch.scalars)
+            found: dict[str, Any] = self.optimizer._constants(self.settings(), scalars)
         finally:
             own["_grad"] = before
-        self.write(self.memory, 0, *constants.values())
+        return found
 
     def holds(self) -> bool:
         """Whether the optimizer would still do what was recorded."""
@@ -63,9 +79,54 @@ class Update:
             and optimizer.state is self.state
             and len(self.state) == self.states
             and len(optimizer.param_groups) == self.groups
-            and len(self.group["params"]) == self.members
-            and optimizer._flags(self.group) == self.flags
+            and optimizer.param_groups[self.number] is self.real
+            and len(self.real["params"]) == self.members
+            and optimizer._flags(self.settings()) == self.flags
+            and (not optimizer._formula_varies or self._has_these_numbers())
         )
+
+    def _has_these_numbers(self) -> bool:
+        """Whether the next step's formula is the one that was recorded, where it depends on the step."""
+        scalars = [np.copy(scalar) for scalar in self.batch.scalars]
+        return len(self._constants(scalars)) == self.row.size
+
+
+@dataclass(slots=True)
+class Fixed:
+    """An optimizer that computes with Python's numbers: they are constants of the record."""
+
+    optimizer: Any
+    settings: Any
+    state: Any
+
+    @classmethod
+    def of(cls, optimizer: Any) -> Fixed:
+        return cls(optimizer, _settings(optimizer), _numbers(optimizer))
+
+    def holds(self) -> bool:
+        return bool(_settings(self.optimizer) == self.settings)
+
+    def settle(self, tape: Lifting) -> None:
+        """Refuse one that counts its steps in Python."""
+        if _numbers(self.optimizer) != self.state:
+            name = type(self.optimizer).__name__
+            tape.refuse(f"a step of {name}, whose state holds Python numbers,", "optimizer")
+
+
+def _settings(optimizer: Any) -> Any:
+    groups = optimizer.param_groups
+    others = [{k: v for k, v in group.items() if k != "params"} for group in groups]
+    return frozen([others, [group["params"] for group in groups]])
+
+
+def _numbers(optimizer: Any) -> Any:
+    """What is no tensor of an optimizer's state."""
+    states = optimizer.state.values()
+    return [
+        {k: v for k, v in s.items() if not isinstance(v, Tensor)}
+        for s in states
+        if isinstance(s, dict)
+    ]
 
 
 def record_update(
@@ -88,7 +149,7 @@ def record_update(
         for k, owner in enumerate(batch.owners):
             tensors = [owner, owner._grad, *(tensors[k] for tensors in batch.states)]
             _update_one(tape, optimizer._formula, tensors, named, flags, real, compute)
-        sizes = len(optimizer.param_groups), len(group["params"])
+        sizes = len(optimizer.param_groups), len(optimizer.param_groups[number]["params"])
         found.append(Update(optimizer, group, number, batch, layout, flags, row, *sizes))
     return found
 

@@ -40,6 +40,7 @@ class Elementwise(Optimizer):
     """Parameters that follow their gradients element by element."""
 
     _scalars: tuple[str, ...] = ("step",)
+    _formula_varies = False  # whether the step count decides which numbers the formula has
     _capturable_devices = CAPTURABLE
     _capturable_names = "params and state_steps"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._autograd.effects import call_hook
 from .._autograd.hooks import RemovableHandle, add_hook
+from .._autograd.modes import modes
 
 Hooks = OrderedDict[int, Callable[..., Any]]
 _global_pre_hooks: Hooks = OrderedDict()
@@ -31,6 +32,8 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(step)
     def hooked(*args: Any, **kwargs: Any) -> Any:
         self = args[0]
+        if modes.recorder is not None:
+            modes.recorder.stepping(self)
         pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         if not (pre or post or _global_pre_hooks or _global_post_hooks):
             return step(*args, **kwargs)

@@ -17,6 +17,7 @@ class ASGD(Elementwise):
     """Averaged stochastic gradient descent (Polyak and Juditsky, 1992)."""
 
     _scalars = ("step", "eta", "mu")
+    _formula_varies = True
     _capturable_names = "params, mus, etas, and state_steps"
     _defaults_of_old = USUAL_SETTINGS
 

@@ -16,6 +16,7 @@ __all__ = ["RAdam"]
 class RAdam(Elementwise):
     """Adam with a rectified learning rate (Liu et al., 2020)."""
 
+    _formula_varies = True
     _defaults_of_old = USUAL_SETTINGS | {"decoupled_weight_decay": False}
 
     def __init__(
