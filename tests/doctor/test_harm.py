@@ -188,6 +188,25 @@ def gradients_that_are_not_finite(torch: Any) -> dict[str, Any]:
     return seen(torch, model, losses)
 
 
+def roots_and_logarithms(torch: Any) -> dict[str, Any]:
+    """Operations that are watched in every step, with hooks of the user's own on them; at last NaN."""
+    x, y = regression(torch)
+    model = perceptron(torch, 4, 8, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    order: list[str] = []
+    losses = []
+    for i in range(50):
+        optimizer.zero_grad()
+        root = ((model(x) - y).square().sum(1) + (1e-3 if i < 45 else -9.0)).sqrt()
+        root.grad_fn.register_hook(lambda *a: order.append("node"))
+        root.register_hook(lambda g: order.append("tensor"))
+        loss = (root + 1).log().mean() / root.detach().mean()
+        loss.backward(retain_graph=i % 2 == 0)
+        optimizer.step()
+        losses.append(repr(loss.item()))
+    return seen(torch, model, losses, order=order, anomaly=torch.is_anomaly_enabled())
+
+
 def data_loaders(torch: Any) -> dict[str, Any]:
     data = torch.utils.data
     x, y = regression(torch)
@@ -228,7 +247,7 @@ def one_after_the_other_in_threads(torch: Any) -> dict[str, Any]:
 
 LOOPS = (
     dropout_and_norm, hooks_in_order, two_players, scaled_in_half_precision, custom_function,
-    closures, gradients_that_are_not_finite, data_loaders, one_after_the_other_in_threads,
+    closures, gradients_that_are_not_finite, roots_and_logarithms, data_loaders, one_after_the_other_in_threads,
 )  # fmt: skip
 
 

@@ -247,6 +247,12 @@ class Doctor(Reporting):
 
     # --- events --------------------------------------------------------------------------------
 
+    def tell(self, what: str, event: Any) -> None:
+        """Hand an event to the rules that take it; what goes wrong in one does not keep the others."""
+        for rule in self.hearing[what]:
+            with self.quietly():
+                getattr(rule, what)(event)
+
     def before_backward(self, event: Backward) -> None:
         self.pulse.learn("kept" if event.retain_graph else "backward", event.site)
         self.ledger.before_backward()
@@ -257,8 +263,7 @@ class Doctor(Reporting):
         if self.pulse.is_thorough:
             self.flow.before_backward(event)
             self.risks.learn(event)
-        for rule in self.hearing["before_backward"]:
-            rule.before_backward(event)
+        self.tell("before_backward", event)
 
     def on_bad_loss(self) -> None:
         """A loss that is not finite, of a loop that is known: its graph is looked at, while it lives."""
@@ -271,15 +276,13 @@ class Doctor(Reporting):
     def after_backward(self, event: Backward) -> None:
         self.flow.remove()
         self.ledger.after_backward(event)
-        for rule in self.hearing["after_backward"]:
-            rule.after_backward(event)
+        self.tell("after_backward", event)
 
     def before_clear(self, event: Clear) -> None:
         self.pulse.learn("clear", event.site, event.owner)
         self.ledger.take_over(event.parameters)
         self.ledger.look_around()
-        for rule in self.hearing["before_clear"]:
-            rule.before_clear(event)
+        self.tell("before_clear", event)
 
     def before_step(self, event: Step) -> None:
         self._open[id(event.optimizer)] = event
@@ -291,8 +294,7 @@ class Doctor(Reporting):
             self._told_apart = len(self._named)
             tell_apart(self)
         if not event.has_closure:  # else the gradients are made inside of the step
-            for rule in self.hearing["before_step"]:
-                rule.before_step(event)
+            self.tell("before_step", event)
             self.numbers.before_step(event.optimizer, event.engine)
 
     def after_step(self, optimizer: Any) -> None:
@@ -301,12 +303,10 @@ class Doctor(Reporting):
             return
         if event.has_closure and self._inner < 2:  # trainers hand closures even to a plain step
             event.number = self.now(None, None)[0]
-            for rule in self.hearing["before_step"]:
-                rule.before_step(event)
+            self.tell("before_step", event)
         self.steps += 1
         self.stepped[event.engine.__name__] = event.engine
-        for rule in self.hearing["after_step"]:
-            rule.after_step(event)
+        self.tell("after_step", event)
         self.ledger.after_step(event)
         self.numbers.after_step(event.optimizer)
         self.pulse.learned(self.steps)
@@ -342,44 +342,35 @@ class Doctor(Reporting):
     def after_clip(self, event: Clip) -> None:
         self.pulse.learn(event.how, event.site)
         self.ledger.look_around()
-        for rule in self.hearing["after_clip"]:
-            rule.after_clip(event)
+        self.tell("after_clip", event)
 
     def on_scaler(self, event: Scaler) -> None:
         self.pulse.learn(event.how, event.site, event.scaler)
         self.numbers.on_scaler(event.how, event.scaler)
-        for rule in self.hearing["on_scaler"]:
-            rule.on_scaler(event)
+        self.tell("on_scaler", event)
 
     def on_schedule(self, event: Schedule) -> None:
         self.pulse.learn("schedule", event.site, event.scheduler)
-        for rule in self.hearing["on_schedule"]:
-            rule.on_schedule(event)
+        self.tell("on_schedule", event)
 
     def on_loss(self, event: Loss) -> None:
-        for rule in self.hearing["on_loss"]:
-            rule.on_loss(event)
+        self.tell("on_loss", event)
 
     def on_module(self, event: ModuleCall) -> None:
         self.know_model(event.module)
-        for rule in self.hearing["on_module"]:
-            rule.on_module(event)
+        self.tell("on_module", event)
 
     def on_registered(self, event: Registration) -> None:
-        for rule in self.hearing["on_registered"]:
-            rule.on_registered(event)
+        self.tell("on_registered", event)
 
     def on_freeze(self, event: Freeze) -> None:
-        for rule in self.hearing["on_freeze"]:
-            rule.on_freeze(event)
+        self.tell("on_freeze", event)
 
     def on_sample(self, event: Sample) -> None:
-        for rule in self.hearing["on_sample"]:
-            rule.on_sample(event)
+        self.tell("on_sample", event)
 
     def on_dropout(self, event: Dropout) -> None:
-        for rule in self.hearing["on_dropout"]:
-            rule.on_dropout(event)
+        self.tell("on_dropout", event)
 
     def before_evaluation(self) -> None:
         """`eval()` while the loop is known: what is validated is looked at, the first times."""
@@ -389,12 +380,10 @@ class Doctor(Reporting):
 
     def on_mode(self, event: Mode) -> None:
         self.pulse.learn("train" if event.training else "eval", event.site, event.module)
-        for rule in self.hearing["on_mode"]:
-            rule.on_mode(event)
+        self.tell("on_mode", event)
 
     def on_subtraction(self, event: Subtraction) -> None:
-        for rule in self.hearing["on_subtraction"]:
-            rule.on_subtraction(event)
+        self.tell("on_subtraction", event)
 
     # --- what it says --------------------------------------------------------------------------
 

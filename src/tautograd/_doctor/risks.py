@@ -159,5 +159,4 @@ class Risks:
                 event = RiskyBackward(
                     *doctor.now(site, watch.engine), passage=found[0], line=found[1]
                 )
-                for rule in doctor.hearing["on_risk"]:
-                    rule.on_risk(event)
+                doctor.tell("on_risk", event)

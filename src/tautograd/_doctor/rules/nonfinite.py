@@ -147,10 +147,13 @@ for _ in range(4):
             )
             fix = "assert torch.isfinite(x).all()  # look for it in the data"
         else:
-            sure = "is the first to make" if found.is_certain else "is where one first sees"
-            message = f"The loss is {loss}: {name} {sure} NaN or infinity of finite numbers" + (
-                f" ({reason})." if (reason := _FORWARD.get(node_name(found.node), "")) else "."
+            made = (
+                "is the first to make NaN or infinity of finite numbers"
+                if found.is_certain
+                else "is the first that is known to give NaN or infinity"
             )
+            reason = _FORWARD.get(node_name(found.node), "")
+            message = f"The loss is {loss}: {name} {made}" + (f" ({reason})." if reason else ".")
             fix = "x = x.clamp(min=1e-6)  # before the operation; or a smaller learning rate"
         self.origin = _Origin(event.site, message, found.number, name, site, fix=fix)
 

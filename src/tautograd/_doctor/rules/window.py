@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from typing import Any
 
 from ..events import Backward, Clip, Loss, Scaler, Step
@@ -133,6 +134,8 @@ for i in range(16):
         assert site is not None
         roots = [root for b in found if (root := self.roots[b.number]) is not None]
         divisors = {root.divisor for root in roots}
+        if not all(map(math.isfinite, divisors)):
+            return
         divisor = round(divisors.pop()) if len(divisors) == 1 else 0
         if any(abs(root.divisor - divisor) > 1e-6 * abs(divisor) for root in roots):
             divisor = 0  # not one whole number
