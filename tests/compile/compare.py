@@ -48,9 +48,9 @@ def assert_same(found: Any, expected: Any, bound: float = 0.0, where: str = "res
 def _assert_equal_arrays(found: Any, expected: Any, bound: float, where: str) -> None:
     if expected.dtype.kind not in "fcV" or bound == 0:
         same = expected.dtype.kind in "fc"
-        np.testing.assert_array_equal(found, expected, err_msg=where, strict=True) if not same else (
-            np.testing.assert_equal(found, expected, err_msg=where)
-        )
+        np.testing.assert_array_equal(
+            found, expected, err_msg=where, strict=True
+        ) if not same else (np.testing.assert_equal(found, expected, err_msg=where))
         return
     if expected.dtype.kind == "V":
         found, expected, unit = found.astype(np.float32), expected.astype(np.float32), 2.0**-8
@@ -59,7 +59,9 @@ def _assert_equal_arrays(found: Any, expected: Any, bound: float, where: str) ->
     with np.errstate(invalid="ignore"):
         finite = np.abs(expected[np.isfinite(expected)])
         scale = float(finite.max()) if finite.size else 0.0
-        np.testing.assert_allclose(found, expected, rtol=bound * unit, atol=bound * unit * scale, err_msg=where)
+        np.testing.assert_allclose(
+            found, expected, rtol=bound * unit, atol=bound * unit * scale, err_msg=where
+        )
 
 
 def lockstep(
