@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .code import Code
+from .engine import host
 from .types import BOOL, Value, constant, convert, is_float, is_signed, register_type, splat
 
 _FLOAT = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
@@ -172,6 +173,23 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     for c in reversed(coefficients[:-1]):
         result = fma(result, x, c)
     return result
+
+
+def has_scaling(y: Term) -> bool:
+    """Whether the processor multiplies such a vector by powers of two in one instruction."""
+    return y.lanes * y.dtype.itemsize == 64 and y.is_float and host().scales
+
+
+def scaled(y: Term, n: Term) -> Term:
+    """y · 2^n for whole n, rounded once."""
+    kind, flags = y.value.type, f"i{y.lanes}"
+    name = "llvm.x86.avx512.mask.scalef.p" + ("s" if y.dtype.itemsize == 4 else "d") + ".512"
+    function = y.code.declare(name, kind, f"{kind}, {kind}, {kind}, {flags}, i32")
+    text = y.code.new(
+        f"call {kind} {function}({y.value.typed}, {n.value.typed}, {kind} zeroinitializer, "
+        f"{flags} -1, i32 4)"
+    )
+    return Term(y.code, Value(text, y.dtype, y.lanes))
 
 
 def if_any(condition: Term, usual: Term, otherwise: Callable[[], Term]) -> Term:

@@ -56,6 +56,7 @@ class Host:
             self.vector_bytes = 32
         else:
             self.vector_bytes = 16
+        self.scales = self.vector_bytes == 64  # has vscalefps
         self.triple = binding.get_default_triple()
 
 
@@ -86,7 +87,6 @@ def assemble(text: str) -> bytes:
     builder = binding.create_pass_builder(machine, options)
     passes = binding.create_new_module_pass_manager()
     passes.add_sroa_pass()
-
     passes.run(module, builder)
     return bytes(machine.emit_object(module))
 

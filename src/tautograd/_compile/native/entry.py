@@ -11,7 +11,7 @@ import numpy as np
 from ..._tensor.settings import get_num_threads
 from ..ir import Buffer, Instruction
 from . import cache, engine, module, threads
-from .module import Fused
+from .described import Fused
 from .products import blas
 
 

@@ -6,34 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..ir import Buffer, Instruction, Product, PutAlong, ScatterAdd, View
+from ..ir import Buffer, Instruction, Product, PutAlong, ScatterAdd
+from .described import Fused, describe
 from .fusion import Nest, elide, group
 from .loops import STATUS, Kernel, shape_of
 from .normal import Normal
 from .products import ProductKernel, blas
 from .scatters import ScatterKernel
-from .threads import ALONE, PARALLEL, TOGETHER
+from .threads_code import ALONE, PARALLEL, TOGETHER
 
 ENTRY = "taut_run"
 CALL = "taut_call"  # the same as a function of CPython's: (address of own memory, table) -> status
 START = 64  # bytes: the status word has a line of its own
 LONG = 100_000  # operations and bytes: a longer run lets other Python threads go on
-
-
-@dataclass(slots=True)
-class Fused:
-    """What one kernel does, for people to read."""
-
-    instructions: list[int]  # of the list that was lowered
-    kind: str
-    shape: tuple[int, ...]
-    bytes_read: int
-    bytes_written: int
-    operations: int
-    passes: int
-    ended: str  # why the next instruction that could have joined did not
-    reads: frozenset[int]  # buffers that it touches in memory
-    writes: frozenset[int]
 
 
 @dataclass(slots=True)
@@ -61,7 +46,7 @@ def build(
     calls = [writer.call(nest) for nest in nests]
     lines = writer.lines
     declared = writer.declared
-    kernels = [_describe(n, normal) for n in nests]
+    kernels = [describe(n, normal) for n in nests]
     work = sum(k.operations + k.bytes_read + k.bytes_written for k in kernels)
     lines.append(_entry(calls, places, declared, threads > 1))
     lines.append(_python_call(work > LONG, declared))
@@ -233,62 +218,3 @@ def _python_call(lets_go: bool, declared: dict[str, str]) -> str:
         "}",
     ]
     return "\n".join(lines)
-
-
-def _describe(nest: Nest, normal: Normal) -> Fused:
-    read = written = 0
-    reads: set[int] = set()
-    writes: set[int] = set()
-    operations = 0
-    kind = "loop"
-    if nest.steps:
-        stored = {s.output for s in nest.steps if s.stored}
-        made: set[Any] = set()
-        seen: set[Any] = set()
-        for touch in nest.touched:
-            what = touch.access or touch.view
-            in_memory = touch.access in stored if touch.writes or what in made else True
-            if in_memory:
-                (writes if touch.writes else reads).add(touch.view.buffer)
-            if touch.writes:
-                made.add(what)
-            if in_memory and (what, touch.writes) not in seen:
-                seen.add((what, touch.writes))
-                if touch.writes:
-                    written += _footprint(touch.view)
-                elif what not in made:
-                    read += _footprint(touch.view)
-        operations = nest.size * sum(s.full for s in nest.steps)
-        kind = "rows" if nest.reduced is not None else "loop"
-    else:
-        instruction = normal.instructions[nest.instructions[0]]
-        read = sum(_footprint(v) for v in instruction.reads())
-        written = sum(_footprint(v) for v in instruction.writes())
-        reads = {v.buffer for v in instruction.reads()}
-        writes = {v.buffer for v in instruction.writes()}
-        kind = type(instruction).__name__.lower()
-        if isinstance(instruction, Product):
-            operations = 2 * instruction.output.size * instruction.left.shape[-1]
-    numbers = sorted({normal.origin[i] for i in nest.instructions})
-    own = set(normal.temporary)
-    return Fused(
-        numbers,
-        kind,
-        nest.dims,
-        read,
-        written,
-        operations,
-        nest.passes if nest.steps else 1,
-        nest.ended,
-        frozenset(reads - own),
-        frozenset(writes - own),
-    )
-
-
-def _footprint(view: View) -> int:
-    """Bytes of different elements: what is repeated by strides of zero counts once."""
-    count = int(view.dtype.itemsize)
-    for n, stride in zip(view.shape, view.strides, strict=True):
-        if stride:
-            count *= n
-    return count

@@ -22,6 +22,7 @@ from .types import constant, element_type
 
 WORTH_SHARING = 1 << 19  # multiplications
 SMALLEST_BLOCK = 32  # rows or columns
+GOOD_BLOCK = 128  # two for each thread, if they are as large: a thread that comes late takes fewer
 
 
 class Blas(NamedTuple):
@@ -108,8 +109,11 @@ class ProductKernel:
         code = self.code
         blocks = 1
         large = matrices * m * n * k >= WORTH_SHARING
-        if large and matrices < 2 * threads:
-            blocks = min(-(-threads // matrices), max(m, n) // SMALLEST_BLOCK) or 1
+        if large and threads > 1 and matrices < 2 * threads:
+            blocks = -(-threads // matrices)
+            longest = max(m, n)
+            blocks = 2 * blocks if longest // (2 * blocks) >= GOOD_BLOCK else blocks
+            blocks = max(1, min(blocks, longest // SMALLEST_BLOCK))
         if large and threads > 1:
             self.units = matrices * blocks
         rows = m >= n

@@ -31,7 +31,7 @@ def in_two_stages(
     kept = [a for a, n in enumerate(source.shape) if n != 1 and a not in over]
     stride = _as_one(source, reduced)
     if stride is None:
-        return None
+        return _rows_first(reduce, reduced, temporary)
     rows = math.prod(source.shape[a] for a in reduced)
     if kept:
         size = source.dtype.itemsize
@@ -61,6 +61,29 @@ def in_two_stages(
         (
             Reduce(reduce.function, cut, (1,), parts, dtype),
             Reduce(reduce.function, parts, (0,), whole, dtype),
+        )
+    )
+
+
+def _rows_first(
+    reduce: Reduce, reduced: list[int], temporary: Callable[[tuple[int, ...], Any], View]
+) -> Iterator[Instruction] | None:
+    """A sum over images and positions, per channel: over positions first, which lie side by side."""
+    source = reduce.input
+    last = source.ndim - 1
+    if len(reduced) < 2 or last not in reduced or source.strides[last] != source.dtype.itemsize:
+        return None
+    axes = [last]
+    while axes[0] - 1 in reduced and _as_one(source, [axes[0] - 1, *axes]) is not None:
+        axes.insert(0, axes[0] - 1)
+    dtype = FLOAT32 if is_half(reduce.dtype) else reduce.dtype
+    shape = tuple(1 if a in axes else n for a, n in enumerate(source.shape))
+    parts = temporary(shape, dtype)
+    others = tuple(a for a in reduced if a not in axes)
+    return iter(
+        (
+            Reduce(reduce.function, source, tuple(axes), parts, dtype),
+            Reduce(reduce.function, parts, others, reduce.output, dtype),
         )
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .algebra import Term, fma, polynomial, where
+from .algebra import Term, fma, has_scaling, polynomial, scaled, where
 
 # (e^r - 1 - r) / r², smallest error relative to e^r - 1
 _EXP32 = (0.5000000052233187, 0.16666666836162752, 0.04166632907593509, 0.008333268007774102, 0.0013943105378985746, 0.00019917167282470258)  # fmt: skip
@@ -68,8 +68,10 @@ def power_of_two(n: Term, like: Term) -> Term:
     return (n + form.bias).integer("shl", form.bits).as_float(like.dtype)
 
 
-def _scaled(y: Term, n: Term) -> Term:
-    """y · 2^n, also where 2^n alone would overflow or vanish."""
+def _scaled(y: Term, whole: Term, n: Term) -> Term:
+    """y · 2^n, also where 2^n alone would overflow or vanish; `whole` is n as a float."""
+    if has_scaling(y):
+        return scaled(y, whole)
     half = n.integer("ashr", 1)
     return y * power_of_two(half, y) * power_of_two(n - half, y)
 
@@ -80,20 +82,20 @@ def _clamp(x: Term, low: float, high: float) -> Term:
     return where(x.compare("gt", high), x.like(high), x)
 
 
-def _reduced(x: Term) -> tuple[Term, Term, Term]:
-    """n, r = x - n·ln 2, and what rounding r lost."""
+def _reduced(x: Term) -> tuple[Term, Term, Term, Term]:
+    """n as a float and as an integer, r = x - n·ln 2, and what rounding r lost."""
     form = _format(x)
     whole, n = nearest_whole(x, LOG2_E)
     high = fma(whole, -form.log2_high, x)
     low = whole * form.log2_low
     r = high - low
-    return n, r, (high - r) - low
+    return whole, n, r, (high - r) - low
 
 
 def exp(x: Term) -> Term:
     form = _format(x)
-    n, r, _ = _reduced(_clamp(x, form.lowest, form.highest))
-    return _scaled(fma(r * r, polynomial(r, form.exp), r) + 1.0, n)
+    whole, n, r, _ = _reduced(_clamp(x, form.lowest, form.highest))
+    return _scaled(fma(r * r, polynomial(r, form.exp), r) + 1.0, whole, n)
 
 
 def exp_times_power_of_two(x: Term, shift: int, more: Term | None = None) -> Term:
@@ -102,18 +104,18 @@ def exp_times_power_of_two(x: Term, shift: int, more: Term | None = None) -> Ter
     `more` is a small number that belongs to x.
     """
     form = _format(x)
-    n, r, lost = _reduced(_clamp(x, form.lowest, form.highest + 1.0))
+    whole, n, r, lost = _reduced(_clamp(x, form.lowest, form.highest + 1.0))
     curve = r * r * polynomial(r, form.exp)
     if more is not None:
         lost = fma(more, curve + r + 1.0, lost)
     y = ((curve + lost) + r) + 1.0
-    return _scaled(y, n + shift)
+    return _scaled(y, whole + float(shift), n + shift)
 
 
 def expm1(x: Term) -> Term:
     """2^n·(e^r - 1) + (2^n - 1), halved on the way so that 2^n never overflows."""
     form = _format(x)
-    n, r, lost = _reduced(_clamp(x, form.flat, form.highest))
+    _, n, r, lost = _reduced(_clamp(x, form.flat, form.highest))
     less = r + fma(r * r, polynomial(r, form.exp), lost)
     half = power_of_two(n - 1, x)
     result = fma(half, less, half - 0.5) * 2.0
@@ -125,7 +127,7 @@ def exp2(x: Term) -> Term:
     x = _clamp(x, -form.bias - form.bits - 3.0, form.bias + 2.0)
     whole, n = nearest_whole(x, 1.0)
     r = x - whole
-    return _scaled(fma(r, polynomial(r, form.exp2), 1.0), n)
+    return _scaled(fma(r, polynomial(r, form.exp2), 1.0), whole, n)
 
 
 def tanh(x: Term) -> Term:
@@ -142,11 +144,11 @@ def tanh(x: Term) -> Term:
 def sigmoid(x: Term) -> Term:
     """1 / (1 + e^-x), from e^-|x| so that nothing overflows; what rounding e^-|x| lost is added at the end."""
     form = _format(x)
-    n, r, lost = _reduced(_clamp(-x.abs(), form.lowest, form.highest))
+    whole, n, r, lost = _reduced(_clamp(-x.abs(), form.lowest, form.highest))
     less = fma(r * r, polynomial(r, form.exp), r)
     y = less + 1.0
-    e = _scaled(y, n)
-    rest = _scaled((less - (y - 1.0)) + lost, n)
+    e = _scaled(y, whole, n)
+    rest = _scaled((less - (y - 1.0)) + lost, whole, n)
     right = x.compare("ge", 0.0)
     quotient = where(right, x.like(1.0), e) / (1.0 + e)
     return quotient + where(right, x.like(0.0), rest)

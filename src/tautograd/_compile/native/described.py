@@ -1,0 +1,103 @@
+"""What each kernel does, for people to read and for memory to be planned by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..ir import Instruction, Product, View
+from .fusion import Nest
+from .normal import Normal
+
+
+@dataclass(slots=True)
+class Fused:
+    """What one kernel does, for people to read."""
+
+    instructions: list[int]  # of the list that was lowered
+    kind: str
+    shape: tuple[int, ...]
+    bytes_read: int
+    bytes_written: int
+    operations: int
+    passes: int
+    ended: str  # why the next instruction that could have joined did not
+    reads: frozenset[int]  # buffers that it touches in memory
+    writes: frozenset[int]
+    names: tuple[str, ...] = ()  # of the instructions
+
+    def __str__(self) -> str:
+        size = "×".join(str(n) for n in self.shape)
+        passes = f" in {self.passes} passes" if self.passes > 1 else ""
+        moved = f"reads {_bytes(self.bytes_read)}, writes {_bytes(self.bytes_written)}"
+        ended = f"; then: {self.ended}" if self.ended else ""
+        what = self.kind + (f" {size}" if size else "")
+        return f"{what}{passes}: {', '.join(self.names)} ({moved}, {self.operations:,} operations){ended}"
+
+
+def describe(nest: Nest, normal: Normal) -> Fused:
+    read = written = 0
+    reads: set[int] = set()
+    writes: set[int] = set()
+    operations = 0
+    kind = "loop"
+    if nest.steps:
+        stored = {s.output for s in nest.steps if s.stored}
+        made: set[Any] = set()
+        seen: set[Any] = set()
+        for touch in nest.touched:
+            what = touch.access or touch.view
+            in_memory = touch.access in stored if touch.writes or what in made else True
+            if in_memory:
+                (writes if touch.writes else reads).add(touch.view.buffer)
+            if touch.writes:
+                made.add(what)
+            if in_memory and (what, touch.writes) not in seen:
+                seen.add((what, touch.writes))
+                if touch.writes:
+                    written += _footprint(touch.view)
+                elif what not in made:
+                    read += _footprint(touch.view)
+        operations = nest.size * sum(s.full for s in nest.steps)
+        kind = "rows" if nest.reduced is not None else "loop"
+    else:
+        instruction = normal.instructions[nest.instructions[0]]
+        read = sum(_footprint(v) for v in instruction.reads())
+        written = sum(_footprint(v) for v in instruction.writes())
+        reads = {v.buffer for v in instruction.reads()}
+        writes = {v.buffer for v in instruction.writes()}
+        kind = type(instruction).__name__.lower()
+        if isinstance(instruction, Product):
+            operations = 2 * instruction.output.size * instruction.left.shape[-1]
+    numbers = sorted({normal.origin[i] for i in nest.instructions})
+    own = set(normal.temporary)
+    return Fused(
+        numbers,
+        kind,
+        nest.dims,
+        read,
+        written,
+        operations,
+        nest.passes if nest.steps else 1,
+        nest.ended,
+        frozenset(reads - own),
+        frozenset(writes - own),
+        tuple(_name(normal.instructions[i]) for i in nest.instructions),
+    )
+
+
+def _name(instruction: Instruction) -> str:
+    return str(getattr(instruction, "function", type(instruction).__name__.lower()))
+
+
+def _bytes(count: int) -> str:
+    return f"{count} B" if count < 1000 else f"{count / 1e3:,.1f} kB"
+
+
+def _footprint(view: View) -> int:
+    """Bytes of different elements: what is repeated by strides of zero counts once."""
+    count = int(view.dtype.itemsize)
+    for n, stride in zip(view.shape, view.strides, strict=True):
+        if stride:
+            count *= n
+    return count
