@@ -18,6 +18,7 @@ from .._tensor.tensor import Tensor
 from .capture import Made
 from .ir import Kind
 from .lifting import grad_of, set_grad
+from .replay import fresh
 
 MISS: Any = object()
 _data_of = attrgetter("_data")
@@ -102,7 +103,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                     made.append(None)
                     continue
                 out = _new(Tensor)
-                out._data = source.copy("K")
+                out._data = fresh(source)
                 out._node = node
                 out._requires_grad = wants_gradient
                 out._version_box = [0]

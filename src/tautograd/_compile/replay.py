@@ -14,7 +14,8 @@ from .._autograd.sites import resolve
 from .calls import as_call
 from .differentiable import is_cut
 from .ir import Block, Call, Instruction, Kind, Program, View
-from .memory import Memory, bytes_of, give_back
+from .memory import Memory, bytes_at, bytes_of, give_back
+from .tape import span_of
 from .passes.blocks import in_blocks
 
 
@@ -135,7 +136,17 @@ class Replay:
             for array, whole in zip(arrays, self.arguments, strict=False):
                 if whole.buffer == view.buffer:
                     return _seen_as(array, view, view.offset - whole.offset)
-        return np.copy(self.memory.array(view), order="K")
+        return fresh(self.memory.array(view))
+
+
+def fresh(array: Any) -> Any:
+    """A copy with the same strides: of what lies between, too, if there are gaps or repetitions."""
+    copy = array.copy("K")
+    if copy.strides == array.strides or not array.size:
+        return copy
+    low, high = span_of(array)
+    room = bytes_at(low, high - low).copy()
+    return np.ndarray(array.shape, array.dtype, room, address(array) - low, array.strides)
 
 
 def _seen_as(array: Any, view: View, offset: int) -> Any:

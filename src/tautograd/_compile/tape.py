@@ -226,9 +226,18 @@ class Tape:
         if not isinstance(result, np.ndarray):
             return result, []
         if any(result is array for array in written) or self.knows(result):
-            return self.wrap(result), []
+            return self.wrap(writable(result)), []
         self._own(result)
         return self.wrap(result), [self.view(result, kind)]
+
+
+def writable(view: Any) -> Any:
+    """A view as tensors have them: NumPy gives some (`np.diagonal`) that it lets nobody write to."""
+    owner = storage_of(view)
+    if view.flags.writeable or not view.size or not owner.flags.writeable:
+        return view
+    whole = owner if owner.flags.c_contiguous else owner.T
+    return np.ndarray(view.shape, view.dtype, whole, start_of(view) - start_of(owner), view.strides)
 
 
 def _refuse_values(

@@ -1,0 +1,30 @@
+"""Object code of these tests is kept in a folder of their own; what a test leaves behind is noticed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tautograd._compile import lifting
+from tautograd._tensor.tensor import Tensor
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["XDG_CACHE_HOME"]
+    else:
+        os.environ["XDG_CACHE_HOME"] = before
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """After each test a tensor's array is in its slot again, however the recording ended."""
+    yield
+    assert Tensor.__dict__["_data"] is lifting._data
+    assert Tensor.__dict__["_grad"] is lifting._grad
