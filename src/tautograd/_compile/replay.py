@@ -15,8 +15,8 @@ from .calls import as_call
 from .differentiable import is_cut
 from .ir import Block, Call, Instruction, Kind, Program, View
 from .memory import Memory, bytes_at, bytes_of, give_back
-from .tape import span_of
 from .passes.blocks import in_blocks
+from .tape import span_of
 
 
 @dataclass(slots=True)
