@@ -61,6 +61,12 @@ $(VENV)/.stamp-docs: pyproject.toml
 	@$(VENV)/bin/python $(PIP) --editable ".[docs]"
 	@touch $@
 
+$(VENV)/.stamp-bench: pyproject.toml
+	$(call make-venv,$(VENV))
+	@echo "[set-up] $(VENV): JAX, a peer in the table"
+	@$(VENV)/bin/python $(PIP) --editable ".[bench]"
+	@touch $@
+
 # ---- what people run -----------------------------------------------------------------------------
 
 demo: $(DEMO_VENV)/.stamp
@@ -72,7 +78,7 @@ test: $(VENV)/.stamp-test
 test-all: $(VENV)/.stamp-test
 	@$(VENV)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
-bench: $(VENV)/.stamp-test
+bench: $(VENV)/.stamp-test $(VENV)/.stamp-bench
 	@$(VENV)/bin/python -m bench $(BENCH_ARGS)
 
 stubs: $(VENV)/.stamp-lint
