@@ -9,12 +9,17 @@ from typing import Any
 
 from bench.steps import STEPS, Work
 
-TURN = 0.25  # seconds of one turn
+PAIRS = 31  # a watched turn and a bare one, one right after the other
+TURN = 0.1  # seconds of a turn, or more: it has at least four steps
 WARM = 60  # steps; the first ones are looked at closely, and every one of them is measured
 
 
-def watched_step(name: str, engine: str, rounds: int = 15) -> Callable[[], tuple[float, float]]:
-    """Seconds of a watched step and of a bare one, turn by turn, every step watched."""
+def watched_step(name: str, engine: str, pairs: int = PAIRS) -> Callable[[], tuple[float, float]]:
+    """Seconds of a watched step and of a bare one, every step watched.
+
+    A machine that is slow for a while is so for both turns of a pair: the figure is the median of the
+    pairs' own ratios, and which turn comes first alternates.
+    """
 
     def measure() -> tuple[float, float]:
         import torch
@@ -29,11 +34,17 @@ def watched_step(name: str, engine: str, rounds: int = 15) -> Callable[[], tuple
         count = max(4, int(TURN / _turn(step, 3)))
         with doctor:
             _turn(step, WARM)
-        bare, watched = [], []
-        for _ in range(rounds):
-            bare.append(_turn(step, count))
-            watched.append(_with(doctor, step, count))
-        return statistics.median(watched), statistics.median(bare)
+        bare: list[float] = []
+        ratios = []
+        for i in range(pairs):
+            if i % 2:
+                watched = _with(doctor, step, count)
+            bare.append(_settled(step, count))
+            if not i % 2:
+                watched = _with(doctor, step, count)
+            ratios.append(watched / bare[-1])
+        usual = statistics.median(bare)
+        return usual * statistics.median(ratios), usual
 
     return measure
 
@@ -45,7 +56,13 @@ def _turn(step: Work, count: int) -> float:
     return (time.perf_counter() - started) / count
 
 
+def _settled(step: Work, count: int) -> float:
+    """A turn after a few steps of its kind: Python forgets what it knows of a class that changed."""
+    _turn(step, max(1, count // 5))
+    return _turn(step, count)
+
+
 def _with(doctor: Any, step: Work, count: int) -> float:
     """A turn under the doctor, whose coming and going are not timed: a script has one of each."""
     with doctor:
-        return _turn(step, count)
+        return _settled(step, count)
