@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tautograd._compile import ir
+from tautograd._compile.native import engine
 from tests.compile.native.programs import Builder
 
 FLOAT = np.dtype(np.float32)
@@ -128,6 +129,14 @@ def test_random_programs(seed: int) -> None:
     if seed % 2:
         seen = {v.buffer for v in views if rng.random() < 0.3}
     build.check(needed=seen)
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32])
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_narrower_vectors(seed: int, vector_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on processors with less wide registers."""
+    monkeypatch.setattr(engine.host(), "vector_bytes", vector_bytes)
+    test_random_programs(seed)
 
 
 def test_steps_of_other_shapes_share_a_nest() -> None:

@@ -14,6 +14,7 @@ from ..ir import (
     ScatterAdd,
 )
 from . import reductions, scalar_ops
+from .engine import host, why_not
 from .fusion import covers
 from .types import is_half, is_known
 
@@ -25,6 +26,8 @@ def can_lower(instruction: Instruction) -> str | None:
     ):
         return "a call into Python"
     for view in (*instruction.reads(), *instruction.writes()):
+        if view.dtype.name == "float16" and not _has_halves():
+            return "float16 on this processor"
         if not is_known(view.dtype):
             return "complex numbers" if view.dtype.kind == "c" else f"no rule for {view.dtype}"
     for view in instruction.writes():
@@ -44,6 +47,10 @@ def can_lower(instruction: Instruction) -> str | None:
     if instruction.index.dtype.kind not in "iu":
         return f"an index of {instruction.index.dtype}"
     return None
+
+
+def _has_halves() -> bool:
+    return why_not() is None and host().halves
 
 
 def _reduce(reduce: Reduce) -> str | None:

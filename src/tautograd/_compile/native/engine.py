@@ -57,6 +57,8 @@ class Host:
         else:
             self.vector_bytes = 16
         self.scales = self.vector_bytes == 64  # has vscalefps
+        # float16 in registers; LLVM calls functions that are not there otherwise
+        self.halves = bool(features.get("f16c")) or "aarch64" in binding.get_default_triple()
         self.triple = binding.get_default_triple()
 
 
