@@ -138,27 +138,26 @@ def row(name: str, seconds: float) -> dict[str, Any]:
     import tautograd
 
     label, step, goal = ROWS[name]
-    works = [
-        _prepared(step, tautograd),
-        _prepared(step, torch),
-        ours_captured(step, tautograd),
-        theirs_captured(step, torch),
-    ]
-    waits = [tautograd.cuda.synchronize, torch.cuda.synchronize] * 2
-    ours, theirs, captured, their_graph = measured(works, waits, seconds)
+    waits = [tautograd.cuda.synchronize, torch.cuda.synchronize]
+    pairs = {
+        "": (_prepared, _prepared),
+        "graph_": (ours_captured, theirs_captured),
+    }
+    found: dict[str, Any] = {"row": label}
+    for prefix, (ours, theirs) in pairs.items():
+        try:
+            works = [ours(step, tautograd), theirs(step, torch)]
+            mine, peer = measured(works, waits, seconds)
+        except Exception as error:
+            found[f"{prefix}error"] = f"{type(error).__name__}: {str(error)[:200]}"
+            mine = peer = float("nan")
+        found[f"tautograd_{prefix}us"], found[f"pytorch_{prefix}us"] = mine, peer
+        found[f"{prefix}ratio"] = mine / peer
+        found[f"{prefix}goal"] = 1.0 if prefix else goal
+        works = []
     tautograd.set_default_device("cpu")
     torch.set_default_device("cpu")
-    return {
-        "row": label,
-        "tautograd_us": ours,
-        "pytorch_us": theirs,
-        "ratio": ours / theirs,
-        "goal": goal,
-        "tautograd_graph_us": captured,
-        "pytorch_graph_us": their_graph,
-        "graph_ratio": captured / their_graph,
-        "graph_goal": 1.0,
-    }
+    return found
 
 
 def trained(name: str, count: int) -> dict[str, Any]:
@@ -229,6 +228,9 @@ def main(arguments: list[str]) -> int:
             traceback.print_exc(limit=-6)
             continue
         found["rows"].append(line)
+        for kind in ("error", "graph_error"):
+            if kind in line:
+                print(f"{name}: {line[kind]}")
         print(
             f"{line['row']:42}{line['tautograd_us']:9.0f}{line['pytorch_us']:9.0f}{line['ratio']:7.2f}"
             f"{line['tautograd_graph_us']:9.0f}{line['pytorch_graph_us']:9.0f}{line['graph_ratio']:7.2f}"

@@ -78,7 +78,7 @@ class FakeBackend(Backend):
     def find_method(self, ufunc: Any, method: str) -> Any:
         from tautograd._arrays.cuda_backend import CupyBackend
 
-        return CupyBackend.find_method(self, ufunc, method)  # type: ignore[arg-type]
+        return CupyBackend._method(self, ufunc, method)  # type: ignore[arg-type]
 
     def find_function(self, function: Any) -> Any:
         from tautograd._arrays.cuda_backend import CupyBackend

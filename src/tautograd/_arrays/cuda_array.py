@@ -57,6 +57,10 @@ class CudaArray(NDArrayOperatorsMixin):
         return run(getattr(ufunc, method), rule, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if not kwargs and function in VIEWS and type(args[0]) is CudaArray:
+            out: CudaArray = _new(CudaArray)
+            out.raw = VIEWS[function](args[0].raw, *args[1:])
+            return out
         for kind in types:
             if kind is not CudaArray and kind is not _ndarray:
                 return NotImplemented
@@ -91,6 +95,10 @@ class CudaArray(NDArrayOperatorsMixin):
     def base(self) -> CudaArray | None:
         found = self.raw.base
         return None if found is None else wrap(found)
+
+    def root_gradient(self) -> Any:
+        """The gradient that backward starts from: one, or None where it has to be made."""
+        return backend.one(self.raw.dtype) if self.raw.ndim == 0 else None
 
     @property
     def has_kernels(self) -> bool:
@@ -433,6 +441,22 @@ for _name, _ufunc in (
 
 # --- the library underneath ----------------------------------------------------------------------
 
+
+def _expand_dims(raw: Any, axis: Any) -> Any:
+    if type(axis) is not int:
+        return backend.cupy.expand_dims(raw, axis)
+    shape = raw.shape
+    at = axis + len(shape) + 1 if axis < 0 else axis
+    return raw.reshape((*shape[:at], 1, *shape[at:]))
+
+
+# Functions of shapes alone, which are methods of CuPy's arrays.
+VIEWS: dict[Any, Any] = {
+    np.swapaxes: lambda x, i, j: x.swapaxes(i, j),
+    np.transpose: lambda x, axes=None: x.transpose(axes),
+    np.expand_dims: _expand_dims,
+    np.reshape: lambda x, shape: backend.as_array(x.reshape(shape)),
+}
 # NumPy's functions and ufuncs, and what is called instead; filled as they are asked for.
 UFUNCS: dict[Any, Any] = {}
 FUNCTIONS: dict[Any, Any] = {}
@@ -476,6 +500,11 @@ class Backend:
 
     def as_array(self, result: Any) -> Any:
         return result
+
+    def one(self, dtype: Any) -> Any:
+        return None
+
+    cupy: Any = None
 
     def set_tf32(self, allowed: bool) -> None:
         """Whether products of float32 may be less precise."""

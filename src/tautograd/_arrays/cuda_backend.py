@@ -38,6 +38,8 @@ class CupyBackend(Backend):
             np.linalg.LinAlgError, cupy.cuda.compiler.CompileException,
         )  # fmt: skip
         self._special: Any = None
+        self._ones: dict[Any, Any] = {}
+        self._methods: dict[Any, Any] = {}
         self.gemm = Gemm(cupy)
         probe = cupy.empty(1, np.float32)
         self._holders = getrefcount(probe.data), getrefcount(probe.data.mem)
@@ -74,6 +76,12 @@ class CupyBackend(Backend):
         return self._special
 
     def find_method(self, ufunc: Any, method: str) -> Any:
+        key = ufunc, method
+        if key not in self._methods:
+            self._methods[key] = self._method(ufunc, method)
+        return self._methods[key]
+
+    def _method(self, ufunc: Any, method: str) -> Any:
         name = ufunc.__name__
         from .cuda_ufuncs import METHODS
 
@@ -140,7 +148,16 @@ class CupyBackend(Backend):
             raw = base
         data = raw.data
         pointers, memory = self._holders
-        return getrefcount(data) <= pointers + 1 and getrefcount(data.mem) <= memory
+        names = pointers + 1 + (base is not None)  # a view has the same pointer
+        return getrefcount(data) <= names and getrefcount(data.mem) <= memory
+
+    def one(self, dtype: Any) -> Any:
+        """A number one in the GPU's memory, always the same."""
+        found = self._ones.get(dtype)
+        if found is None:
+            found = self._ones[dtype] = CudaArray()
+            found.raw = self.cupy.ones((), dtype)
+        return found
 
     def device_index(self, raw: Any) -> int:
         return int(raw.device.id)

@@ -46,6 +46,21 @@ def where(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     return xp.where(condition, *bits).view(BFLOAT16)
 
 
+def joined(xp: Any, arrays: list[Any], axis: int) -> Any:
+    """Arrays end to end by copies alone: CuPy's way needs a table sent from main memory."""
+    first = arrays[0]
+    axis %= first.ndim
+    extent = sum(a.shape[axis] for a in arrays)
+    shape = (*first.shape[:axis], extent, *first.shape[axis + 1 :])
+    out = xp.empty(shape, np.result_type(*(a.dtype for a in arrays)))
+    start = 0
+    for a in arrays:
+        end = start + a.shape[axis]
+        out[(*(slice(None),) * axis, slice(start, end))] = a
+        start = end
+    return out
+
+
 def _extreme(xp: Any, name: str, a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
     """`np.max` and `np.min` with `initial`, which CuPy's lack."""
     initial = options.pop("initial", None)
@@ -156,6 +171,16 @@ def functions_for(backend: Any) -> dict[Any, Any]:
     def shared(a: Any, b: Any, max_work: Any = None) -> bool:
         return bool(backend.overlap(a, b))
 
+    def concatenate(arrays: Any, axis: Any = 0, out: Any = None, **options: Any) -> Any:
+        if backend.capture is None or out is not None or options or axis is None:
+            return xp.concatenate(arrays, axis, **({} if out is None else {"out": out}), **options)
+        return joined(xp, list(arrays), axis)
+
+    def stack(arrays: Any, axis: int = 0, out: Any = None, **options: Any) -> Any:
+        if backend.capture is None or out is not None or options:
+            return xp.stack(arrays, axis, **({} if out is None else {"out": out}), **options)
+        return joined(xp, [xp.expand_dims(a, axis) for a in arrays], axis)
+
     def triangle(name: str) -> Any:
         """`np.tril` and `np.triu`, which in CuPy make float32 of bfloat16."""
         plain = getattr(xp, name)
@@ -168,6 +193,8 @@ def functions_for(backend: Any) -> dict[Any, Any]:
         return call
 
     table = {
+        np.concatenate: concatenate,
+        np.stack: stack,
         np.tril: triangle("tril"),
         np.triu: triangle("triu"),
         np.where: lambda c, x=None, y=None: where(xp, c, x, y),

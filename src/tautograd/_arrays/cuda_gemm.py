@@ -8,9 +8,12 @@ where their matrices are evenly spaced.
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any
 
 import numpy as np
+
+from .cublas import Cublas, checked, load
 
 _NO_TRANS, _TRANS = 0, 1
 _TF32 = 3  # CUBLAS_TF32_TENSOR_OP_MATH
@@ -21,29 +24,62 @@ _COMPUTE_32F = 68
 _GEMM_DEFAULT = -1
 
 
+def _allocator(cupy: Any) -> Any:
+    """What gives memory: found anew each time, since a graph's own may be in force."""
+
+    def allocate(size: int) -> Any:
+        return cupy.cuda.alloc(size)
+
+    return allocate
+
+
 class Gemm:
     """`gemm(x, y, out)`: the product, or None where cuBLAS has no such call."""
 
     def __init__(self, cupy: Any) -> None:
         self.cupy = cupy
         self.cublas = importlib.import_module("cupy_backends.cuda.libs.cublas")
-        self.handle_of = cupy.cuda.device.get_cublas_handle
         self.empty = cupy.ndarray  # as cupy.empty does, without its checks
         names = {"f": "s", "d": "d", "F": "c", "D": "z"}
-        self.calls = {
-            code: (getattr(self.cublas, f"{n}gemm"), getattr(self.cublas, f"{n}gemmStridedBatched"))
-            for code, n in names.items()
-        }
         self._numbers = {
-            code: (np.ones(1, code), np.zeros(1, code)) for code in (*names, "f")
+            code: (np.ones(1, code), np.zeros(1, code)) for code in names
         }  # in main memory, where cuBLAS reads them
         self.one = {c: a.ctypes.data for c, (a, _) in self._numbers.items()}
         self.zero = {c: b.ctypes.data for c, (_, b) in self._numbers.items()}
         self.half = {np.dtype(np.float16).char, "E"}
+        cupy.cuda.device.get_cublas_handle()  # loads the library
+        library = load()
+        self.own = None
+        if library is None:
+            self.handle_of = cupy.cuda.device.get_cublas_handle
+            self.calls = {
+                c: (
+                    getattr(self.cublas, f"{n}gemm"),
+                    getattr(self.cublas, f"{n}gemmStridedBatched"),
+                )
+                for c, n in names.items()
+            }
+            return
+        self.own = Cublas(library, _allocator(cupy))
+        self.current_stream = cupy.cuda.get_current_stream
+        self.handle_of = self._own_handle
+        self.calls = {
+            c: (
+                checked(getattr(library, f"cublas{n.upper()}gemm_v2")),
+                checked(getattr(library, f"cublas{n.upper()}gemmStridedBatched")),
+            )
+            for c, n in names.items()
+        }
+
+    def _own_handle(self) -> int:
+        return int(self.own.on(self.current_stream().ptr))  # type: ignore[union-attr]
 
     def set_tf32(self, allowed: bool) -> None:
         """Whether float32 products may be computed from factors of ten bits."""
-        self.cublas.setMathMode(self.handle_of(), _TF32 if allowed else _DEFAULT)
+        mode = _TF32 if allowed else _DEFAULT
+        self.cublas.setMathMode(self.cupy.cuda.device.get_cublas_handle(), mode)
+        if self.own is not None:
+            self.own.set_math_mode(mode)
 
     def __call__(self, x: Any, y: Any, out: Any = None, add: bool = False) -> Any:
         """`x @ y`, into `out` if given, added to what is there if asked to."""
@@ -73,8 +109,9 @@ class Gemm:
         handle = self.handle_of()
         if code in self.half:
             kind = _TYPES["e" if code == "e" else "E"]
+            theirs = self.cupy.cuda.device.get_cublas_handle()
             self.cublas.gemmEx(
-                handle, turn_y, turn_x, n, m, k, self.one["f"], y.data.ptr, kind, lead_y,
+                theirs, turn_y, turn_x, n, m, k, self.one["f"], y.data.ptr, kind, lead_y,
                 x.data.ptr, kind, lead_x, self.one["f"] if add else self.zero["f"], out.data.ptr, kind,
                 n, _COMPUTE_32F, _GEMM_DEFAULT,
             )  # fmt: skip
@@ -95,16 +132,19 @@ class Gemm:
         return self.cupy.ascontiguousarray(x), _NO_TRANS, columns
 
     def _batches(self, x: Any, y: Any, out: Any, code: str) -> Any:
-        if x.ndim == 2 or y.ndim == 2:
+        if y.ndim == 2:
             return self._one_matrix(x, y, out, code)
+        if x.shape[:-2] != y.shape[:-2]:
+            try:
+                batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+            except ValueError:
+                return None
+            x = self.cupy.broadcast_to(x, (*batch, *x.shape[-2:]))
+            y = self.cupy.broadcast_to(y, (*batch, *y.shape[-2:]))
         batch = x.shape[:-2]
-        if y.shape[:-2] != batch:
-            return None
         m, k = x.shape[-2:]
         n = y.shape[-1]
-        count = 1
-        for extent in batch:
-            count *= extent
+        count = math.prod(batch)
         if y.shape[-2] != k or not (m and n and k and count):
             return None
         if out is None:
@@ -122,9 +162,8 @@ class Gemm:
 
     def _spaced(self, x: Any, rows: int, columns: int, size: int) -> tuple[Any, int, int, int]:
         """A batch as cuBLAS can read it: `_placed`, and how far apart its matrices are."""
-        *_, apart, step, along = x.strides
-        if x.ndim > 3 and not self._even(x):
-            apart = -1
+        step, along = x.strides[-2:]
+        apart = _apart(x)
         if apart >= 0:
             if (along == size or columns == 1) and step >= columns * size:
                 return x, _NO_TRANS, step // size, apart // size
@@ -133,19 +172,24 @@ class Gemm:
         x = self.cupy.ascontiguousarray(x)
         return x, _NO_TRANS, columns, rows * columns
 
-    @staticmethod
-    def _even(x: Any) -> bool:
-        """Whether the matrices of a batch of several dimensions are evenly spaced."""
-        apart, count = x.strides[-3], x.shape[-3]
-        for dim in range(x.ndim - 4, -1, -1):
-            if x.shape[dim] != 1 and x.strides[dim] != apart * count:
-                return False
-            count *= x.shape[dim]
-        return True
-
     def _one_matrix(self, x: Any, y: Any, out: Any, code: str) -> Any:
         """A batch times one matrix: the batch's rows end to end."""
-        if y.ndim != 2 or not x.flags.c_contiguous or out is not None:
+        if not x.flags.c_contiguous or out is not None:
             return None
         found = self._matrices(x.reshape(-1, x.shape[-1]), y, None, code, False)
         return None if found is None else found.reshape(*x.shape[:-1], y.shape[1])
+
+
+def _apart(x: Any) -> int:
+    """How many bytes lie between the matrices of a batch, or -1 where that differs."""
+    apart, count = -1, 1
+    for dim in range(x.ndim - 3, -1, -1):
+        extent, stride = x.shape[dim], x.strides[dim]
+        if extent == 1:
+            continue
+        if apart < 0:
+            apart = stride
+        elif stride != apart * count:
+            return -1
+        count *= extent
+    return max(apart, 0)

@@ -58,7 +58,9 @@ _ONES: dict[Any, Any] = {}
 def ones_like_root(array: Any) -> Any:
     """The gradient to start from; for a 0-dim array a NumPy scalar, which each dtype keeps one of."""
     if type(array) is not np.ndarray or array.shape:
-        return np.ones_like(array)
+        kept = getattr(array, "root_gradient", None)
+        found = None if kept is None else kept()
+        return np.ones_like(array) if found is None else found
     dtype = array.dtype
     found = _ONES.get(dtype)
     if found is None:

@@ -173,7 +173,10 @@ def fast_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
         if recording is None:
             return None
     x, w = input._data, weight._data
-    if type(x) is not _ndarray or type(w) is not _ndarray:
+    kind = type(x)
+    if kind is not _ndarray and not hasattr(x, "raw"):
+        return None
+    if type(w) is not kind:
         return None
     dtype = x.dtype
     if w.dtype is not dtype or (dtype is not _FLOAT32 and dtype.char not in _FLOATS):
@@ -187,11 +190,14 @@ def fast_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
             data = quietly(np.matmul, x, y)
         else:
             z = bias._data
-            if type(z) is not _ndarray or z.dtype is not dtype:
+            if type(z) is not kind or z.dtype is not dtype:
                 return None
             if z.shape != weight_shape[:1] and z.shape != (shape[0], weight_shape[0]):
                 return None
-            data = quietly(_affine, x, y, z)
+            if kind is _ndarray:
+                data = quietly(_affine, x, y, z)
+            else:
+                data = _types["addmm"].op.forward(z, x, y)
     except RuntimeError:  # another thread is in there: see `shared`
         return None
     out = make(data)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.grad_mode import no_grad
 from .._tensor.tensor import Tensor, make
 from ._backend import needed
 
@@ -153,16 +154,18 @@ class CUDAGraph:
         if self._first:
             self._first = False
         else:
-            for first, count, again in self._again:
-                values[first : first + count] = again()
+            with no_grad():
+                for first, count, again in self._again:
+                    values[first : first + count] = again()
         self._write(values)
 
     def _write(self, values: list[float]) -> None:
         for first in range(0, len(values), _AT_ONCE):
             part = values[first : first + _AT_ONCE]
-            numbers = np.zeros(1, [("at", np.float64, (_AT_ONCE,))])  # one value to CuPy
-            numbers["at"][0, : len(part)] = part
-            self._writer((1,), (128,), (self._memory, numbers, first, len(part)))
+            numbers = np.zeros(_AT_ONCE)
+            numbers[: len(part)] = part
+            value = numbers.view(f"V{numbers.nbytes}")  # to CuPy, an array of one element
+            self._writer((1,), (128,), (self._memory, value, first, len(part)))
 
     def pool(self) -> Any:
         """The graph's memory, for another graph to share."""

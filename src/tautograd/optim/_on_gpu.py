@@ -112,8 +112,8 @@ class GpuBatch(Batch):
 
     def run(self, formula: Formula, flags: tuple[Any, ...], constants: dict[str, Any]) -> None:
         backend = cuda_array.backend
-        values = np.zeros(1, [("at", np.float64, (max(len(constants), 1),))])
-        values["at"][0, : len(constants)] = list(constants.values())
+        numbers = np.array([*constants.values()] or [0.0], np.float64)
+        values = as_value(numbers)
         memory: Any = 0
         if backend.capturing():
             memory = backend.capture.constants(constants.values(), _values_of(self.recompute))
@@ -135,6 +135,11 @@ class GpuBatch(Batch):
         return found
 
 
+def as_value(numbers: Any) -> Any:
+    """A row of numbers as what a kernel takes by value: to CuPy, an array of one element."""
+    return numbers.view(f"V{numbers.nbytes}")
+
+
 def _values_of(recompute: Any) -> Any:
     """The constants of another step, as numbers in order."""
     return lambda: list(recompute().values())
@@ -147,7 +152,8 @@ class _Part:
         self.owners = owners
         count = len(owners)
         self.room = next(r for r in (8, 32, 128, _MOST) if r >= count)
-        self.addresses = np.zeros(1, [("at", np.int64, (self.room,))])  # one value to CuPy
+        self.addresses = np.zeros(self.room, np.int64)
+        self.as_value = as_value(self.addresses)
         table, blocks = [], []
         step = _THREADS * _EACH
         for i, owner in enumerate(owners):
@@ -161,8 +167,8 @@ class _Part:
 
     def run(self, kernel: Any, values: Any, memory: Any) -> None:
         gradients = [_dense(p._grad._data, p._data.dtype) for p in self.owners]
-        self.addresses["at"][0, : len(gradients)] = [g.data.ptr for g in gradients]
-        arguments = self.addresses, values, memory, self.table, self.blocks
+        self.addresses[: len(gradients)] = [g.data.ptr for g in gradients]
+        arguments = self.as_value, values, memory, self.table, self.blocks
         kernel((self.count,), (_THREADS,), arguments)
 
 

@@ -38,7 +38,7 @@ def run(found: Kernel, *arrays: Any) -> Any:
     return wrap(out)
 
 
-_SHARE = "(T)0.5 * erfc(x * (T)-0.70710678118654752440)"
+_SHARE = "(T)0.5 * ((T)1 + erf(x * (T)0.70710678118654752440))"
 _INNER = "tanh((T)0.79788456080286535588 * (x + (T)0.044715 * x * x * x))"
 RELU = _of_one("relu", "x <= (T)0 ? (x == (T)0 ? x : (T)0) : x")
 RELU_BACK = _of_two("relu_back", "x <= (T)0 ? (T)0 : g")
@@ -73,7 +73,7 @@ PLUS_PRODUCT = kernel(
 
 def _plus_product(x: Any, y: Any, alpha: Any) -> Any:
     """x + alpha·y, rounded once."""
-    if not isinstance(alpha, (int, float)) or getattr(y, "shape", None) != x.shape:
+    if isinstance(alpha, complex) or getattr(y, "shape", None) != x.shape:
         return None
     given = raws(x, y)
     if given is None:

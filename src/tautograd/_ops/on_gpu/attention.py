@@ -11,6 +11,7 @@ from typing import Any
 
 from ..._arrays import cuda_array
 from ..._arrays.cuda_array import wrap
+from . import flash
 from .launch import dense, empty, kernel, raws, threads_for
 from .specialise import forward_of, rule_of
 
@@ -55,6 +56,8 @@ def _turned(x: Any) -> Any:
 def _attention(q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool, noise: Any) -> Any:
     if mask is not None or noise is not None or q.ndim < 3:
         return None
+    if flash.suits(q, k, v):
+        return flash.forward(q, k, v, scale, causal)
     given = raws(*map(dense, (q, k, v)))
     if given is None:
         return None
@@ -88,6 +91,8 @@ def _attention_back(
 ) -> Any:  # fmt: skip
     if mask is not None or noise is not None or q.ndim < 3 or not math.isfinite(scale):
         return None
+    if flash.suits(q, k, v):
+        return *flash.backward(flash.dense_rows(g), q, k, v, out1, scale, causal), None
     given = raws(*map(dense, (g, q, k, v, out1)))
     if given is None or given[2].shape[:-2] != given[1].shape[:-2]:
         return None

@@ -18,6 +18,9 @@ THREADS = 256
 _PRELUDE = r"""
 typedef %s T;
 typedef long long Int;
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
 
 __device__ __forceinline__ T warp_sum(T v) {
   for (int k = 16; k; k >>= 1) v += __shfl_xor_sync(0xffffffffu, v, k);
@@ -70,13 +73,16 @@ class Kernel:
 
     def text(self, code: str) -> str:
         """The source for an element type, by NumPy's code of it."""
-        return _PRELUDE % _C_NAMES[code] + f'extern "C" __global__ void {self.name}' + self.source
+        head = self.define + _PRELUDE % _C_NAMES[code]
+        return head + f'extern "C" __global__ void {self.name}' + self.source
 
-    def __call__(self, code: str, blocks: int, threads: int, *args: Any) -> None:
+    define = ""  # what the source goes by, besides the element type
+
+    def __call__(self, code: str, blocks: int, threads: int, *args: Any, shared: int = 0) -> None:
         found = self._compiled.get(code)
         if found is None:
             found = self._compiled[code] = cuda_array.backend.compile(self.text(code), self.name)
-        found((blocks,), (threads,), args)
+        found((blocks,), (threads,), args, shared)
 
 
 KERNELS: list[Kernel] = []

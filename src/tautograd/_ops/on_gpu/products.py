@@ -1,4 +1,4 @@
-"""`addmm` with its bias added where the product lies, and rows of an embedding added up."""
+"""Products and their gradients by one call each, parts put together, rows of an embedding added up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ..._arrays import cuda_array
 from ..._arrays.cuda_array import CudaArray, wrap
 from .launch import THREADS, blocks_for, dense, empty, kernel, raws
-from .specialise import forward_of
+from .specialise import forward_of, rule_of
 
 # So many comparisons at most are made to add rows up in order, without atomic additions.
 _MOST_LOOKS = 1 << 26
@@ -73,6 +73,41 @@ def _addmm(
     return wrap(out)
 
 
+def _times_turned(g: Any, mat2: Any) -> Any:
+    """g mat2ᵀ"""
+    if type(mat2) is not CudaArray or mat2.raw.dtype.char not in "fd":
+        return None
+    found = cuda_array.backend.gemm(g.raw, mat2.raw.T)
+    return None if found is None else wrap(found)
+
+
+def _turned_times(g: Any, mat1: Any, columns: bool) -> Any:
+    """mat1ᵀ g, lying by columns if asked to."""
+    if type(mat1) is not CudaArray or mat1.raw.dtype.char not in "fd":
+        return None
+    gemm = cuda_array.backend.gemm
+    found = gemm(g.raw.T, mat1.raw) if columns else gemm(mat1.raw.T, g.raw)
+    return None if found is None else wrap(found.T if columns else found)
+
+
+def _unbound(g: Any, dim: int) -> Any:
+    """The gradients of parts as that of the whole: no copy where they lie side by side already."""
+    first = g[0].raw
+    step = g[1].raw.data.ptr - first.data.ptr if len(g) > 1 else 0
+    for i, part in enumerate(g):
+        raw = part.raw
+        if raw.shape != first.shape or raw.strides != first.strides or raw.dtype != first.dtype:
+            return None
+        if raw.data.ptr != first.data.ptr + i * step or raw.data.mem is not first.data.mem:
+            return None
+    if step <= 0 or not first.size:
+        return None
+    shape, strides = list(first.shape), list(first.strides)
+    shape.insert(dim, len(g))
+    strides.insert(dim, step)
+    return wrap(cuda_array.backend.strided(first, shape, strides, 0))
+
+
 def _row_sums(values: Any, index: Any, count: int, padding_idx: int, scale: bool) -> Any:
     if scale or type(index) is not CudaArray or index.raw.dtype != np.int64:
         return None
@@ -91,4 +126,11 @@ def _row_sums(values: Any, index: Any, count: int, padding_idx: int, scale: bool
 def install() -> None:
     """Put these in place."""
     forward_of("addmm")(_addmm)
+    rule_of("addmm", "mat1")(lambda g, mat2, alpha: _times_turned(g, mat2) if alpha == 1 else None)
+    rule_of("addmm", "mat2")(
+        lambda g, mat1, alpha, columns: _turned_times(g, mat1, columns) if alpha == 1 else None
+    )
+    rule_of("mm", "mat1")(lambda g, mat2: _times_turned(g, mat2))
+    rule_of("mm", "mat2")(lambda g, mat1, columns: _turned_times(g, mat1, columns))
+    rule_of("unbind", "x")(lambda g, dim: _unbound(g, dim))
     forward_of("embedding_dense_backward")(_row_sums)

@@ -62,7 +62,7 @@ def _chosen(op: Op, bound: BoundRule, fast: Any) -> BoundRule:
     plain = bound.source.build() if isinstance(bound.source, DerivedRule) else bound.source
 
     def rule(g: Any, *rest: Any) -> Any:
-        if type(g) is CudaArray:
+        if type(g) is CudaArray or (type(g) is tuple and type(g[0]) is CudaArray):
             found = fast(g, *rest)
             if found is not None:
                 return found
