@@ -231,6 +231,24 @@ def test_a_recording_knows_backward_too(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_recording_of_a_loop_keeps_one_pass(engine):
+    torch = pytest.importorskip(engine)
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with view.recording(torch) as seen:
+        for step in range(5):
+            optimizer.zero_grad()
+            loss = model(torch.full((2, 3), float(step))).pow(2).mean()
+            loss.backward()
+            held = model.bias.grad.item()
+            optimizer.step()
+    graph = seen.view().graph
+    (bias,) = [n for n in graph.nodes if n.symbol == "bias"]
+    assert float(bias.arrived[0].array[0]) == pytest.approx(held)
+    assert len(seen.notes.nodes) <= len(graph.nodes)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_left_over_gradients_are_told(engine):
     torch = pytest.importorskip(engine)
     x = torch.tensor(2.0, requires_grad=True)

@@ -12,8 +12,9 @@ from .flow import Flow
 from .graph import CUT, INPUT, LEAF, OPERATION, Edge, Graph, Node
 from .history import site_of_node, time_of, walk
 from .names import Names
+from .noted import Constant, Cutting, KnownNode
 from .operands import find_operands
-from .recorder import Constant, Cutting, KnownNode, Notes, edge_of
+from .recorder import Notes, edge_of
 from .saved import saved_number, saved_result
 from .symbols import in_time, name_results
 from .values import Memory, Value

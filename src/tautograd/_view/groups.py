@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .graph import CUT, INPUT, LEAF, OPERATION, Graph, Group, Node
-from .recorder import Entered
+from .module_calls import Entered
 
 MOST_INSIDE = 60  # more than that in one group is divided,
 PART = 40  # into parts of so many

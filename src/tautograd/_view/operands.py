@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .graph import Edge, Graph, Node
-from .recorder import Constant, KnownNode
+from .noted import Constant, KnownNode
 from .saved import saved_inputs
 from .values import Memory, Value
 

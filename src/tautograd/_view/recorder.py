@@ -7,120 +7,27 @@ there the graph was cut.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
+import sys
 import weakref
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
-from .._verify.findings import Site
-from .._verify.places import ModulePaths, site_at
+from .._verify.places import site_at
 from .._verify.tape import ABOUT_GRAPH, LEAVING
-from .._verify.trace import Recorder
+from .._verify.trace import Recorder, mode_of
 from .._verify.trees import leaves_of
+from .module_calls import ModuleCalls
+from .noted import Constant, Cutting, KnownNode, Noted
 from .values import Memory, Value
 
+MOST_KNOWN = 200_000  # nodes
 _MOST_NODES = 200  # of one call
 _HOW = {"detach": "detach()", "detach_": "detach_()", "data": ".data", "tensor": "tensor()"}
 _SILENT = frozenset(("requires_grad_", "retain_grad", "register_hook", "backward", "grad", "shape"))
-
-
-@dataclass
-class Entered:
-    """A module while it runs."""
-
-    number: int
-    parent: int
-    path: str
-    kind: str
-    module: Any
-
-
-class ModuleCalls(ModulePaths):
-    """As the paths of modules, and each call of one has a number of its own."""
-
-    def __init__(self, engine: Any) -> None:
-        super().__init__(engine)
-        self.calls: dict[int, Entered] = {}
-        self._stack: list[int] = []
-
-    @property
-    def inside(self) -> int:
-        """The call that runs now; 0 for none."""
-        return self._stack[-1] if self._stack else 0
-
-    def running(self, module: Any) -> int:
-        """The innermost call of this module; 0 if it is not running."""
-        for number in reversed(self._stack):
-            if self.calls[number].module is module:
-                return number
-        return 0
-
-    @property
-    def roots(self) -> list[Any]:
-        return self._roots
-
-    def _begin(self, module: Any, inputs: Any) -> None:
-        super()._begin(module, inputs)
-        number = len(self.calls) + 1
-        name = type(module).__name__
-        self.calls[number] = Entered(number, self.inside, self.current, name, module)
-        self._stack.append(number)
-
-    def _end(self, *given: Any) -> None:
-        super()._end(*given)
-        if self._stack:
-            self._stack.pop()
-
-
-@dataclass
-class Noted:
-    """A call that recorded nodes, or left the graph."""
-
-    name: str
-    site: Site | None
-    inside: int
-    arguments: list[Any]  # tensors as weak references with their values, anything else as it is
-    custom: bool
-    edges: list[Any] = field(default_factory=list)  # behind the tensors among its arguments
-    inputs: list[Any] = field(default_factory=list)  # those tensors, while it runs
-    wanted: bool = False
-    tainted: list[Cutting] = field(default_factory=list)
-    grad: bool = True
-    running: int = 0  # the call of the module whose code the line is in
-
-
-@dataclass
-class Cutting:
-    """A value that went on without its history."""
-
-    how: str
-    site: Site | None
-    inside: int
-    sources: list[Any]  # edges
-    result: Value | None
-    running: int = 0  # the call of the module whose code the line is in
-
-
-@dataclass
-class Constant:
-    """A tensor that entered a call and wants no gradient."""
-
-    value: Value
-    reference: Any
-    name: str = ""  # of the variable it was in
-    cuts: list[Cutting] = field(default_factory=list)
-
-
-@dataclass
-class KnownNode:
-    """What is known of a recorded node."""
-
-    node: Any
-    call: Noted
-    outputs: dict[int, Value] = field(default_factory=dict)
-    is_last: bool = False  # whether its result is what the call gave
 
 
 class Notes(Recorder):
@@ -138,14 +45,51 @@ class Notes(Recorder):
         self._leaves: dict[int, tuple[Any, str]] = {}
         self.is_on = True
 
-    def forget(self) -> None:
-        """Begin anew: what was recorded so far is done with."""
-        self.nodes.clear()
+    def forget(self, keep: Iterable[Any] = ()) -> None:
+        """Let go of what was recorded so far, but for these nodes."""
+        kept = {id(node) for node in keep}
+        self.nodes = {key: known for key, known in self.nodes.items() if key in kept}
         self.left.clear()
-        self._tainted.clear()
-        self._constants.clear()
-        self._leaves.clear()
-        self.memory = Memory()
+        if not kept:
+            self._tainted.clear()
+            self._constants.clear()
+            self._leaves.clear()
+            self.memory = Memory()
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """Inside, what this thread does is noted.
+
+        Custom Functions are noticed by a wrapper around their `apply`, not by the profiling hook: that
+        would slow down every call of a whole script.
+        """
+        self.boundary = sys._getframe(2)
+        function = self.engine.autograd.Function
+        held = vars(function)["apply"]
+        function.apply = classmethod(self._noticed(held.__func__))
+        try:
+            with self.paths, mode_of(self.engine, self.see):
+                yield
+        finally:
+            function.apply = held
+
+    def _noticed(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            internal = (cls.__module__ or "").partition(".")[0] == self.engine.__name__
+            if internal or not self.is_on or self._custom is not None:
+                return original(cls, *args, **kwargs)
+            frame = sys._getframe(1)
+            call = self._begin(cls.__name__, cls.apply, args, kwargs, frame)
+            self._custom = frame, call
+            try:
+                result = original(cls, *args, **kwargs)
+            finally:
+                self._custom = None
+            self._end(call, result)
+            return result
+
+        return apply
 
     def see(self, function: Any, args: Any, kwargs: Any) -> Any:
         if not self.is_on:
@@ -204,6 +148,8 @@ class Notes(Recorder):
         call.custom = call.custom or type(edge[0]).__name__ == f"{call.name}Backward"
         last = self.nodes.get(id(edge[0]))
         if last is None:
+            if len(self.nodes) > MOST_KNOWN:  # graphs that nobody ever goes back through
+                self.forget()
             for node in _between(edge[0], known, self.nodes):
                 self.nodes[id(node)] = KnownNode(node, call)
             last = self.nodes[id(edge[0])]

@@ -96,6 +96,7 @@ class Recording:
 
     def _caught(self, collector: Collector, flow: Any) -> None:
         self._last = View(finished(collector, flow))
+        self.notes.forget(keep=collector.backward_order)
 
     def view(self, loss: Any = None) -> View:
         """The graph of `loss`; without one, that of the last `backward()` inside."""
