@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tautograd._cli import as_torch, runner
+from tautograd._cli.script_options import add_script, positive, require_script
 from tautograd._cli.watched import check_path, run_watched, stdout_kept_for
 
 if TYPE_CHECKING:
@@ -53,25 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="print no report; the exit status says it")
     add("--explain", metavar="CODE", help="the page of a rule, and nothing else")
     add("--list", action="store_true", help="all rules, and nothing else")
-    add(
-        "--as-torch",
-        action="store_true",
-        help="'import torch' and its submodules mean tautograd's, as in taut run",
-    )
-    add("-m", dest="is_module", action="store_true", help="what follows is a module, not a file")
-    add(
-        "target",
-        nargs=argparse.REMAINDER,
-        metavar="script.py arguments ...",
-        help="the script and its own arguments, passed on untouched",
-    )
-
-
-def positive(text: str) -> int:
-    """A whole number above 0."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
-    return int(text)
+    add_script(parser)
 
 
 def execute(namespace: argparse.Namespace) -> int:
@@ -79,8 +62,7 @@ def execute(namespace: argparse.Namespace) -> int:
     parser: argparse.ArgumentParser = namespace.parser
     if namespace.list or namespace.explain is not None:
         return _explain(namespace)
-    if not namespace.target:
-        parser.error("which module?" if namespace.is_module else "which script?")
+    require_script(namespace)
     from tautograd._doctor.config import ConfigError
     from tautograd._doctor.events_file import NoWriter
     from tautograd._doctor.explain import UnknownRule

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tautograd._cli import as_torch, runner
+from tautograd._cli.script_options import add_script, require_script
 
 SUMMARY = "run a script; with --as-torch, 'import torch' in it means tautograd"
 EXAMPLE = """\
@@ -20,27 +21,13 @@ is the script's own, or 2 when there is nothing to run."""
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `taut run`."""
     parser.usage = "taut run [-h] [--as-torch] (script.py | -m module) [arguments ...]"
-    parser.add_argument(
-        "--as-torch",
-        action="store_true",
-        help="'import torch' and its submodules mean tautograd's, here and in child processes",
-    )
-    parser.add_argument(
-        "-m", dest="is_module", action="store_true", help="what follows is a module, not a file"
-    )
-    parser.add_argument(
-        "target",
-        nargs=argparse.REMAINDER,
-        metavar="script.py arguments ...",
-        help="the script and its own arguments, passed on untouched",
-    )
+    add_script(parser)
 
 
 def execute(namespace: argparse.Namespace) -> int:
     """Run what the command line names, in this process."""
     parser: argparse.ArgumentParser = namespace.parser
-    if not namespace.target:
-        parser.error("which module?" if namespace.is_module else "which script?")
+    require_script(namespace)
     name, *arguments = namespace.target
     if namespace.as_torch:
         as_torch.install(for_child_processes=True)

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import as_torch, runner
-from tautograd._cli.doctor import positive
+from tautograd._cli.script_options import add_script, positive, require_script
 from tautograd._cli.watched import check_path, run_target, run_watched, stdout_kept_for
 
 if TYPE_CHECKING:
@@ -52,25 +52,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--tensorboard", metavar="DIR", help="with --run: write event files for TensorBoard as well"
     )
-    add(
-        "--as-torch",
-        action="store_true",
-        help="'import torch' and its submodules mean tautograd's, as in taut run",
-    )
-    add("-m", dest="is_module", action="store_true", help="what follows is a module, not a file")
-    add(
-        "target",
-        nargs=argparse.REMAINDER,
-        metavar="script.py arguments ...",
-        help="the script and its own arguments, passed on untouched",
-    )
+    add_script(parser)
 
 
 def execute(namespace: argparse.Namespace) -> int:
     """Do what the command line asks for."""
     parser: argparse.ArgumentParser = namespace.parser
-    if not namespace.target:
-        parser.error("which module?" if namespace.is_module else "which script?")
+    require_script(namespace)
     if not namespace.run:
         for option in ("steps", "tensorboard"):
             if getattr(namespace, option) is not None:
