@@ -284,3 +284,17 @@ def test_values_that_are_not_finite(engine):
     values = [v for n in graph.nodes for v in (*n.outputs.values(), *n.arrived.values())]
     assert any(v.strange for v in values)
     assert graph.to_dict()["gradients"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_backward_from_several_ends(engine):
+    torch = pytest.importorskip(engine)
+    with view.recording(torch) as seen:
+        x = torch.tensor(2.0, requires_grad=True)
+        a, b = x * 3, x.exp()
+        torch.autograd.backward([a, b])
+    drawn = seen.view()
+    assert drawn.graph.title == "a + b"
+    (leaf,) = [n for n in drawn.graph.nodes if n.kind == "leaf"]
+    assert float(leaf.arrived[0].array) == pytest.approx(x.grad.item(), rel=1e-5)
+    assert "∂L/∂x" in drawn.page()

@@ -37,7 +37,7 @@ const Taut = (() => {
     if (name[0] === "n") {
       const node = data.nodes[i];
       title = node.q || node.s;
-      value = [node.v, node.h && node.h !== "number" && node.h !== node.v ? node.h : ""].filter(Boolean).join("   ");
+      value = [node.v, node.h && node.h !== "number" && !(node.v || "").startsWith("[") ? node.h : ""].filter(Boolean).join("   ");
       if (!value) value = node.o || "";
       gradient = node.g ? "∂ " + node.g : "";
     } else {

@@ -51,8 +51,8 @@ def _page(graph: Graph) -> Iterator[str]:
 
 
 def _about(graph: Graph) -> str:
-    end = next((node for node in graph.nodes if node.root), None)
-    value = f"{graph.title} = {end.value.text}" if end is not None and end.value else graph.title
+    ends = [node for node in graph.nodes if node.root]
+    value = ", ".join(f"{n.symbol} = {n.value.text}" if n.value else n.symbol for n in ends)
     counts = {kind: sum(n.kind == kind for n in graph.nodes) for kind in _LETTER}
     parts = [
         value,

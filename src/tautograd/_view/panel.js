@@ -114,11 +114,12 @@ Taut.panel = (state, drawing, act) => {
     return parts;
   };
   const overview = () => {
-    const parts = [make("h2", "", `How ${data.end} depends on its leaves`)];
+    const parts = [make("h2", "", `How ${data.title} depends on its leaves`)];
     const how = make("p");
     if (data.flowed) {
       how.append("Values flow down, gradients flow up. ", make("kbd", "", "→"), " takes backward one operation further, ", make("kbd", "", "←"), " one back, ", make("kbd", "", "Shift →"), " over a module. Click a box for its chain rule, a module to fold it.");
     } else how.append("Values flow down. Click a box for what it holds, a module to fold it.");
+    if (data.end !== data.title) how.append(` Here L = ${data.title}, the sum that backward started from.`);
     parts.push(how);
     const cuts = data.nodes.map((_, i) => i).filter((i) => data.nodes[i].k === "c");
     if (cuts.length) {

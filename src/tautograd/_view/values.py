@@ -51,6 +51,8 @@ class Value:
 
     @property
     def shape_text(self) -> str:
+        if len(self.shape) == 1:
+            return f"{self.shape[0]} {'entry' if self.shape[0] == 1 else 'entries'}"
         return "×".join(map(str, self.shape)) if self.shape else "number"
 
     def to_dict(self) -> dict[str, Any]:

@@ -244,6 +244,5 @@ def finished(collector: Collector, flow: Any) -> Graph:
     notes = collector.notes
     calls = notes.paths.calls if notes is not None else {}
     make_groups(graph, calls, collector.names.modules)
-    end = next((node for node in graph.nodes if node.root), None)
-    graph.title = end.symbol if end is not None else "nothing"
+    graph.title = " + ".join(node.symbol for node in graph.nodes if node.root)
     return graph
