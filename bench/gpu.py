@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import json
+import os
 import platform
 import statistics
 import sys
@@ -202,6 +203,39 @@ def versions() -> dict[str, str]:
     }
 
 
+def run(seconds: float, steps: int, names: list[str], say: Callable[[str], None]) -> dict[str, Any]:
+    """The table and the trainings."""
+    found: dict[str, Any] = {"rows": [], "trainings": [], "problems": []}
+    heads = "".join(f"{h:>9}" for h in ("ours", "torch", "ratio", "graph", "torch", "ratio"))
+    say(f"{'step, microseconds':42}{heads}")
+    for name in names:
+        line = row(name, seconds)
+        found["rows"].append(line)
+        found["problems"] += [f"{name}: {line[k]}" for k in ("error", "graph_error") if k in line]
+        figures = [
+            line[f"{who}_{prefix}us"] if who else line[f"{prefix}ratio"]
+            for prefix in ("", "graph_")
+            for who in ("tautograd", "pytorch", "")
+        ]
+        texts = (f"{f:9.0f}" if i % 3 < 2 else f"{f:9.2f}" for i, f in enumerate(figures))
+        say(f"{line['row']:42}{''.join(texts)}")
+    for name in ("linear", "mlp", "gpt", "cnn"):
+        try:
+            line = trained(name, steps)
+        except Exception as error:
+            found["problems"].append(f"training {name}: {type(error).__name__}: {str(error)[:300]}")
+            continue
+        found["trainings"].append(line)
+        say(
+            f"{line['training']:38} loss {line['first']:.5f} to {line['last_cpu']:.5f} on the CPU, "
+            f"{line['last_gpu']:.5f} on the GPU, {line['last_graph']:.5f} as a graph; apart by "
+            f"{line['worst_relative']:.1e} and {line['worst_relative_graph']:.1e} at most"
+        )
+    for problem in found["problems"]:
+        say(problem)
+    return found
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description="Training steps on a GPU, beside PyTorch.",
@@ -213,47 +247,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--steps", type=int, default=20, help="of the trainings; default: 20")
     parser.add_argument("--json", help="write the figures to this file")
     given = parser.parse_args(arguments)
-    found: dict[str, Any] = {"versions": versions(), "rows": [], "trainings": []}
-    print(" ".join(f"{k} {v}" for k, v in found["versions"].items()))
-    print(
-        f"{'step, microseconds':42}{'ours':>9}{'torch':>9}{'ratio':>7}{'graph':>9}{'torch':>9}{'ratio':>7}"
-    )
-    for name in given.only:
-        try:
-            line = row(name, given.seconds)
-        except Exception as error:
-            print(f"{name}: {type(error).__name__}: {str(error)[:300]}")
-            import traceback
-
-            traceback.print_exc(limit=-6)
-            continue
-        found["rows"].append(line)
-        for kind in ("error", "graph_error"):
-            if kind in line:
-                print(f"{name}: {line[kind]}")
-        print(
-            f"{line['row']:42}{line['tautograd_us']:9.0f}{line['pytorch_us']:9.0f}{line['ratio']:7.2f}"
-            f"{line['tautograd_graph_us']:9.0f}{line['pytorch_graph_us']:9.0f}{line['graph_ratio']:7.2f}"
-        )
-    for name in ("linear", "mlp", "gpt", "cnn"):
-        try:
-            line = trained(name, given.steps)
-        except Exception as error:
-            print(f"training {name}: {type(error).__name__}: {str(error)[:300]}")
-            import traceback
-
-            traceback.print_exc(limit=-6)
-            continue
-        found["trainings"].append(line)
-        print(
-            f"{line['training']:42} loss {line['first']:.5f} to {line['last_cpu']:.5f} on the CPU, "
-            f"{line['last_gpu']:.5f} on the GPU, {line['last_graph']:.5f} as a graph; apart by "
-            f"{line['worst_relative']:.1e} and {line['worst_relative_graph']:.1e} at most"
-        )
+    print(" ".join(f"{k} {v}" for k, v in versions().items()))
+    found = {"versions": versions(), **run(given.seconds, given.steps, given.only, print)}
     if given.json:
-        with open(given.json, "w") as file:
+        temporary = f"{given.json}.tmp"
+        with open(temporary, "w") as file:
             json.dump(found, file, indent=1)
-    return 0
+        os.replace(temporary, given.json)
+    return 1 if found["problems"] else 0
 
 
 if __name__ == "__main__":

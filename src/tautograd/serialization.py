@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from typing import IO, Any
 
-from ._arrays.devices import as_device
+from ._arrays.devices import as_device, cuda_backend, device, moved
 from ._files.atomic import is_path, replacing
 from ._files.reading import UnsafeFile, read
 from ._files.writing import write
+from ._tensor.tensor import Tensor
 
 __all__ = ["UnsafeFile", "load", "save"]
 
@@ -57,18 +58,35 @@ def load(
         for place in map_location.values():
             as_device(place)
     elif map_location is not None and not callable(map_location):
-        if str(map_location).startswith("cuda"):
+        if str(map_location).startswith("cuda") and cuda_backend() is None:
             raise RuntimeError(
                 "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
                 "False. If you are running on a CPU-only machine, please use torch.load with "
                 "map_location=torch.device('cpu') to map your storages to the CPU."
             )
         as_device(map_location)
+    where = None
+    if isinstance(map_location, (str, device)):
+        where = as_device(map_location)
     if is_path(f):
         with open(f, "rb") as file:  # type: ignore[arg-type]
-            return read(file)
+            return placed(read(file), where)
     if not all(hasattr(f, name) for name in ("read", "seek", "tell")):
         raise AttributeError(
             f"load(): argument 'f' must be a path or a file that can seek, not {type(f).__name__}"
         )
-    return read(f)  # type: ignore[arg-type]
+    return placed(read(f), where)  # type: ignore[arg-type]
+
+
+def placed(value: Any, where: device | None) -> Any:
+    """What was read, with its tensors on a device."""
+    if where is None or where.type == "cpu":
+        return value
+    if isinstance(value, Tensor):
+        value._data = moved(value._data, where)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            value[key] = placed(item, where)
+    elif type(value) in (list, tuple):
+        return type(value)(placed(item, where) for item in value)
+    return value

@@ -31,6 +31,12 @@ SAME_MEMORY = frozenset(
 NO_ZERO_DIVISION = frozenset(
     ("floor_divide", "fmod", "remainder", "remainder_of_number", "div_rounded")
 )
+# Differences that are known, and why: (record, dtype) among extreme numbers.
+KNOWN = {
+    ("gelu", "float32"): "1 + erf(x) near zero: CUDA's erf is an ulp off, as it is for PyTorch",
+    ("hypot", "float64"): "a result within an ulp of the largest number overflows",
+    ("special_log_ndtr", "float64"): "CuPy's is 17 ulps off at 1e-24",
+}
 TINY = {"float32": 2.0**-126, "float64": 2.0**-1022, "float16": 2.0**-14, "bfloat16": 2.0**-126}
 EPS = {"float32": 2.0**-23, "float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
@@ -77,7 +83,9 @@ class Matrix:
             if name in SAME_MEMORY and not label.startswith("sample"):
                 continue
             found = self.problem(op, name, label, sample, dtype)
-            if found:
+            if found and label.startswith("extremes") and (name, dtype) in KNOWN:
+                self.counts["known"] += 1
+            elif found:
                 self.problems.append((name, dtype, f"{label} {sample}", found))
 
     def _outcome(self, engine: Any, op: Any, sample: Any, dtype: str, widen: bool) -> Any:

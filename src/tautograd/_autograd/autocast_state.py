@@ -1,8 +1,8 @@
 """Whether a thread computes in mixed precision, in which dtype, and the casts it keeps.
 
 `modes.lower` is what public functions look at: the dtype of the lower precision, or None. The rest is
-what PyTorch's `set_autocast_…` functions set, for each type of device; only the CPU's has an effect
-here, where all tensors lie on it.
+what PyTorch's `set_autocast_…` functions set, for each type of device; those of the CPU and of CUDA have
+an effect here, on the tensors that lie there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from .._arrays.devices import device
+import numpy as np
+
+from .._arrays.devices import device, device_of
 from .._arrays.dtypes import bfloat16, dtype, float16
 from .modes import modes
 
@@ -95,10 +97,16 @@ def set_autocast_dtype(device_type: str, dtype: Any) -> None:
 
 
 def _show() -> None:
-    on = "cpu" in _state.enabled
-    if on and not EVER_USED:
+    on = next((kind for kind in ("cpu", "cuda") if kind in _state.enabled), None)
+    if on is not None and not EVER_USED:
         EVER_USED.append(True)
-    modes.lower = _state.dtypes["cpu"] if on else None
+    modes.lower = None if on is None else _state.dtypes[on]
+
+
+def reaches(array: Any) -> bool:
+    """Whether mixed precision is asked for on the device that an array is on."""
+    kind = "cpu" if type(array) is np.ndarray else device_of(array).type
+    return kind in _state.enabled
 
 
 def is_autocast_cache_enabled() -> bool:

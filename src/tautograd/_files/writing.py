@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .._arrays.devices import device
+from .._arrays.devices import CPU, device, moved
 from .._arrays.dtypes import dtype
 from .._arrays.formats import layout
 from .._arrays.strided import storage_of, storage_offset_of, strides_of
@@ -140,11 +140,11 @@ class Writer:
     def _tensor(self, tensor: Tensor, where: str) -> _Call:
         from ..nn.parameter import Parameter
 
-        array = tensor._data
+        array = moved(tensor._data, CPU) if tensor.is_cuda else tensor._data
         if not isinstance(array, np.ndarray):
             raise TypeError(f"save(): the tensor at {where} has no memory of its own to write")
         if tensor.grad_fn is not None:
-            array = tensor.detach()._data
+            array = moved(tensor.detach()._data, CPU)
         owner = storage_of(array)
         if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
             owner = array = np.ascontiguousarray(array)

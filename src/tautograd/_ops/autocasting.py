@@ -13,7 +13,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._arrays.dtypes import bfloat16, dtype, float16, float32
-from .._autograd.autocast_state import EVER_USED, is_autocast_cache_enabled, keep_cast, kept_cast
+from .._autograd.autocast_state import (
+    EVER_USED,
+    is_autocast_cache_enabled,
+    keep_cast,
+    kept_cast,
+    reaches,
+)
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 
@@ -173,7 +179,7 @@ def _cast(value: Any, wanted: dtype) -> Any:
 def cast_tensor(tensor: Tensor, wanted: dtype) -> Tensor:
     """The tensor in another floating-point dtype; a parameter's cast is kept for the whole region."""
     kind = tensor._data.dtype
-    if kind.char not in _CAST or kind == wanted.numpy:
+    if kind.char not in _CAST or kind == wanted.numpy or not reaches(tensor._data):
         return tensor
     from .casting import cast
 

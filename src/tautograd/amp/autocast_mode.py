@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .._arrays.devices import cuda_backend
 from .._arrays.dtypes import bfloat16, dtype, float16, float64
 from .._autograd import autocast_state as _state
 from .._autograd.autocast_state import is_autocast_available
@@ -53,7 +54,7 @@ class autocast:  # noqa: N801 - PyTorch's name
 
     def _works(self) -> bool:
         """Whether there is such a device, and such a lower precision; a warning says if not."""
-        if self.device == "cuda":
+        if self.device == "cuda" and cuda_backend() is None:
             reason = "CUDA is not available or torch_xla is imported. Disabling autocast."
         elif self.fast_dtype not in _KINDS:
             name = self.device.upper()

@@ -218,7 +218,7 @@ class RNNBase(Module):
 
     def _zeros(self, input: Any, batch: int) -> Any:
         shape = (self.num_layers * self._directions, batch, self.hidden_size)
-        return torch.zeros(shape, dtype=input.dtype)
+        return torch.zeros(shape, dtype=input.dtype, device=input.device)
 
     def _given_state(self, hx: Any, batched: bool) -> Any:
         wanted, kind = (3, "batched") if batched else (2, "unbatched")
@@ -352,7 +352,7 @@ class LSTM(RNNBase):
     def _zeros(self, input: Any, batch: int) -> Any:
         count = self.num_layers * self._directions
         return tuple(
-            torch.zeros((count, batch, size), dtype=input.dtype)
+            torch.zeros((count, batch, size), dtype=input.dtype, device=input.device)
             for size in (self._output_size, self.hidden_size)
         )
 

@@ -117,7 +117,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     if permutation is None:
         return None
     result: Any = torch.empty_like(permutation)
-    result.scatter_(0, permutation, torch.arange(0, permutation.numel()))
+    result.scatter_(0, permutation, torch.arange(0, permutation.numel(), device=permutation.device))
     return result  # type: ignore[no-any-return]
 
 
@@ -232,5 +232,5 @@ def unpad_sequence(
     padded: Any = padded_sequences
     if not batch_first:
         padded.transpose_(0, 1)
-    places = torch.arange(padded.shape[1])
+    places = torch.arange(padded.shape[1], device=padded.device)
     return [sequence[places < length] for sequence, length in zip(padded, lengths, strict=True)]
