@@ -25,12 +25,23 @@ def long_chain(count: int) -> Graph:
     return graph
 
 
+def fan(count: int) -> Graph:
+    """A chain of which every part is used by the last: more long edges than there are lanes for."""
+    graph = Graph("none")
+    graph.nodes = [Node(i, OPERATION, "AddBackward0", f"v{i}") for i in range(count)]
+    graph.edges = [Edge(i, 0, i + 1, 0) for i in range(count - 1)]
+    graph.edges += [Edge(i, 0, count - 1, i + 1) for i in range(count - 2)]
+    make_groups(graph, {})
+    return graph
+
+
 GRAPHS = {
     **{
         name: lambda p=program: view(p, tautograd).graph
         for name, program in programs.PROGRAMS.items()
     },
     "long": lambda: long_chain(3000),
+    "fan": lambda: fan(60),
 }
 
 

@@ -159,8 +159,9 @@ def _uncrossed(
             above.setdefault(other, []).append(one)
     where = {name: float(i) for names in layers for i, name in enumerate(names)}
     best, fewest = layers, _crossings(layers, below)
+    stale = 0
     for sweep in range(SWEEPS):
-        if not fewest:
+        if not fewest or stale == 2:  # neither down nor up helps any more
             break
         neighbours = above if sweep % 2 == 0 else below
         layers = [list(names) for names in layers]
@@ -173,8 +174,9 @@ def _uncrossed(
             for i, name in enumerate(names):
                 where[name] = float(i)
         crossings = _crossings(layers, below)
+        stale += 1
         if crossings < fewest:
-            best, fewest = layers, crossings
+            best, fewest, stale = layers, crossings, 0
     return best
 
 
@@ -183,11 +185,13 @@ def _crossings(layers: list[list[str]], below: dict[str, list[str]]) -> int:
     total = 0
     for upper, lower in itertools.pairwise(layers):
         place = {name: i for i, name in enumerate(lower)}
-        ends: list[int] = []
+        seen: list[int] = []  # where the edges so far end, in order
         for name in upper:
-            ends += sorted(place[b] for b in below.get(name, ()) if b in place)
-        seen: list[int] = []
-        for end in ends:
-            total += len(seen) - bisect.bisect_right(seen, end)
-            bisect.insort(seen, end)
+            targets = [place[b] for b in below.get(name, ()) if b in place]
+            for end in sorted(targets) if len(targets) > 1 else targets:
+                if not seen or end >= seen[-1]:
+                    seen.append(end)
+                else:
+                    total += len(seen) - bisect.bisect_right(seen, end)
+                    bisect.insort(seen, end)
     return total
