@@ -87,6 +87,24 @@ def test_a_script_that_fails_keeps_its_own_end(taut, tmp_path):
     assert "tautograd" not in done.stderr.replace(str(tmp_path), "")
 
 
+def test_a_script_that_catches_everything_goes_on(taut, tmp_path):
+    text = """
+        import tautograd as torch
+        x = torch.tensor(1.0, requires_grad=True)
+        for step in range(3):
+            try:
+                (x * (step + 1)).backward()
+            except BaseException as error:
+                print(type(error).__name__)
+        print(x.grad.item())
+    """
+    (tmp_path / "stubborn.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    done = taut("--json", "stubborn.py")
+    assert done.returncode == 0
+    assert done.stderr == "Seen\n6.0\n"
+    assert json.loads(done.stdout)["nodes"][0]["gradients"]["0"]["values"] == 1.0
+
+
 def test_not_finite_is_something_found(taut, tmp_path):
     text = "import tautograd as t\nx = t.tensor(0.0, requires_grad=True)\nx.log().backward()\n"
     (tmp_path / "log.py").write_text(text, encoding="utf-8")

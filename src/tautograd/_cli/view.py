@@ -152,6 +152,8 @@ class _Catch:
 
         if self.view is None:
             self.view = View(finished(collector, flow))
+            for one in self._watching.values():
+                one.is_resting = True
             raise Seen
 
 

@@ -25,6 +25,7 @@ class Watching:
         self.notes = Notes(engine)
         self.skipped = 0  # passes that are let go before one is caught
         self.passes = 0
+        self.is_resting = False  # all was seen that was wanted; the program may go on
         self._patches = Patches()
         self._stack = contextlib.ExitStack()
         self._inside = False
@@ -66,7 +67,7 @@ class Watching:
 
     def _outermost(self, roots: tuple[Any, ...], run: Callable[[], Any]) -> Any:
         """One method may call the other, and a rule may run a backward of its own."""
-        if self._inside:
+        if self._inside or self.is_resting:
             return run()
         self._inside = True
         try:
@@ -99,5 +100,5 @@ class Watching:
             with self.engine.no_grad():
                 self.caught(collector, flow)
         finally:
-            self.notes.is_on = True
+            self.notes.is_on = not self.is_resting
         return result
