@@ -28,6 +28,12 @@ def bits(value: Any) -> Any:
     return value
 
 
+def steps(tensor: Any) -> Any:
+    """Strides where there is more than one element to step to."""
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    return tuple(stride for n, stride in pairs if n > 1) if tensor.numel() else ()
+
+
 def assert_same(found: Any, expected: Any, bound: float = 0.0, where: str = "result") -> None:
     """Equal nests; arrays to the last bit, or within `bound` units in the last place of their scale."""
     if isinstance(expected, dict):

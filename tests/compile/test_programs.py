@@ -8,9 +8,12 @@ import pytest
 
 import tautograd as torch
 
-from .compare import assert_same, bits
+from .compare import assert_same, bits, steps
 from .programs import program
 
+# Where the plain program takes a fused function (softmax, variance) a recording takes several: each rounds
+# by a unit or two more, of a dozen in a program, and so do gradients.
+SHORT_CUTS = 64
 # Rounding differences of a program of a dozen operations with sums of up to some hundred numbers; a
 # program whose values themselves are noise (a sine of something large) amplifies more than that.
 NATIVE = 1e6
@@ -26,7 +29,7 @@ def outcome(run: Any, arrays: list[Any], grad: bool, **options: Any) -> Any:
         roots = [r for r in results if r.requires_grad]
         torch.autograd.backward(roots, [torch.ones_like(r) for r in roots])
         gradients = [leaf.grad for leaf in leaves]
-    strides = [tuple(r.stride()) for r in results if r.numel()]
+    strides = [steps(r) for r in results]
     return bits([results, gradients, [r.is_leaf for r in results]]), strides
 
 
@@ -47,14 +50,14 @@ def check(seed: int, backend: str, bound: float) -> None:
 @pytest.mark.parametrize("part", range(6))
 def test_random_programs(part: int) -> None:
     for seed in range(part * 10, part * 10 + 10):
-        check(seed, "numpy", 0)
+        check(seed, "numpy", SHORT_CUTS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(100))
 def test_many_random_programs(part: int) -> None:
     for seed in range(1000 + part * 20, 1000 + part * 20 + 20):
-        check(seed, "numpy", 0)
+        check(seed, "numpy", SHORT_CUTS)
 
 
 @pytest.mark.slow

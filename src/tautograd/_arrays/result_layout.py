@@ -18,15 +18,21 @@ import numpy as np
 from .strided import prefers
 
 _ndarray = np.ndarray
+LAID_OUT: set[type] = set()  # other array types whose elements lie in memory as NumPy's do
+
+
+def _has_layout(x: Any) -> bool:
+    return x.__class__ is _ndarray or x.__class__ in LAID_OUT
 
 
 def as_iterated(data: Any, operands: Any) -> Any:
     """The result of an elementwise function, moved into PyTorch's layout if it has another one."""
-    if data.__class__ is not _ndarray or data.ndim < 2 or not data.size:
+    kind = data.__class__
+    if (kind is not _ndarray and kind not in LAID_OUT) or data.ndim < 2 or not data.size:
         return data
     if data.flags.c_contiguous:
         for x in operands:
-            if x.__class__ is _ndarray and x.ndim > 1 and not x.flags.c_contiguous:
+            if x.__class__ is kind and x.ndim > 1 and not x.flags.c_contiguous:
                 break
         else:
             return data
@@ -40,18 +46,18 @@ def as_first(data: Any, operands: Any) -> Any:
 
 def in_c_order(data: Any, operands: Any) -> Any:
     """A result in C order, however its operands lie."""
-    if data.__class__ is not _ndarray or data.flags.c_contiguous:
+    if not _has_layout(data) or data.flags.c_contiguous:
         return data
     return data.copy()
 
 
 def as_channels(data: Any, operands: Any) -> Any:
     """A result in C order, or with its channels last in memory where the first operand's are."""
-    if data.__class__ is not _ndarray or not data.size:
+    if not _has_layout(data) or not data.size:
         return data
     order = _CHANNELS_LAST.get(data.ndim)
     x = operands[0]
-    if order is None or x.__class__ is not _ndarray or not channels_come_last(x):
+    if order is None or not _has_layout(x) or not channels_come_last(x):
         return in_c_order(data, operands)
     return in_memory_order(data, order)
 
@@ -88,14 +94,12 @@ def in_memory_order(data: Any, order: Any) -> Any:
     if moved.flags.c_contiguous:
         return data
     inverse = sorted(range(len(order)), key=order.__getitem__)
-    return np.ascontiguousarray(moved).transpose(inverse)
+    return np.copy(moved, order="C").transpose(inverse)
 
 
 def iteration_order(shape: tuple[int, ...], operands: Any) -> list[int]:
     """The dimensions of the result, slowest first."""
-    strides = [
-        _strides(x, shape) for x in operands if x.__class__ is _ndarray and 0 < x.ndim <= len(shape)
-    ]
+    strides = [_strides(x, shape) for x in operands if _has_layout(x) and 0 < x.ndim <= len(shape)]
     order = list(range(len(shape) - 1, -1, -1))  # fastest first
     for i in range(1, len(shape)):
         at = i

@@ -25,7 +25,7 @@ from .bound import BoundMethod, OptimizedModule
 from .entry import Entry
 from .errors import CompileError
 from .explain import Explanation
-from .guards import Form, is_ordinary
+from .guards import GRADIENTS, Form, is_ordinary
 from .nests import tensors_in
 from .quick import MISS
 
@@ -116,6 +116,8 @@ class Compiled:
         """
         if key in self._refused:
             return False
+        if key in self._entries and self._why.get(key) == GRADIENTS:
+            return True  # nothing else has changed
         self._seen[key] = self._seen.pop(key, 0) + 1
         if len(self._seen) > FORMS:
             self._seen.popitem(last=False)
@@ -147,7 +149,10 @@ class Compiled:
                     why = self._why.get(form.key, "something else each time")
                     self._refuse(form.key, f"what it depends on changes too often: {why}")
                     of_form.clear()
-            self._entries.move_to_end(form.key)
+            if of_form:
+                self._entries.move_to_end(form.key)
+            else:
+                del self._entries[form.key]
             while sum(map(len, self._entries.values())) > RECORDS:
                 gone, _ = self._entries.popitem(last=False)
                 self._lost.pop(gone, None)

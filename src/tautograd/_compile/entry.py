@@ -116,7 +116,8 @@ class Entry:
         if found.argument_writes:
             replay.unload(arrays, found.argument_writes)
             for tensor, growth in zip(tensors, found.growth, strict=True):
-                tensor._version_box[0] += growth
+                if growth:
+                    tensor._version_box[0] += growth
         for tensor, grad in found.grads_after:
             if grad_of(tensor) is not grad:
                 set_grad(tensor, grad)

@@ -25,6 +25,7 @@ from .tape import span_of
 from .variables import SIMPLE, Variables, frozen
 
 _data_of = attrgetter("_data")
+GRADIENTS = "`.grad` of a tensor is another one, or was cleared"
 _OWN = __name__.partition(".")[0]
 
 
@@ -113,7 +114,8 @@ class Guards:
             return "a tensor from outside has other memory"
         for tensor, grad in self.grads:
             if grad_of(tensor) is not grad:
-                return "`.grad` of a tensor is another one, or was cleared"
+                return GRADIENTS
+        update: Any
         for update in (*self.updates, *self.fixed):
             if not update.holds():
                 return f"settings of {type(update.optimizer).__name__} that choose its formula"

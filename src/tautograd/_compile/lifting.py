@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.autocast_state import _state as autocasting
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .recorded import Recorded
@@ -47,11 +48,14 @@ class Lifting(Tape):
                 return array
             self.outside[id(tensor)] = tensor, array
             box = tensor._version_box
-            self.versions.setdefault(id(box), (box, box[0]))
+            if not tensor._is_inference:  # which has no versions
+                self.versions.setdefault(id(box), (box, box[0]))
         return self.external(array)
 
     def growth(self, tensor: Tensor) -> int:
         """By how much a tensor's version counter grew."""
+        if tensor._is_inference:
+            return 0
         box = tensor._version_box
         found = self.versions.get(id(box))
         return 0 if found is None else int(box[0] - found[1])
@@ -137,9 +141,11 @@ def recording(tape: Lifting) -> Iterator[None]:
             Tensor._grad = property(_get_grad, _set_grad)
         _active += 1
     modes.recorder = tape
+    casts, autocasting.casts = autocasting.casts, {}  # those kept so far have histories outside
     try:
         yield
     finally:
+        autocasting.casts = casts
         modes.recorder = None
         with _lock:
             _active -= 1

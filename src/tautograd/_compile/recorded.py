@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .._arrays.result_layout import LAID_OUT
 from .._autograd.sites import internal
 
 
@@ -192,6 +193,9 @@ class Recorded(NDArrayOperatorsMixin):
         raise AttributeError("__array_interface__")  # NumPy then asks __array__, which says why
 
     __hash__ = None  # type: ignore[assignment]
+
+
+LAID_OUT.add(Recorded)
 
 
 def asked_by(*names: str) -> bool:

@@ -16,7 +16,7 @@ from .differentiable import is_cut
 from .ir import Block, Call, Instruction, Kind, Program, View
 from .memory import Memory, bytes_at, bytes_of, give_back
 from .passes.blocks import in_blocks
-from .tape import span_of
+from .tape import in_rows, span_of
 
 
 @dataclass(slots=True)
@@ -152,7 +152,7 @@ def fresh(array: Any) -> Any:
 def _seen_as(array: Any, view: View, offset: int) -> Any:
     """An array's memory as a view has it, `offset` bytes from its first element."""
     owner = storage_of(array)
-    base = owner if owner.flags.c_contiguous else owner.T
+    base = in_rows(owner)
     start = address(array) - address(owner) + offset
     return np.ndarray(view.shape, view.dtype, base, start if view.size else 0, view.strides)
 

@@ -13,8 +13,9 @@ import numpy as np
 from .._arrays.strided import storage_of
 from .._autograd.sites import mark
 from .errors import CompileError, cannot_record
-from .instructions import Noted, copy, instructions_for
+from .instructions import instructions_for
 from .ir import Buffer, Call, Kind, Program, View
+from .noted import Noted, copy
 from .recorded import Recorded, _getitem, _setitem
 
 # Functions whose result has a shape that depends on values.
@@ -236,8 +237,17 @@ def writable(view: Any) -> Any:
     owner = storage_of(view)
     if view.flags.writeable or not view.size or not owner.flags.writeable:
         return view
-    whole = owner if owner.flags.c_contiguous else owner.T
+    whole = in_rows(owner)
+    if not whole.flags.c_contiguous:
+        return view
     return np.ndarray(view.shape, view.dtype, whole, start_of(view) - start_of(owner), view.strides)
+
+
+def in_rows(owner: Any) -> Any:
+    """The memory of a dense array as one that lies in C order."""
+    if owner.flags.c_contiguous:
+        return owner
+    return owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
 
 
 def _refuse_values(

@@ -88,7 +88,7 @@ class Update:
     def _has_these_numbers(self) -> bool:
         """Whether the next step's formula is the one that was recorded, where it depends on the step."""
         scalars = [np.copy(scalar) for scalar in self.batch.scalars]
-        return len(self._constants(scalars)) == self.row.size
+        return bool(len(self._constants(scalars)) == self.row.size)
 
 
 @dataclass(slots=True)

@@ -115,13 +115,15 @@ class Variables:
         where = value if isinstance(value, (type, ModuleType)) else type(value)
         home = where.__name__ if isinstance(where, ModuleType) else where.__module__
         known = sys.modules.get(home)
-        if home.partition(".")[0] == _OWN or (id(value), "object") in self._seen:
+        if home.partition(".")[0] == _OWN:
             return
         if known is None or not is_users(getattr(known, "__file__", None) or "<>"):
             return
-        self._seen.add((id(value), "object"))
         own = getattr(value, "__dict__", {})
         for name in sorted(names):
+            if (id(value), name) in self._seen:
+                continue
+            self._seen.add((id(value), name))
             if name in own:
                 if not isinstance(value, Module) and not isinstance(own[name], property):
                     self.named.append((own, name, own[name]))
