@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .instructions import UFUNCS
 from .ir import (
     Call,
     Gather,
@@ -26,6 +25,7 @@ from .ir import (
     ScatterAdd,
     View,
 )
+from .noted import UFUNCS
 
 Array = Callable[[View], Any]
 

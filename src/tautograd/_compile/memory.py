@@ -22,7 +22,7 @@ def bytes_of(array: Any) -> Any:
 
 def bytes_at(address: int, size: int) -> Any:
     memory = (ctypes.c_char * size).from_address(address)
-    return np.frombuffer(memory, np.uint8)
+    return np.frombuffer(memory, np.uint8)  # type: ignore[call-overload]
 
 
 def give_back() -> None:

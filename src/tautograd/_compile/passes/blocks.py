@@ -164,10 +164,10 @@ def _block(
                 continue
             steps.setdefault(view.buffer, view.strides[0])
             buffer = program.buffers[view.buffer]
-            if buffer.kind is Kind.SCRATCH and view.buffer not in elsewhere and view.strides[0]:
-                if view.buffer not in small:
-                    small[view.buffer] = len(buffers)
-                    buffers.append(Buffer(len(buffers), view.strides[0], Kind.SCRATCH))
+            inner = buffer.kind is Kind.SCRATCH and view.buffer not in elsewhere and view.strides[0]
+            if inner and view.buffer not in small:
+                small[view.buffer] = len(buffers)
+                buffers.append(Buffer(len(buffers), view.strides[0], Kind.SCRATCH))
         body.append(first)
     body = [_renumbered(instruction, small) for instruction in body]
     moving = {n: step for n, step in steps.items() if step and n not in small}
