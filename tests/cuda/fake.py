@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tautograd._arrays.cuda_array import Backend, CudaArray
+from tautograd._arrays.cuda_array import CudaArray
+from tautograd._arrays.cuda_base import Backend
 
 NAMES: dict[str, Any] = json.loads((Path(__file__).parent / "cupy_names.json").read_text())
 _UFUNCS = frozenset(NAMES["ufuncs"])

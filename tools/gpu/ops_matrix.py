@@ -194,7 +194,7 @@ def apart(have: Any, near: Any, exact: Any, extreme: bool) -> str | None:
 
 def main(part: int, parts: int, dtypes: list[str], out: str, records: list[str]) -> None:
     matrix = Matrix()
-    from tautograd._arrays.cuda_array import detours
+    from tautograd._arrays.cuda_detour import detours
 
     jobs = [(n, d) for d in dtypes for n in records or matrix.cases.RECORDS][part::parts]
     for name, dtype in jobs:

@@ -3,7 +3,7 @@
 A `CudaArray` holds one array of CuPy's and answers `np.` functions, ufuncs, operators and `[]` by
 calling CuPy's function of the same name, so that operations and rules run there as they are written.
 What CuPy does otherwise, or not at all, is in one table (`cuda_functions`). A function that is in
-neither is run by NumPy on a copy in main memory, and noted in `detours`: right, but slow.
+neither is run by NumPy on a copy in main memory (`cuda_detour`): right, but slow.
 
 The engine's other array types (`BatchedArray`, lifted tensors) come first: asked together with one
 of those, a `CudaArray` leaves the answer to it.
@@ -11,20 +11,18 @@ of those, a `CudaArray` leaves the answer to it.
 
 from __future__ import annotations
 
-from collections import Counter
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .cuda_base import Backend
+
 _ndarray = np.ndarray
 _NUMBERS = frozenset((float, int, bool, complex))
 # What has no array in it, and goes through as it is.
 _PLAIN = _NUMBERS | {str, type(None), slice, type(Ellipsis), np.dtype, type, np.ufunc}
-
-# How often a function had to be run in main memory, by its name and the dtypes of its arguments.
-detours: Counter[str] = Counter()
 
 _new: Any = object.__new__
 
@@ -262,13 +260,16 @@ def run(function: Any, rule: Any, args: Any, kwargs: Any) -> Any:
     else:
         out = None
         options = kwargs
+    error: BaseException | None = None
     if rule is not None:
         try:
             result = rule(*given, **options)
-        except backend.refusals as error:
-            result = detour(function, args, kwargs, error)
-    else:
-        result = detour(function, args, kwargs, None)
+        except backend.refusals as refusal:
+            error = refusal
+    if rule is None or error is not None:
+        from .cuda_detour import detour
+
+        result = detour(function, args, kwargs, error)
     if out is not None:
         return out
     if type(result) is backend.array:
@@ -349,64 +350,6 @@ def _on_device(value: Any) -> Any:
     return backend.to_device(np.asarray(value)) if isinstance(value, list) else value
 
 
-# --- the long way round --------------------------------------------------------------------------
-
-# Functions that write into their first argument.
-_WRITERS = frozenset((np.copyto, np.put, np.putmask, np.place, np.put_along_axis, np.fill_diagonal))
-
-
-def detour(function: Any, args: Any, kwargs: Any, error: BaseException | None) -> Any:
-    """A function of NumPy's on copies in main memory, the result brought back."""
-    if backend.capturing():
-        raise RuntimeError(
-            f"{_spoken(function)} needs the values of its arguments, and a CUDA graph is being "
-            "captured, which cannot wait for them."
-        ) from error
-    kinds = [str(a.dtype) for a in (*args, *kwargs.values()) if hasattr(a, "dtype")]
-    for a in args[:1]:
-        if isinstance(a, (list, tuple)):
-            kinds += [str(v.dtype) for v in a if hasattr(v, "dtype")][:1]
-    here = [_in_main_memory(a) for a in args]
-    named = {name: _in_main_memory(a) for name, a in kwargs.items()}
-    with np.errstate(all="ignore"):
-        result = function(*here, **named)
-    reason = "" if error is None else f": {type(error).__name__}: {str(error)[:160]}"
-    detours[f"{_spoken(function)}({', '.join(kinds)}){reason}"] += 1
-    if function in _WRITERS or getattr(function, "__name__", "") == "at":
-        backend.set_item(args[0].raw, ..., backend.to_device(here[0]))
-    out = kwargs.get("out")
-    if out is not None:
-        targets, values = (out, named["out"]) if type(out) is tuple else ((out,), (named["out"],))
-        for target, value in zip(targets, values, strict=True):
-            if type(target) is CudaArray:
-                backend.set_item(target.raw, ..., backend.to_device(value))
-        return None
-    return _brought_back(result)
-
-
-def _in_main_memory(x: Any) -> Any:
-    if type(x) is CudaArray:
-        return x.host()
-    if type(x) in (tuple, list):
-        return type(x)([_in_main_memory(v) for v in x])
-    return x
-
-
-def _brought_back(x: Any) -> Any:
-    if isinstance(x, (_ndarray, np.generic)):
-        return backend.to_device(np.asarray(x))
-    if isinstance(x, (tuple, list)):
-        parts = [_brought_back(v) for v in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-    return x
-
-
-def _spoken(function: Any) -> str:
-    owner = getattr(function, "__self__", None)
-    name = getattr(function, "__name__", str(function))
-    return f"{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
-
-
 # --- operators, without the way through NumPy ----------------------------------------------------
 
 
@@ -460,79 +403,6 @@ VIEWS: dict[Any, Any] = {
 # NumPy's functions and ufuncs, and what is called instead; filled as they are asked for.
 UFUNCS: dict[Any, Any] = {}
 FUNCTIONS: dict[Any, Any] = {}
-
-
-class Backend:
-    """What the arrays are made of: CuPy. (The tests put NumPy in its place.)"""
-
-    array: Any = None  # the class of arrays
-    arrays: tuple[Any, ...] = ()  # classes of results that are arrays
-    refusals: tuple[type[BaseException], ...] = ()  # errors that say a function is not to be had
-
-    has_kernels = False
-    deterministic = False  # whether results must be the same from run to run
-    column_sums: Any = None  # a kernel for sums over rows
-    capture: Any = None  # the graph that is being captured
-
-    def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
-        """Write down what is called otherwise than by its name."""
-
-    def find_ufunc(self, ufunc: Any) -> Any:
-        raise NotImplementedError
-
-    def find_method(self, ufunc: Any, method: str) -> Any:
-        raise NotImplementedError
-
-    def find_function(self, function: Any) -> Any:
-        raise NotImplementedError
-
-    def get_item(self, raw: Any, index: Any) -> Any:
-        return raw[index]
-
-    def set_item(self, raw: Any, index: Any, value: Any) -> None:
-        raw[index] = value
-
-    def to_device(self, array: Any) -> Any:
-        raise NotImplementedError
-
-    def to_host(self, raw: Any) -> Any:
-        raise NotImplementedError
-
-    def as_array(self, result: Any) -> Any:
-        return result
-
-    def one(self, dtype: Any) -> Any:
-        return None
-
-    cupy: Any = None
-
-    def set_tf32(self, allowed: bool) -> None:
-        """Whether products of float32 may be less precise."""
-
-    def address(self, raw: Any) -> int:
-        raise NotImplementedError
-
-    def device_index(self, raw: Any) -> int:
-        return 0
-
-    def device_count(self) -> int:
-        return 1
-
-    def current_device(self) -> int:
-        return 0
-
-    def prototype(self) -> CudaArray:
-        """Some array on the current GPU, for `like=`."""
-        return wrap(self.empty(0, np.float32))
-
-    def empty(self, shape: Any, dtype: Any) -> Any:
-        raise NotImplementedError
-
-    def is_sole_owner(self, array: CudaArray) -> bool:
-        return False
-
-    def capturing(self) -> bool:
-        return self.capture is not None
 
 
 backend: Any = Backend()

@@ -13,7 +13,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .cuda_array import Backend, CudaArray, install
+from .cuda_array import CudaArray, install
+from .cuda_base import Backend
 from .cuda_gemm import Gemm
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

@@ -92,7 +92,7 @@ def _attention_back(
     if mask is not None or noise is not None or q.ndim < 3 or not math.isfinite(scale):
         return None
     if flash.suits(q, k, v):
-        return *flash.backward(flash.dense_rows(g), q, k, v, out1, scale, causal), None
+        return *flash.backward(flash.dense_rows(g), q, k, v, out1, out2, scale, causal), None
     given = raws(*map(dense, (g, q, k, v, out1)))
     if given is None or given[2].shape[:-2] != given[1].shape[:-2]:
         return None

@@ -2,7 +2,7 @@
 
 A block has the keys and values of one head in its shared memory; four threads share a query, each
 going over every fourth key with a running maximum (Milakov and Gimelshein, 2018; Dao et al., 2022). Going
-back, the weights are computed again from the logarithm of their sum: first by queries for the gradient
+back, the weights are computed again from that maximum and the sum: first by queries for the gradient
 of those, then by keys. Strides are the kernel's own business, so heads are not copied apart.
 """
 
@@ -18,8 +18,8 @@ _SHARED = 48 << 10  # bytes that every GPU has for a block
 _WIDEST, _LONGEST = 64, 128
 
 FORWARD = r"""(
-    const T* q, const T* k, const T* v, T* out, T* logs, Int heads, Int queries, Int keys, double scale,
-    Int causal, Int qb, Int qh, Int qt, Int kb, Int kh, Int kt, Int vb, Int vh, Int vt, Int ob, Int oh,
+    const T* q, const T* k, const T* v, T* out, T* bests, T* totals, Int heads, Int queries, Int keys,
+    double scale, Int causal, Int qb, Int qh, Int qt, Int kb, Int kh, Int kt, Int vb, Int vh, Int vt, Int ob, Int oh,
     Int ot) {
   extern __shared__ char room[];
   T* ks = (T*)room; T* vs = ks + keys * (D + 1);
@@ -65,21 +65,24 @@ FORWARD = r"""(
         for (int c = 0; c < D; ++c) if (c == d) value = sum[c];
         out[i * ot + d] = value / total;
       }
-      if (lane == 0) logs[blockIdx.x * queries + i] = best + log(total);
+      if (lane == 0) {
+        bests[blockIdx.x * queries + i] = best;
+        totals[blockIdx.x * queries + i] = total;
+      }
     }
   }
 }"""
 
 BACKWARD = r"""(
-    const T* g, const T* q, const T* k, const T* v, const T* logs, T* dq, T* dk, T* dv, Int heads,
-    Int queries, Int keys, double scale, Int causal, Int gb, Int gh, Int gt, Int qb, Int qh, Int qt, Int kb,
-    Int kh, Int kt, Int vb, Int vh, Int vt, Int sb, Int sh, Int st, Int ub, Int uh, Int ut) {
+    const T* g, const T* q, const T* k, const T* v, const T* bests, const T* totals, T* dq, T* dk,
+    T* dv, Int heads, Int queries, Int keys, double scale, Int causal, Int gb, Int gh, Int gt, Int qb,
+    Int qh, Int qt, Int kb, Int kh, Int kt, Int vb, Int vh, Int vt, Int sb, Int sh, Int st, Int ub, Int uh, Int ut) {
   extern __shared__ char room[];
   Int most = queries > keys ? queries : keys;
   T* one = (T*)room; T* two = one + most * (D + 1); T* along = two + most * (D + 1);
   Int b = blockIdx.x / heads, h = blockIdx.x % heads;
   g += b * gb + h * gh; q += b * qb + h * qh; k += b * kb + h * kh; v += b * vb + h * vh;
-  logs += blockIdx.x * queries;
+  bests += blockIdx.x * queries; totals += blockIdx.x * queries;
   dq += b * sb + h * sh; dk += b * ub + h * uh; dv += b * ub + h * uh;
   for (Int i = threadIdx.x; i < keys * D; i += blockDim.x) {
     one[(i / D) * (D + 1) + i % D] = k[(i / D) * kt + i % D];
@@ -91,7 +94,7 @@ BACKWARD = r"""(
     Int i = first + threadIdx.x / 4;
     bool mine = i < queries;
     T row[D], pull[D], sum[D];
-    T share = 0, level = mine ? logs[i] : (T)0;
+    T share = 0, best = mine ? bests[i] : (T)0, part = mine ? (T)1 / totals[i] : (T)0;
     for (int d = 0; d < D; ++d) {
       row[d] = mine ? q[i * qt + d] * (T)scale : (T)0;
       pull[d] = mine ? g[i * gt + d] : (T)0;
@@ -104,7 +107,7 @@ BACKWARD = r"""(
         s += row[d] * one[j * (D + 1) + d];
         p += pull[d] * two[j * (D + 1) + d];
       }
-      share += exp(s - level) * p;
+      share += exp(s - best) * part * p;
     }
     for (int step = 1; step < 4; step <<= 1) share += __shfl_xor_sync(0xffffffffu, share, step);
     if (mine) for (Int j = lane; j < end; j += 4) {
@@ -113,7 +116,7 @@ BACKWARD = r"""(
         s += row[d] * one[j * (D + 1) + d];
         p += pull[d] * two[j * (D + 1) + d];
       }
-      T slope = exp(s - level) * (p - share) * (T)scale;
+      T slope = exp(s - best) * part * (p - share) * (T)scale;
       for (int d = 0; d < D; ++d) sum[d] += slope * one[j * (D + 1) + d];
     }
     for (int step = 1; step < 4; step <<= 1)
@@ -150,7 +153,7 @@ BACKWARD = r"""(
         s += key[d] * one[i * (D + 1) + d];
         p += value[d] * two[i * (D + 1) + d];
       }
-      T weight = exp(s - logs[i]);
+      T weight = exp(s - bests[i]) / totals[i];
       T slope = weight * (p - along[i]) * (T)scale;
       for (int d = 0; d < D; ++d) {
         dkey[d] += slope * one[i * (D + 1) + d];
@@ -223,24 +226,26 @@ def _in_rows(shape: Any, dtype: Any) -> Any:
 
 
 def forward(q: Any, k: Any, v: Any, scale: float, causal: bool) -> Any:
-    """What attention gives, and the logarithms of the sums (twice: there is nothing else to keep)."""
+    """What attention gives, and the largest score and the sum of exponentials of each query."""
     q, k, v = q.raw, k.raw, v.raw
     heads = q.shape[-3]
     queries, keys, width = q.shape[-2], k.shape[-2], q.shape[-1]
     out = _in_rows(q.shape, q.dtype)
-    logs = empty((*q.shape[:-1], 1), q.dtype)
+    bests, totals = (empty((*q.shape[:-1], 1), q.dtype) for _ in range(2))
     longest = max(queries, keys)
     of_width("flash", width)(
-        q.dtype.char, q.size // (queries * width), _threads(longest), q, k, v, out, logs, heads, queries,
+        q.dtype.char, q.size // (queries * width), _threads(longest), q, k, v, out, bests, totals, heads, queries,
         keys, float(scale), int(causal), *_steps(q), *_steps(k), *_steps(v), *_steps(out),
         shared=_bytes(longest, width, q.dtype.itemsize),
     )  # fmt: skip
-    return wrap(out), wrap(logs), wrap(logs)
+    return wrap(out), wrap(bests), wrap(totals)
 
 
-def backward(g: Any, q: Any, k: Any, v: Any, logs: Any, scale: float, causal: bool) -> Any:
+def backward(
+    g: Any, q: Any, k: Any, v: Any, bests: Any, totals: Any, scale: float, causal: bool
+) -> Any:
     """The gradients of q, k and v; side by side in memory where they are of one shape."""
-    g, q, k, v, logs = (x.raw for x in (g, q, k, v, logs))
+    g, q, k, v, bests, totals = (x.raw for x in (g, q, k, v, bests, totals))
     heads = q.shape[-3]
     queries, keys, width = q.shape[-2], k.shape[-2], q.shape[-1]
     if q.shape == k.shape and q.ndim == 4:
@@ -251,7 +256,7 @@ def backward(g: Any, q: Any, k: Any, v: Any, logs: Any, scale: float, causal: bo
         dq, dk, dv = (_in_rows(x.shape, q.dtype) for x in (q, k, v))
     longest = max(queries, keys)
     of_width("flash_back", width)(
-        q.dtype.char, q.size // (queries * width), _threads(longest), g, q, k, v, logs, dq, dk, dv,
+        q.dtype.char, q.size // (queries * width), _threads(longest), g, q, k, v, bests, totals, dq, dk, dv,
         heads, queries, keys, float(scale), int(causal), *_steps(g), *_steps(q), *_steps(k), *_steps(v),
         *_steps(dq), *_steps(dk),
         shared=_bytes(longest, width, q.dtype.itemsize),
