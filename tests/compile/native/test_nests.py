@@ -106,8 +106,9 @@ def test_random_programs(seed: int) -> None:
         elif what == "product" and source.ndim > 1:
             signs = build.map("sign", source, out=build.scratch(source.shape, FLOAT))
             *stack, rows, columns = source.shape
-            right = build.view(rng.integers(-1, 2, (*stack, columns, 3)).astype(FLOAT))
-            out = build.scratch((*stack, rows, 3), FLOAT)
+            wide = int(rng.integers(1, 4))
+            right = build.view(rng.integers(-1, 2, (*stack, columns, wide)).astype(FLOAT))
+            out = build.scratch((*stack, rows, wide), FLOAT)
             build.add(ir.Product(signs, right, out))
             out = build.map("sign", out, out=build.scratch(out.shape, FLOAT))
         else:

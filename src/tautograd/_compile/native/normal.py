@@ -128,6 +128,9 @@ class Normal:
         if out.shape[-1] == 1 and not product.adds and self._is_one(right):
             self._emit(Reduce("add", left, (left.ndim - 1,), out, out.dtype))
             return
+        if left.shape[-1] == 1:
+            self._outer(product)
+            return
         vector = 1 in out.shape[-2:]
         if vector or out.size * left.shape[-1] <= SMALL_PRODUCT:
             self.small.add(len(self.instructions))
@@ -142,6 +145,17 @@ class Normal:
             self._copy(out, copy)
         self._emit(Product(left, right, copy, product.adds))
         self._copy(copy, out)
+
+    def _outer(self, product: Product) -> None:
+        """A product that sums over nothing: every number of a column with every one of a row."""
+        out = product.output
+        loop = (out.dtype,) * 3
+        sides = (product.left.broadcast(out.shape), product.right.broadcast(out.shape))
+        result = self._temporary(out)
+        self._emit(Map("multiply", sides, result, loop))
+        # a sum starts from zero, so that no product of one term is a negative zero
+        start = out if product.adds else Number(out.dtype.type(0))
+        self._emit(Map("add", (start, result), out, loop))
 
     def _for_blas(self, matrix: View) -> View:
         if leading(matrix) is not None:

@@ -125,7 +125,7 @@ def _product(number: int, product: Product) -> Step:
         "right": (*right.strides[:-2], 0, right.strides[-1], right.strides[-2]),
         "out": (*out.strides, 0),
     }
-    axes = [a for a, n in enumerate(shape) if n != 1 or a == len(shape) - 1]
+    axes = _kept(shape)
 
     def walk(view: View, name: str) -> Access:
         picked = tuple(strides[name][a] for a in axes)
