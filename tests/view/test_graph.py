@@ -141,6 +141,31 @@ def test_cuts_are_drawn_with_their_line(name, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_noise_of_the_same_shape_is_no_cut(engine):
+    torch = pytest.importorskip(engine)
+
+    def program():
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        return (x + torch.randn_like(x) * x.new_ones(2)).sum()
+
+    assert "cut" not in {n.kind for n in view(program).graph.nodes}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_all_of_a_recurrent_layer_is_its_own(engine):
+    torch = pytest.importorskip(engine)
+    layer = torch.nn.LSTM(2, 3, batch_first=True)
+
+    def program():
+        out, _ = layer(torch.ones(1, 30, 2))
+        return (out * out).sum()
+
+    graph = view(program).graph
+    outside = [n.operation for n in graph.nodes if n.kind == "operation" and n.group == 0]
+    assert outside == ["mul", "sum"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_what_a_cut_starves_is_shown(engine):
     torch = pytest.importorskip(engine)
 

@@ -25,7 +25,7 @@ from .noted import Constant, Cutting, KnownNode, Noted
 from .values import Memory, Value
 
 MOST_KNOWN = 200_000  # nodes
-_MOST_NODES = 200  # of one call
+_MOST_NODES = 50_000  # of one call: a recurrent layer has many
 _HOW = {"detach": "detach()", "detach_": "detach_()", "data": ".data", "tensor": "tensor()"}
 _SILENT = frozenset(("requires_grad_", "retain_grad", "register_hook", "backward", "grad", "shape"))
 
@@ -160,6 +160,8 @@ class Notes(Recorder):
     # --- values without a history --------------------------------------------------------------
 
     def _leaves_graph(self, call: Noted, tensor: Any) -> None:
+        if call.name.endswith("_like") or call.name.startswith("new_"):
+            return  # of the same shape, with other values
         cuts = list(call.tainted)
         if call.wanted and not tensor.requires_grad:
             how = _HOW.get(call.name) or ("no_grad" if not call.grad else f"{call.name}()")
