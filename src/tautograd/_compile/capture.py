@@ -211,11 +211,11 @@ def _finish(
         kept |= held_by(tensors_in(returned))
     _refuse_escapes(tape, kept)
     grads = [view for _, view in backward[2]] if backward else []
-    of_leaves = [tape.view(plain(g)) for _, g in after if g is not None]
-    for view in [*_views_of(result), *of_leaves, *grads]:
-        buffer = tape.program.buffers[view.buffer]
-        if buffer.kind is Kind.SCRATCH:
-            buffer.kind = Kind.KEPT
+    for _, gradient in after:  # from now on a tensor's own memory
+        if gradient is not None:
+            _becomes(tape, tape.view(plain(gradient)), Kind.EXTERNAL)
+    for view in [*_views_of(result), *grads]:
+        _becomes(tape, view, Kind.KEPT)
     outside = [pair for key, pair in tape.outside.items() if key not in numbers]
     own = {id(tensor._version_box) for tensor in inside}
     versions = [
@@ -229,6 +229,12 @@ def _finish(
         tape.updates, {i for i, view in enumerate(arguments) if view.buffer in written},
         backward=backward, growth=[tape.growth(tensor) for tensor in inside],
     )  # fmt: skip
+
+
+def _becomes(tape: Recording, view: View, kind: Kind) -> None:
+    buffer = tape.program.buffers[view.buffer]
+    if buffer.kind is Kind.SCRATCH:
+        buffer.kind = kind
 
 
 def _refuse_escapes(tape: Recording, kept: set[int]) -> None:
@@ -291,7 +297,8 @@ def _described(tape: Recording, tensor: Tensor, roots: dict[int, int]) -> Made |
     if id(tensor) in tape.arguments:
         return Given(tape.arguments[id(tensor)], tensor)
     held = plain(tensor)
-    if id(tensor) in tape.outside or not tape.knows(held):
+    is_gradient = any(tensor is grad_of(leaf) for leaf, _ in tape.grads.values())
+    if id(tensor) in tape.outside or is_gradient or not tape.knows(held):
         return Given(None, tensor)
     for place, other in _known(tape):
         if plain(other) is held:

@@ -254,10 +254,11 @@ def _touched(stretches: list[list[Part]]) -> Iterator[set[int]]:
 
 
 def _crossing(program: Program, cuts: list[int]) -> frozenset[int]:
-    """Scratch memory that is written before a cut and read after it."""
+    """Memory of the program's own that is written before a cut and read after it; results too."""
     found: set[int] = set()
     for cut in cuts:
         written = {v.buffer for i in program.instructions[:cut] for v in i.writes()}
         read = {v.buffer for i in program.instructions[cut:] for v in i.reads()}
         found |= written & read
-    return frozenset(n for n in found if program.buffers[n].kind is Kind.SCRATCH)
+    own = (Kind.SCRATCH, Kind.KEPT)
+    return frozenset(n for n in found if program.buffers[n].kind in own)
