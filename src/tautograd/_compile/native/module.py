@@ -41,9 +41,9 @@ def build(
     normal = Normal(instructions, buffers)
     nests = group(normal.instructions, normal.small)
     nests = elide(nests, normal.buffers, needed)
-    places, scratch = _temporary_places(normal, nests)
     writer = _Writer(normal, vector_bytes, threads)
     calls = [writer.call(nest) for nest in nests]
+    places, scratch = _temporary_places(normal, calls)
     lines = writer.lines
     declared = writer.declared
     kernels = [describe(n, normal) for n in nests]
@@ -111,17 +111,18 @@ class _Writer:
         return ScatterKernel(origin, instruction, self.vector_bytes, self.declared)
 
 
-def _temporary_places(normal: Normal, nests: list[Nest]) -> tuple[dict[int, int], int]:
+def _temporary_places(normal: Normal, calls: list[Call]) -> tuple[dict[int, int], int]:
     """Where in our own memory each temporary copy lies; those that are never alive at once share."""
     lives: dict[int, tuple[int, int]] = {}
-    for when, nest in enumerate(nests):
-        for touch in nest.touched:
-            first, _ = lives.get(touch.view.buffer, (when, when))
-            lives[touch.view.buffer] = (first, when)
+    for when, call in enumerate(calls):
+        for buffer, _ in call.arguments:
+            first, _ = lives.get(buffer, (when, when))
+            lives[buffer] = (first, when)
     places: dict[int, int] = {}
     total = START
-    for number in sorted(normal.temporary, key=lambda n: -normal.buffers[n].nbytes):
-        first, last = lives.get(number, (0, 0))
+    in_memory = [number for number in normal.temporary if number in lives]
+    for number in sorted(in_memory, key=lambda n: -normal.buffers[n].nbytes):
+        first, last = lives[number]
         size = -(-normal.buffers[number].nbytes // START) * START
         taken = sorted(
             (place, place + -(-normal.buffers[other].nbytes // START) * START)
