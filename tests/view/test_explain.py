@@ -116,3 +116,14 @@ def test_a_tensor_that_is_no_leaf(engine):
     made = explain(h, loss)
     assert sum(c.value.array for c in made.contributions).tolist() == [6.0, 12.0]
     assert "h is no leaf" in str(made)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_large_tensor_is_told_by_norms(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.ones(300, 300, requires_grad=True)
+    loss = (x * x).sum()
+    made = explain(x, loss)
+    assert [c.value.norm for c in made.contributions] == pytest.approx([300.0, 300.0])
+    assert made.total.norm == pytest.approx(600.0)
+    assert "‖·‖ = 600, by 2 paths" in str(made)

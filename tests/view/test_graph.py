@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -323,3 +325,18 @@ def test_a_backward_from_several_ends(engine):
     (leaf,) = [n for n in drawn.graph.nodes if n.kind == "leaf"]
     assert float(leaf.arrived[0].array) == pytest.approx(x.grad.item(), rel=1e-5)
     assert "∂L/∂x" in drawn.page()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_picture_keeps_no_graph_alive(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.ones(3, requires_grad=True)
+    loss = (x * x).exp().sum()
+    drawn, seen = view(loss), weakref.ref(x)
+    gc.disable()
+    try:
+        del x, loss
+        assert seen() is None
+    finally:
+        gc.enable()
+    assert drawn.graph.flowed

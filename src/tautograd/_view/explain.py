@@ -21,7 +21,7 @@ from .graph import operation_of
 from .history import site_of_node, walk
 from .names import Names
 from .recorder import edge_of
-from .values import Memory, Value
+from .values import Value
 from .view import flow_of
 
 _Step = tuple[Any, int]  # a node, and the place of the input by which it is entered
@@ -116,10 +116,18 @@ class _Explainer:
             made.contributions = [self._along(path) for path in self._paths(uses)]
         else:
             made.contributions = [self._through(use) for use in uses]
-        made.total = _total([c.value for c in made.contributions], self.memory)
+        made.total = self._total([c.value for c in made.contributions])
         for part in made.contributions:
             part.through = [made.loss, *part.through, made.name]
         return made
+
+    def _total(self, values: list[Value]) -> Value:
+        """The sum; of a tensor that is too large to be kept, the gradient itself."""
+        if any(value.array is None for value in values):
+            (gradient,) = self.engine.autograd.grad([self.loss], [self.x], retain_graph=True)
+            return self.memory.look(gradient)
+        total = sum(value.array for value in values)
+        return self.memory.of_array(np.array(total), values[0].dtype)
 
     def _count(self, node: Any) -> int:
         """How many paths lead from the end to this node; a node comes before those it uses."""
@@ -210,14 +218,3 @@ def _factors(numbers: list[float]) -> list[float]:
 
 def _key(edge: Any) -> tuple[int, int]:
     return id(edge[0]), edge[1]
-
-
-def _total(values: list[Value], memory: Memory) -> Value:
-    if any(value.array is None for value in values):
-        raise RuntimeError(
-            "explain: this tensor is too large to be told path by path; view(loss) draws it"
-        )
-    total = values[0].array
-    for value in values[1:]:
-        total = total + value.array
-    return memory.of_array(np.array(total), values[0].dtype)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
 from types import FrameType
 from typing import Any
 
@@ -11,6 +13,24 @@ from .._verify.places import Files
 
 _PLAIN = re.compile(r"(?!_)\w+")
 _TARGET = re.compile(r"\s*([A-Za-z]\w*)\s*(?::[^=]+)?(?:[-+*/@])?=(?!=)")
+
+
+def variables_of(frame: FrameType) -> dict[str, Any]:
+    """The variables of a frame, without keeping them alive.
+
+    Before Python 3.13 a function's frame keeps the dictionary that was made of its variables; what is
+    in it would live until the function returns. It is emptied again, unless somebody else has it.
+    """
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return frame.f_locals  # of a module or class: its real namespace
+    found = frame.f_locals
+    copy = dict(found)
+    if sys.version_info < (3, 13) and sys.getrefcount(found) <= _UNSHARED:
+        found.clear()
+    return copy
+
+
+_UNSHARED = 3  # by the frame, by us, and by whoever counts
 
 
 class Names:
@@ -26,8 +46,8 @@ class Names:
         spaces: list[dict[str, Any]] = []
         while frame is not None:
             if files.owner(frame.f_code.co_filename) == Files.USERS:
-                if frame.f_locals is not frame.f_globals:
-                    spaces.append(dict(frame.f_locals))
+                if frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+                    spaces.append(variables_of(frame))
                 if not any(space is frame.f_globals for space in spaces):
                     spaces.append(frame.f_globals)
             frame = frame.f_back

@@ -21,6 +21,7 @@ from .._verify.tape import ABOUT_GRAPH, LEAVING
 from .._verify.trace import Recorder, mode_of
 from .._verify.trees import leaves_of
 from .module_calls import ModuleCalls
+from .names import variables_of
 from .noted import Constant, Cutting, KnownNode, Noted
 from .values import Memory, Value
 
@@ -103,8 +104,8 @@ class Notes(Recorder):
         site = None if user is None else site_at(user)
         call = Noted(name, site, self.paths.inside, [], False)
         call.grad = bool(self.engine.is_grad_enabled())
-        if user is not None:
-            call.running = self.paths.running(user.f_locals.get("self"))
+        if user is not None and self.paths.inside:
+            call.running = self.paths.running(variables_of(user).get("self"))
         if name in _SILENT or name in ABOUT_GRAPH - {"detach_"}:
             return call
         for key, value in leaves_of((tuple(args), dict(kwargs))):
@@ -198,7 +199,7 @@ class Notes(Recorder):
         while frame is not None and found < 4:
             if self.files.owner(frame.f_code.co_filename) == self.files.USERS:
                 found += 1
-                for name, value in list(frame.f_locals.items()):
+                for name, value in list(variables_of(frame).items()):
                     if value is tensor and not name.startswith("_"):
                         return name
             frame = frame.f_back
