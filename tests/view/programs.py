@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 from typing import Any
+
+EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples")
 
 
 def square(torch: Any) -> Any:
@@ -108,10 +111,10 @@ def gpt(torch: Any, layers: int = 2) -> Any:
         else:
             for name in ("", ".nn", ".nn.functional"):
                 sys.modules[f"torch{name}"] = importlib.import_module(f"tautograd{name}")
-        sys.path.insert(0, "examples")
+        sys.path.insert(0, EXAMPLES)
         example = importlib.import_module("char_gpt")
     finally:
-        sys.path.remove("examples")
+        sys.path.remove(EXAMPLES)
         for name in [
             n for n in sys.modules if n in ("char_gpt", "shared") or n.startswith("torch")
         ]:
