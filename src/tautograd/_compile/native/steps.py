@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..ir import Gather, GatherAlong, Instruction, Map, Number, Product, Reduce, View
+from .types import is_float
 
 DOT = "dot"  # the function of a step that multiplies two inputs and sums the products
 GATHER = "gather"
@@ -110,8 +111,11 @@ def _reduce(number: int, reduce: Reduce) -> Step:
     strides = tuple(0 if a in over else out.strides[a] for a in axes)
     output = Access(out.buffer, out.offset, strides, out.dtype)
     if not any(reduced):
-        loop = (reduce.dtype, out.dtype)
-        return Step(number, "cast", (_walk(source, axes),), loop, output, dims)
+        dtype = reduce.dtype
+        if reduce.function == "add" and is_float(dtype):  # from zero: a negative zero becomes zero
+            inputs = (_walk(source, axes), Number(dtype.type(0)))
+            return Step(number, "add", inputs, (dtype, dtype, dtype), output, dims)
+        return Step(number, "cast", (_walk(source, axes),), (dtype, dtype), output, dims)
     loop = (source.dtype, reduce.dtype)
     return Step(number, reduce.function, (_walk(source, axes),), loop, output, dims, reduced)
 
