@@ -34,29 +34,29 @@ def steps(tensor: Any) -> Any:
     return tuple(stride for n, stride in pairs if n > 1) if tensor.numel() else ()
 
 
-def assert_same(found: Any, expected: Any, bound: float = 0.0, where: str = "result") -> None:
-    """Equal nests; arrays to the last bit, or within `bound` units in the last place of their scale."""
+def assert_same(
+    found: Any, expected: Any, bound: float = 0.0, where: str = "result", floor: float = 0.0
+) -> None:
+    """Equal nests; arrays to the last bit, or within `bound` units in the last place of their scale, which is
+    taken to be no less than `floor`."""
     if isinstance(expected, dict):
         assert list(found) == list(expected), where
         for key in expected:
-            assert_same(found[key], expected[key], bound, f"{where}[{key!r}]")
+            assert_same(found[key], expected[key], bound, f"{where}[{key!r}]", floor)
     elif isinstance(expected, (list, tuple)):
         assert len(found) == len(expected), where
         for i, pair in enumerate(zip(found, expected, strict=True)):
-            assert_same(*pair, bound, f"{where}[{i}]")
+            assert_same(*pair, bound, f"{where}[{i}]", floor)
     elif isinstance(expected, np.ndarray):
         assert (found.dtype, found.shape) == (expected.dtype, expected.shape), where
-        _assert_equal_arrays(found, expected, bound, where)
+        _assert_equal_arrays(found, expected, bound, where, floor)
     else:
         assert found == expected, f"{where}: {found!r} is not {expected!r}"
 
 
-def _assert_equal_arrays(found: Any, expected: Any, bound: float, where: str) -> None:
+def _assert_equal_arrays(found: Any, expected: Any, bound: float, where: str, floor: float) -> None:
     if expected.dtype.kind not in "fcV" or bound == 0:
-        same = expected.dtype.kind in "fc"
-        np.testing.assert_array_equal(
-            found, expected, err_msg=where, strict=True
-        ) if not same else (np.testing.assert_equal(found, expected, err_msg=where))
+        np.testing.assert_array_equal(found, expected, err_msg=where)
         return
     if expected.dtype.kind == "V":
         found, expected, unit = found.astype(np.float32), expected.astype(np.float32), 2.0**-8
@@ -64,7 +64,7 @@ def _assert_equal_arrays(found: Any, expected: Any, bound: float, where: str) ->
         unit = float(np.finfo(expected.dtype).eps)
     with np.errstate(invalid="ignore"):
         finite = np.abs(expected[np.isfinite(expected)])
-        scale = float(finite.max()) if finite.size else 0.0
+        scale = max(float(finite.max()) if finite.size else 0.0, floor)
         np.testing.assert_allclose(
             found, expected, rtol=bound * unit, atol=bound * unit * scale, err_msg=where
         )

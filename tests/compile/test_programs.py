@@ -33,7 +33,7 @@ def outcome(run: Any, arrays: list[Any], grad: bool, **options: Any) -> Any:
     return bits([results, gradients, [r.is_leaf for r in results]]), strides
 
 
-def check(seed: int, backend: str, bound: float) -> None:
+def check(seed: int, backend: str, bound: float, layout: bool = False) -> None:
     run, arrays = program(seed)
     compiled = torch.compile(run, backend=backend)
     for options in ({}, {"branch": True}, {"times": 2}):
@@ -42,15 +42,16 @@ def check(seed: int, backend: str, bound: float) -> None:
             moved = [a * (1 + call / 8) for a in arrays]
             expected, strides = outcome(run, moved, grad, **options)
             found, others = outcome(compiled, moved, grad, **options)
-            assert_same(found, expected, bound, f"program {seed}, {options}, call {call}")
-            assert strides == others, (seed, strides, others)
+            where = f"program {seed}, {options}, call {call}"
+            assert_same(found, expected, bound, where, floor=1.0)  # inputs are about one
+            assert strides == others or not layout, (seed, strides, others)
     assert compiled.records == 3
 
 
 @pytest.mark.parametrize("part", range(6))
 def test_random_programs(part: int) -> None:
     for seed in range(part * 10, part * 10 + 10):
-        check(seed, "numpy", SHORT_CUTS)
+        check(seed, "numpy", SHORT_CUTS, layout=True)
 
 
 @pytest.mark.slow

@@ -40,3 +40,9 @@ def call_hook(hook: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if modes.recorder is None:
         return hook(*args, **kwargs)
     return modes.recorder.hooked(hook, args, kwargs)
+
+
+def value_asked(what: str, advice: str) -> None:
+    """Said where a tensor's values leave the engine: while a computation is recorded they must not."""
+    if modes.recorder is not None:
+        modes.recorder.asked(what, advice)

@@ -109,6 +109,11 @@ class Recording(Lifting):
         self.effects.append(lambda: function(*args, **kwargs))
         return result
 
+    def asked(self, what: str, advice: str) -> None:
+        """Called where a tensor's values would leave the engine."""
+        if not (self.paused or self.dead):
+            self.refuse(what, advice)
+
     def hooked(self, hook: Any, args: Any, kwargs: Any) -> Any:
         """Called with each hook of the user's; one that only looks on cannot be recorded."""
         before = len(self.program.instructions), len(self.effects)
@@ -196,7 +201,8 @@ def _finish(
 ) -> Capture:
     numbers = tape.arguments
     after, before = [], []
-    kept = {id(t) for r in tensors_in(returned) for t in (r, r._base)}  # and what a view is of
+    results = list(tensors_in(returned))
+    kept = {id(r) for r in results} | {id(r._base) for r in results if r._base is not None}
     for tensor, initial in tape.grads.values():
         final = grad_of(tensor)
         if was_read(initial):

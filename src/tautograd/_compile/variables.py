@@ -20,6 +20,7 @@ import numpy as np
 from .._autograd.sites import internal
 from .._tensor.tensor import Tensor
 from ..nn.modules.module import Module
+from .nests import tensors_in
 
 SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 SMALL = 4096  # bytes of a NumPy array that is compared at each call
@@ -149,6 +150,10 @@ class Variables:
 
     def settle(self, tape: Any) -> None:
         """After a recording: refuse what a replay would not do, or would do otherwise."""
+        for name, value, content in self.contents:
+            if isinstance(value, (list, dict)) and frozen(value) != content and tensors_in(value):
+                tape.refuse(f"a tensor that is kept in `{name}` after the call", "escape")
+                return
         changed = self.reason()
         if changed is not None:
             tape.refuse(f"a change of {changed}, a Python value,", "attribute")

@@ -14,6 +14,7 @@ from .._arrays.formats import dense, iteration_order
 from .._arrays.result_layout import as_first
 from .._arrays.strided import has_memory, view_strides
 from .._autograd.apply import apply
+from .._autograd.effects import value_asked
 from .._autograd.modes import modes
 from .._autograd.views import bump, check_writable
 from .._tensor.tensor import Tensor
@@ -249,6 +250,8 @@ def watch(result: Tensor, indices: Indices) -> Tensor:
 
 def index_by(input: Tensor, given: list[Any]) -> Tensor:
     """`input` at index tensors."""
+    if any(isinstance(one, Tensor) and one._data.dtype == np.bool_ for one in given):
+        value_asked("`x[mask]`, whose shape depends on values,", "mask")
     indices = prepare(input, given)
     return watch(apply(index_op, (input, indices)), indices)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import get_default_dtype
+from .._autograd.effects import value_asked
 from .._ops.public import FUNCTIONS, attach
 from . import printing
 from .tensor import Tensor
@@ -45,6 +46,7 @@ def tolist(self: Tensor) -> Any:
 
 
 def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    value_asked("a tensor's value as text (`print(tensor)`)", "text")
     return printing.tensor_repr(self, tensor_contents)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.effects import value_asked
 from .._autograd.modes import modes
 from .._ops.public import FUNCTIONS, attach
 from .creation import as_tensor, from_numpy
@@ -19,6 +20,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
+    value_asked("a tensor's values as a NumPy array (`.numpy()`, `np.asarray`)", "numpy")
     if self._data.dtype.kind == "V":  # NumPy itself has no bfloat16
         raise TypeError("Got unsupported ScalarType BFloat16")
     if type(self._data) is not np.ndarray and self.is_cuda:
