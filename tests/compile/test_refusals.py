@@ -228,9 +228,7 @@ def test_nothing_is_left_behind_by_a_failure() -> None:
     with pytest.raises(CompileError):
         compiled()
     gc.collect()
-    tensors = [
-        o for o in gc.get_objects() if type(o) is torch.Tensor or isinstance(o, nn.Parameter)
-    ]
+    tensors = [o for o in gc.get_objects() if type(o) in (torch.Tensor, nn.Parameter)]
     assert not [t for t in tensors if type(torch.Tensor._data.__get__(t)) is Recorded]
     assert kept[1].requires_grad
     assert isinstance(kept[1].detach().numpy(), np.ndarray)
