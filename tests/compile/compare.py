@@ -76,6 +76,7 @@ def lockstep(
     *,
     backend: str = "numpy",
     bound: float = 0.0,
+    floor: float = 0.0,
     **options: Any,
 ) -> Any:
     """Run two copies of a program, one compiled, from the same numbers; compare after each call.
@@ -96,7 +97,7 @@ def lockstep(
             args = arguments()
             result = step(*args)
             outcomes.append(bits([result, args, seen(), torch.get_rng_state()]))
-        assert_same(outcomes[1], outcomes[0], bound, f"call {number}")
+        assert_same(outcomes[1], outcomes[0], bound, f"call {number}", floor)
     return compiled
 
 
