@@ -1540,7 +1540,7 @@ def selu_(input: Tensor) -> Tensor:
     """`elu` with the scale that keeps mean and variance."""
 
 def set_default_device(device: DeviceLike) -> None:
-    """Where new tensors are made from now on; there is the CPU."""
+    """Where new tensors are made from now on; None is the CPU."""
 
 def set_default_tensor_type(t: Any, /) -> None:
     """The old way to set the default dtype: `torch.DoubleTensor` or its name."""
@@ -1549,7 +1549,7 @@ def set_deterministic_debug_mode(debug_mode: Any) -> None:
     """0 or "default", 1 or "warn", 2 or "error"."""
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Ask for a precision of matrix products; they are computed in the highest."""
+    """Ask for a precision of matrix products: a GPU computes in TF32 unless it is the highest."""
 
 def set_flush_denormal(mode: _bool) -> _bool:
     """Flushing of denormal numbers cannot be set: False says so."""
@@ -1558,7 +1558,7 @@ def set_num_interop_threads(num: _int, /) -> None:
     """Ask for a number of threads between operations (kept; operations run one by one)."""
 
 def set_num_threads(num: _int, /) -> None:
-    """Ask for a number of threads (kept; NumPy's own libraries decide)."""
+    """Ask for a number of threads (kept; NumPy's own libraries decide, compiled programs obey)."""
 
 def set_rng_state(new_state: Tensor) -> None:
     """Let the default generator go on from a state that `get_rng_state` returned."""

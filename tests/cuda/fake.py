@@ -16,6 +16,7 @@ import numpy as np
 
 from tautograd._arrays.cuda_array import CudaArray
 from tautograd._arrays.cuda_base import Backend
+from tautograd._arrays.cuda_ufuncs import IN_MAIN_MEMORY
 
 NAMES: dict[str, Any] = json.loads((Path(__file__).parent / "cupy_names.json").read_text())
 _UFUNCS = frozenset(NAMES["ufuncs"])
@@ -73,8 +74,12 @@ class FakeBackend(Backend):
 
     def find_ufunc(self, ufunc: Any) -> Any:
         name = ufunc.__name__
-        known = name in _UFUNCS if getattr(np, name, None) is ufunc else name in NAMES["special"]
-        return ufunc if known else None
+        known = (
+            name in _UFUNCS
+            if getattr(np, name, None) is ufunc
+            else name.lstrip("_") in NAMES["special"]
+        )
+        return ufunc if known and name not in IN_MAIN_MEMORY else None
 
     def find_method(self, ufunc: Any, method: str) -> Any:
         from tautograd._arrays.cuda_backend import CupyBackend

@@ -1,0 +1,138 @@
+"""Without a GPU: kernels made from optimizers' formulas, as text, and the arguments of cuBLAS."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tautograd as torch
+from tautograd._arrays.cuda_gemm import Gemm
+from tautograd.optim._on_gpu import source_of
+from tautograd.optim._program import _programs
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "SGD": {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
+    "Adam": {"amsgrad": True, "weight_decay": 0.1},
+    "RMSprop": {"centered": True, "momentum": 0.5},
+}
+KINDS = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "RAdam",
+    "Adagrad",
+    "Adadelta",
+    "RMSprop",
+    "Rprop",
+    "ASGD",
+]
+
+
+def optimizer_sources(kind: str) -> list[str]:
+    """The kernels of an optimizer's steps, made from its formula."""
+    p = torch.nn.Parameter(torch.ones(2))
+    optimizer = getattr(torch.optim, kind)([p], **OPTIONS.get(kind, {}))
+    _programs.clear()
+    for _ in range(2):
+        p.grad = torch.ones(2)
+        optimizer.step()
+    return [source_of(program, "f", 8) for program in _programs.values()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_formula_becomes_a_kernel(kind: str) -> None:
+    sources = optimizer_sources(kind)
+    assert sources
+    for source in sources:
+        assert source.count("{") == source.count("}")
+        assert "p[i] = v0;" in source
+        used = {int(n) for n in re.findall(r"\bv(\d+)\b", source)}
+        given = {int(n) for n in re.findall(r"(?:T|bool) v(\d+)\b", source)} | {1}
+        assert used <= given  # every value that is read was declared
+
+
+# --- cuBLAS ---------------------------------------------------------------------------------------
+
+
+class _Array(np.ndarray):
+    """A NumPy array with the address where CuPy's has it."""
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        return type("Pointer", (), {"ptr": self.ctypes.data})()
+
+
+def _columns(address: int, height: int, width: int, leading: int) -> Any:
+    """A matrix in memory by columns, as cuBLAS sees it."""
+    import ctypes
+
+    count = (width - 1) * leading + height
+    flat = np.ctypeslib.as_array((ctypes.c_float * count).from_address(address))
+    return np.lib.stride_tricks.as_strided(flat, (height, width), (4, 4 * leading))
+
+
+def _sgemm(h: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: int, lda: int, b: int,
+           ldb: int, beta: Any, c: int, ldc: int) -> None:  # fmt: skip
+    left = _columns(a, k, m, lda).T if ta else _columns(a, m, k, lda)
+    right = _columns(b, n, k, ldb).T if tb else _columns(b, k, n, ldb)
+    _columns(c, m, n, ldc)[...] = left @ right
+
+
+def _batched(h: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: int, lda: int, sa: int,
+             b: int, ldb: int, sb: int, beta: Any, c: int, ldc: int, sc: int, count: int) -> None:  # fmt: skip
+    for i in range(count):
+        ends = a + 4 * i * sa, b + 4 * i * sb, c + 4 * i * sc
+        _sgemm(h, ta, tb, m, n, k, alpha, ends[0], lda, ends[1], ldb, beta, ends[2], ldc)
+
+
+def gemm() -> Gemm:
+    """`Gemm` with a cuBLAS of NumPy."""
+    found = Gemm.__new__(Gemm)
+    found.cupy = type(
+        "Cupy",
+        (),
+        {
+            "ascontiguousarray": staticmethod(lambda x: np.array(x, order="C").view(_Array)),
+            "broadcast_to": staticmethod(lambda x, s: np.broadcast_to(x, s, subok=True)),
+        },
+    )
+    found.handle_of = lambda: 0  # type: ignore[method-assign,assignment]
+    found.empty = lambda shape, dtype: np.empty(shape, dtype).view(_Array)
+    found.calls = {"f": (_sgemm, _batched)}
+    found.one = found.zero = {"f": 0}
+    found.half = set()
+    return found
+
+
+def _made(*shape: int) -> Any:
+    rng = np.random.default_rng(sum(shape))
+    return rng.standard_normal(shape).astype(np.float32).view(_Array)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (_made(3, 4), _made(4, 5)),
+        (_made(4, 3).T, _made(5, 4).T),
+        (_made(6, 8)[::2, ::2], _made(4, 5)),
+        (_made(6, 8)[:, 2:6], _made(4, 5)),
+        (_made(1, 4), _made(1, 4).T),
+        (_made(3, 1), _made(1, 5)),
+        (_made(2, 3, 4), _made(2, 4, 5)),
+        (_made(2, 3, 4), _made(2, 5, 4).transpose(0, 2, 1)),
+        (_made(2, 5, 3, 4).transpose(0, 2, 1, 3), _made(2, 5, 3, 4).transpose(0, 2, 3, 1)),
+        (_made(2, 3, 4), _made(4, 5)),
+        (_made(1, 3, 4), _made(6, 1, 4, 5)),
+        (_made(2, 3, 4), _made(6, 2, 4, 5)),
+        (_made(3, 4), _made(2, 4, 5)),
+    ],
+)
+def test_products_however_the_factors_lie(x: Any, y: Any) -> None:
+    found = gemm()(x, y)
+    assert found is not None
+    np.testing.assert_allclose(np.asarray(found), np.asarray(x) @ np.asarray(y), 1e-5, 1e-5)
