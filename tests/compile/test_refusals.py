@@ -274,6 +274,19 @@ def test_an_error_that_the_function_catches_is_still_an_error() -> None:
         compiled(torch.ones(3))
 
 
+def test_what_is_done_to_an_argument_with_a_history() -> None:
+    """A write into it, or a backward pass through it, would reach into a graph outside."""
+    x = torch.ones(3, requires_grad=True)
+    for run, words in (
+        (lambda x: x.mul_(2).sum(), "a write into an argument"),
+        (lambda x: x.sum().backward(), "a backward pass into the history of an argument"),
+    ):
+        compiled = torch.compile(run, backend="numpy")
+        compiled(x * 2)
+        with pytest.raises(CompileError, match=words):
+            compiled(x * 2)
+
+
 def test_wrong_arguments_of_compile() -> None:
     with pytest.raises(ValueError, match="'backend'"):
         torch.compile(branch, backend="nonsense")

@@ -93,6 +93,8 @@ def check_writable(tensor: Tensor, *others: Any) -> None:
     base = tensor._base
     if base is None:
         if tensor._requires_grad and tensor._node is None:
+            if modes.recorder is not None:
+                modes.recorder.writes_leaf(tensor)
             raise RuntimeError(LEAF)
         return
     wanted = _wants_gradient(tensor)

@@ -14,6 +14,7 @@ from .._autograd.views import detached
 from .._tensor.tensor import Tensor
 from ..optim._elementwise import Elementwise
 from .differentiable import differentiate
+from .errors import cannot_record
 from .generators import noting_seeds
 from .ir import Kind, Program, View
 from .lifting import Lifting, grad_of, pause, plain, recording, set_plain, was_read
@@ -85,6 +86,7 @@ class Recording(Lifting):
         self.effects: list[Callable[[], Any]] = []
         self.updates: list[Update] = []
         self.fixed: list[Fixed] = []
+        self.stand_ins: dict[int, tuple[Tensor, Tensor]] = {}
 
     def update(self, optimizer: Any, group: Any, number: int, members: Any, states: Any) -> None:
         """Called by an optimizer that is asked to step."""
@@ -113,6 +115,11 @@ class Recording(Lifting):
         """Called where a tensor's values would leave the engine."""
         if not (self.paused or self.dead):
             self.refuse(what, advice)
+
+    def writes_leaf(self, tensor: Tensor) -> None:
+        """Called before a write into a leaf is refused: it may only stand in for an argument."""
+        if id(tensor) in self.stand_ins:
+            raise cannot_record("a write into an argument that has a history", "clone")
 
     def hooked(self, hook: Any, args: Any, kwargs: Any) -> Any:
         """Called with each hook of the user's; one that only looks on cannot be recorded."""
@@ -162,6 +169,7 @@ def capture(
     if stand_ins:  # histories from outside stay outside
         args, kwargs = replaced((args, kwargs), stand_ins)
     pairs = {id(s): (s, t) for s, t in zip(inside, tensors, strict=True) if s is not t}
+    tape.stand_ins = pairs
     arguments = []
     for i, tensor in enumerate(inside):
         arguments.append(tape.argument(tensor._data))
