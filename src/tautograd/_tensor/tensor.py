@@ -119,8 +119,8 @@ class Tensor(TensorMethods):
     _name: str | None = None
     is_leaf_edge = True
     # PyTorch's attributes that say what kind of tensor this is.
-    is_cuda: bool = False  # of the tensor's device: see `place`
-    is_cpu: bool = True
+    is_cuda = False  # of the tensor's device: see `place`
+    is_cpu = True
     is_sparse = is_quantized = is_mkldnn = is_meta = is_mps = is_nested = False
     is_sparse_csr = is_xpu = is_ipu = is_xla = is_maia = is_mtia = is_vulkan = False
     layout = strided
