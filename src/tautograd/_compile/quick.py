@@ -17,11 +17,12 @@ from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .capture import Made
 from .ir import Kind
-from .lifting import grad_of, set_grad
+from .lifting import set_grad
 from .replay import fresh
 
 MISS: Any = object()
 _data_of = attrgetter("_data")
+_grad_of = attrgetter("_grad")
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -41,18 +42,33 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     sources = [None if r is None else replay.memory.array(r.view) for r in results]
     nodes = [None if r is None else entry.node_of(r) for r in results]
     wants = [r is not None and r.requires_grad and not r.used for r in results]
+    had, were = [t for t, _ in guards.grads], [g for _, g in guards.grads]
+    have, become = [t for t, _ in found.grads_after], [g for _, g in found.grads_after]
+    plans = list(zip(sources, nodes, wants, strict=True))
     forms = entry.form
     count = len(forms)
     table, slots = replay.table, replay.slots
     offsets = [view.offset for view in found.arguments]
     run = replay.whole(0)
     effects, versions, after = found.effects, found.versions, found.grads_after
-    before, variables = guards.grads, guards.variables
+    before, same_variables = guards.grads, guards.variables.sameness()
     updates = [*guards.updates, *guards.fixed]
     tensors, arrays = guards.tensors, guards.arrays
     outside = {id(array) for array in arrays}
     recording, lower = entry.modes
     acquire, release = entry.lock.acquire, entry.lock.release
+
+    def make_one(source: Any, node: Any, wants_gradient: bool) -> Any:
+        if source is None:
+            return None
+        out = _new(Tensor)
+        out._data = source.copy() if source.ndim < 2 else fresh(source)
+        out._node = node
+        out._requires_grad = wants_gradient
+        out._version_box = [0]
+        out._base = out._grad = None
+        out._output_nr = 0
+        return out
 
     def attempt(args: tuple[Any, ...]) -> Any:
         own = modes.__dict__
@@ -83,13 +99,12 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                 return MISS
         if not all(map(is_, map(_data_of, tensors), arrays)):
             return MISS
-        for tensor, grad in before:
-            if grad_of(tensor) is not grad:
-                return MISS
+        if before and not all(map(is_, map(_grad_of, had), were)):
+            return MISS
         for update in updates:
             if not update.holds():
                 return MISS
-        if variables.reason() is not None or not acquire(False):
+        if not same_variables() or not acquire(False):
             return MISS
         try:
             for i, slot in slots:
@@ -97,27 +112,15 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
             for effect in effects:
                 effect()
             run()
-            made = []
-            for source, node, wants_gradient in zip(sources, nodes, wants, strict=True):
-                if source is None:
-                    made.append(None)
-                    continue
-                out = _new(Tensor)
-                out._data = fresh(source)
-                out._node = node
-                out._requires_grad = wants_gradient
-                out._version_box = [0]
-                out._base = out._grad = None
-                out._output_nr = 0
-                made.append(out)
+            result = make_one(*plans[0]) if single else tuple([make_one(*plan) for plan in plans])
         finally:
             release()
         entry.calls += 1
-        for tensor, grad in after:
-            if grad_of(tensor) is not grad:
+        if not all(map(is_, map(_grad_of, have), become)):
+            for tensor, grad in after:
                 set_grad(tensor, grad)
         for box, growth in versions:
             box[0] += growth
-        return made[0] if single else tuple(made)
+        return result
 
     return attempt

@@ -55,16 +55,25 @@ class Update:
 
     def settings(self) -> dict[str, Any]:
         """The group as the optimizer's formula sees it, with the numbers of now."""
+        if not self.added:
+            return self.real  # type: ignore[no-any-return]
         self.group.update(self.real)
         self.group.update(self.added)
         return self.group
 
     def __call__(self) -> None:
-        self.write(self.memory, 0, *self._constants(self.batch.scalars).values())
-
-    def _constants(self, scalars: list[Any]) -> dict[str, Any]:
         own = modes.__dict__  # this thread's, found once
         before, own["_grad"] = own["_grad"], False  # an optimizer computes with plain numbers
+        try:
+            group = self.settings() if self.added else self.real
+            found = self.optimizer._constants(group, self.batch.scalars)
+        finally:
+            own["_grad"] = before
+        self.write(self.memory, 0, *found.values())
+
+    def _constants(self, scalars: list[Any]) -> dict[str, Any]:
+        own = modes.__dict__
+        before, own["_grad"] = own["_grad"], False
         try:
             found: dict[str, Any] = self.optimizer._constants(self.settings(), scalars)
         finally:

@@ -11,7 +11,8 @@ import functools
 import random
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter, is_
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -21,6 +22,8 @@ from .._autograd.sites import internal
 from .._tensor.tensor import Tensor
 from ..nn.modules.module import Module
 from .nests import tensors_in
+
+_content_of = attrgetter("cell_contents")
 
 SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 SMALL = 4096  # bytes of a NumPy array that is compared at each call
@@ -148,6 +151,28 @@ class Variables:
                 return f"the content of `{name}`"
         return None
 
+    def sameness(self) -> Callable[[], bool]:
+        """A function that says, as quickly as can be, whether everything is the very same object."""
+        cells, contents = [c for _, c, _ in self.cells], [v for _, _, v in self.cells]
+        names, keys = [n for n, _, _ in self.named], [k for _, k, _ in self.named]
+        values = [v for _, _, v in self.named]
+        look: Any = dict.get
+        if any(type(n) is not dict for n in names):  # a class's
+            look = _look
+        reason = self.reason
+
+        def same_content() -> bool:
+            return all(map(is_, map(_content_of, cells), contents)) or reason() is None
+
+        def same() -> bool:
+            if all(map(is_, map(_content_of, cells), contents)):
+                return all(map(is_, map(look, names, keys), values)) or reason() is None
+            return reason() is None
+
+        if self.contents:
+            return lambda: reason() is None
+        return same if names else same_content
+
     def settle(self, tape: Any) -> None:
         """After a recording: refuse what a replay would not do, or would do otherwise."""
         for name, value, content in self.contents:
@@ -203,6 +228,10 @@ def _draws() -> Any:
     drawn = sys.modules.get("numpy.random.mtrand")
     state = None if drawn is None else drawn._rand.get_state(legacy=False)["state"]
     return random.getstate(), state and (state["pos"], int(state["key"][0]))
+
+
+def _look(names: Any, key: str) -> Any:
+    return names.get(key)
 
 
 def _equal(a: Any, b: Any) -> bool:
