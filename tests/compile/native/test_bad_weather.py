@@ -111,6 +111,7 @@ def test_importing_does_not_load_llvmlite() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # that it has threads
 def test_a_child_process_runs_it() -> None:
     build = program()
     native = build.lower()

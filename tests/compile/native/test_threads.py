@@ -98,6 +98,7 @@ def test_from_several_threads_of_python() -> None:
     assert not wrong
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # that it has threads
 def test_in_a_child_process() -> None:
     build = large_program()
     native: Native = build.check()
