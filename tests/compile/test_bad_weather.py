@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -186,6 +187,22 @@ class Trainer:
     def run(self, x: Any) -> Any:
         """What it does."""
         return x * self.weight * self.factor
+
+
+@dataclass(slots=True)
+class Slotted:
+    factor: float
+
+    @torch.compile(backend="numpy")
+    def run(self, x: Any) -> Any:
+        return x * self.factor
+
+
+def test_a_method_of_an_object_that_cannot_be_followed() -> None:
+    for factor in (2.0, 3.0):
+        one = Slotted(factor)
+        for _ in range(4):
+            assert one.run(torch.ones(2)).tolist() == [factor] * 2
 
 
 def test_a_method_has_a_program_for_each_object() -> None:

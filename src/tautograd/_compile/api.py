@@ -58,7 +58,7 @@ class Compiled:
         self._fn = fn
         self._fallback = fallback
         self._native = native
-        self._of_object: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
+        self._of_object: dict[int, tuple[Any, Compiled]] = {}  # by the id of an object that lives
         self.records = 0  # how often the function was recorded
         self._last: Entry | None = None
         self._forget_all()
@@ -195,11 +195,15 @@ class Compiled:
         """As a method: a program for each object."""
         if instance is None:
             return self
-        found = self._of_object.get(instance)
+        number, of_object = id(instance), self._of_object
+        found = of_object.get(number)
         if found is None:
-            method = BoundMethod(self._fn, weakref.ref(instance))
-            found = self._of_object[instance] = self.of(method)
-        return found
+            try:
+                alive = weakref.ref(instance, lambda _: of_object.pop(number, None))
+            except TypeError:  # an object that cannot be followed runs as it is written
+                return self._fn.__get__(instance, owner)
+            found = of_object[number] = alive, self.of(BoundMethod(self._fn, alive))
+        return found[1]
 
     def of(self, fn: Callable[..., Any]) -> Compiled:
         """Another function, compiled in the same way."""
@@ -248,7 +252,8 @@ def compile(
             f"compile(): argument 'backend' must be 'llvm' or 'numpy', not {backend!r}"
         )
     if model is None:
-        return functools.partial(compile, fallback=fallback, backend=backend, disable=disable)
+        options = {"fallback": fallback, "fullgraph": fullgraph}
+        return functools.partial(compile, backend=backend, disable=disable, **options)
     if not callable(model):
         raise TypeError(f"compile(): argument 'model' must be callable, not {type(model).__name__}")
     if disable or backend == "eager":

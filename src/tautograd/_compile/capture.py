@@ -274,7 +274,7 @@ def described(tape: Recording, value: Any, roots: dict[int, int]) -> Any:
     seen: dict[int, Any] = {}
 
     def describe(leaf: Any) -> Any:
-        if hasattr(type(leaf), "__next__"):
+        if hasattr(type(leaf), "__next__") or inspect.isawaitable(leaf):
             tape.refuse("an iterator as a result", "iterator")
         if not isinstance(leaf, Tensor):
             return leaf
