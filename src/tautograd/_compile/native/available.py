@@ -15,7 +15,7 @@ from ..ir import (
 )
 from . import reductions, scalar_ops
 from .engine import host, why_not
-from .fusion import covers
+from .liveness import covers
 from .types import is_half, is_known
 
 

@@ -9,10 +9,10 @@ element, or once for each row, and what needs a row's sum waits for the next pas
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..ir import Buffer, Instruction, Kind, View, span
+from ..ir import Instruction, View, span
 from .dimensions import Factors, common, cut, cut_access, cut_step, factors
 from .steps import Access, Step, spread, step_of
 
@@ -20,8 +20,6 @@ MOST_STEPS = 64
 MOST_STREAMS = 24
 SMALL = 4096  # elements: below, joining saves more by having fewer nests than it costs
 NEAR = 6  # nests: a large step joins none further back, where its result would wait in memory
-
-UNREAD = -2  # the time of a step that is left out
 
 
 @dataclass(slots=True)
@@ -84,7 +82,9 @@ class Nest:
         def now(access: Access | None) -> Access | None:
             return cut_access(access, parts) if finer and access is not None else access
 
-        made, read = ({now(a) for a in accesses} for accesses in (self.made, self.read))
+        made, read = self.made, self.read
+        if finer:
+            made, read = {now(a) for a in made}, {now(a) for a in read}
         more = {t.access for t in touches if not t.writes} - made - read
         if len(read) + len(more) > MOST_STREAMS:
             return "too much memory at once"
@@ -106,7 +106,11 @@ class Nest:
         return None
 
     def _fit(self, step: Step) -> tuple[Step, Factors] | None:
-        """The step over the nest's dimensions, and how these have to be cut for it."""
+        """The step over the nest's dimensions, and how these have to be cut for it (not at all: [])."""
+        if step.dims == self.dims and (
+            step.reduced is None or self.reduced in (None, step.reduced)
+        ):
+            return step, []
         if math.prod(step.dims) == self.size:
             fine = common(step.dims, self.dims)
             if fine is None:
@@ -234,63 +238,3 @@ def _worth_joining(nest: Nest, step: Step, size: int) -> bool:
         return True
     there = {(a.buffer, a.offset) for a in nest.read if a is not None}
     return any((access.buffer, access.offset) in there for access in step.reads())
-
-
-def elide(nests: list[Nest], buffers: dict[int, Buffer], needed: Iterable[int]) -> list[Nest]:
-    """Leave out the stores of what is read only in registers, and the steps that nobody reads."""
-    needed = set(needed)
-    touches: dict[int, list[tuple[int, Touch]]] = {}
-    for place, nest in enumerate(nests):
-        for touch in nest.touched:
-            touches.setdefault(touch.view.buffer, []).append((place, touch))
-    for place, nest in enumerate(nests):
-        for step in nest.steps:
-            number = step.output.buffer
-            if buffers[number].kind is Kind.SCRATCH and number not in needed:
-                step.stored = _is_read(place, step, touches[number])
-        _drop_unread(nest)
-    return [nest for nest in nests if nest.steps or not nest.of_buffer]
-
-
-def _drop_unread(nest: Nest) -> None:
-    wanted: set[Access] = set()
-    for step in reversed(nest.steps):
-        if step.stored or step.output in wanted:
-            wanted.update(step.reads())
-        else:
-            step.time = UNREAD
-    nest.steps = [step for step in nest.steps if step.time != UNREAD]
-
-
-def _is_read(place: int, step: Step, touches: list[tuple[int, Touch]]) -> bool:
-    """Whether anything reads from memory what a step writes."""
-    mine = next(t for p, t in touches if p == place and t.access == step.output and t.writes)
-    for where, touch in touches:
-        if where < place or not mine.meets(touch):
-            continue
-        if where > place:
-            if not touch.writes:
-                return True
-            if touch.view == mine.view and touch.view.is_contiguous():
-                return False
-        elif (
-            not touch.writes
-            and touch.time > step.written_at
-            and (step.full and step.reduced is None)
-        ):
-            return True  # another pass over the row reads it again
-    return False
-
-
-def covers(view: View) -> bool:
-    """Whether no two of a view's elements share memory."""
-    low, high = span(view)
-    if high - low == view.dtype.itemsize * view.size:
-        return True
-    steps = sorted((abs(s), n) for s, n in zip(view.strides, view.shape, strict=True) if n > 1)
-    reach = view.dtype.itemsize
-    for stride, n in steps:
-        if stride < reach:
-            return False
-        reach = stride * (n - 1) + reach
-    return True

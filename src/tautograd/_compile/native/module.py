@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from ..ir import Buffer, Instruction, Product, PutAlong, ScatterAdd
 from .described import Fused, describe
-from .fusion import Nest, elide, group
+from .fusion import Nest, group
+from .liveness import elide
 from .loops import STATUS, Kernel, shape_of
 from .normal import Normal
 from .products import ProductKernel, blas
