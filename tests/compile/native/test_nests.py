@@ -6,6 +6,7 @@ comparison is of bits.
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -205,6 +206,19 @@ def test_reductions_of_other_dtypes(function: str, dtype: str) -> None:
     if function.startswith("logical"):
         kind = np.dtype(bool)
     for axes in ((0,), (1,), (0, 1)):
+        build = Builder()
+        small = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
+        build.add(ir.Reduce(function, build.view(x), axes, build.scratch(small, kind), kind))
+        build.check()
+
+
+@pytest.mark.parametrize("function", ["add", "maximum", "minimum"])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_reductions_in_half_precision(function: str, dtype: type) -> None:
+    """Whole numbers, whose sums are exact in every order."""
+    kind = np.dtype(dtype)
+    x = np.random.default_rng(1).integers(-3, 3, (19, 45)).astype(kind)
+    for axes in ((0,), (1,)):
         build = Builder()
         small = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
         build.add(ir.Reduce(function, build.view(x), axes, build.scratch(small, kind), kind))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -119,3 +119,13 @@ class Code:
         if b == "0":
             return a
         return self.new(f"add nsw i64 {a}, {b}")
+
+
+def function_text(name: str, code: Code, arguments: Iterable[str], tail: Sequence[str] = ()) -> str:
+    """A kernel: its variables, its arguments out of the array it is given, its lines, and how it ends."""
+    lines = [f"define internal void @{name}({PARAMETERS}) nounwind {{", "entry:"]
+    lines += code.shared.variables
+    for place, argument in enumerate(arguments):
+        lines.append(f"  {argument}p = getelementptr ptr, ptr %args, i64 {place}")
+        lines.append(f"  {argument} = load ptr, ptr {argument}p")
+    return "\n".join([*lines, *code.lines, *tail, "  ret void", "}"])

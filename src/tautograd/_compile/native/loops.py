@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir import Number
 from . import memory, reductions, scalar_ops, share
-from .code import PARAMETERS, Code, Shared
+from .code import Code, Shared, function_text
 from .fusion import Nest
 from .layout import Layout, arrange
 from .reader import Reader, Registers
@@ -29,23 +29,18 @@ class Kernel:
         self.counters: dict[int, str] = {}
         self.code = Code(Shared(declared))
         self.checks = any(s.index is not None for s in nest.steps)
-        self.status = self.code.variable("i32") if self.checks else ""
+        self.status = ""
+        if self.checks:
+            self.status = self.code.variable("i32")
+            self.code.do(f"store i32 0, ptr {self.status}")
         self._run()
 
     def text(self, name: str) -> str:
         """The function; it takes an array of pointers, in the order of `arguments`."""
-        lines = [f"define internal void @{name}({PARAMETERS}) nounwind {{", "entry:"]
-        lines += self.code.shared.variables
-        for place, argument in enumerate(self.arguments.values()):
-            lines.append(f"  {argument}p = getelementptr ptr, ptr %args, i64 {place}")
-            lines.append(f"  {argument} = load ptr, ptr {argument}p")
+        tail: list[str] = []
         if self.checks:
-            lines.append(f"  store i32 0, ptr {self.status}")
-        lines += self.code.lines
-        if self.checks:
-            lines += memory.report(self.code, self.status, self.argument(STATUS))
-        lines += ["  ret void", "}"]
-        return "\n".join(lines)
+            tail = memory.report(self.code, self.status, self.argument(STATUS))
+        return function_text(name, self.code, self.arguments.values(), tail)
 
     def argument(self, key: tuple[int, int]) -> str:
         return self.arguments.setdefault(key, f"%a{len(self.arguments)}")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir import Product, View
-from .code import PARAMETERS, Code, Shared
+from .code import Code, Shared, function_text
 from .normal import leading
 from .types import constant, element_type
 
@@ -94,12 +94,7 @@ class ProductKernel:
         self._emit(product, threads if found.obeys else 1)
 
     def text(self, name: str) -> str:
-        lines = [f"define internal void @{name}({PARAMETERS}) nounwind {{", "entry:"]
-        lines += self.code.shared.variables
-        for place, argument in enumerate(self.arguments.values()):
-            lines.append(f"  {argument}p = getelementptr ptr, ptr %args, i64 {place}")
-            lines.append(f"  {argument} = load ptr, ptr {argument}p")
-        return "\n".join([*lines, *self.code.lines, "  ret void", "}"])
+        return function_text(name, self.code, self.arguments.values())
 
     def _emit(self, product: Product, threads: int) -> None:
         left, right, out = product.left, product.right, product.output

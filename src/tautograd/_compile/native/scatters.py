@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir import Number, PutAlong, ScatterAdd, View
 from . import memory, scalar_ops
-from .code import PARAMETERS, Code, Shared
+from .code import Code, Shared, function_text
 from .types import Value, constant, convert
 
 
@@ -31,14 +31,8 @@ class ScatterKernel:
             self._put(instruction)
 
     def text(self, name: str) -> str:
-        lines = [f"define internal void @{name}({PARAMETERS}) nounwind {{", "entry:"]
-        lines += self.code.shared.variables
-        for place, argument in enumerate(self.arguments.values()):
-            lines.append(f"  {argument}p = getelementptr ptr, ptr %args, i64 {place}")
-            lines.append(f"  {argument} = load ptr, ptr {argument}p")
-        lines += self.code.lines
-        lines += memory.report(self.code, self.status, "%a0")
-        return "\n".join([*lines, "  ret void", "}"])
+        tail = memory.report(self.code, self.status, "%a0")
+        return function_text(name, self.code, self.arguments.values(), tail)
 
     def _base(self, view: View) -> str:
         return self.arguments.setdefault((view.buffer, view.offset), f"%a{len(self.arguments)}")
