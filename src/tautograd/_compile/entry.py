@@ -12,7 +12,7 @@ from .._autograd.modes import modes
 from .._autograd.views import detached
 from .._tensor.tensor import Tensor, make
 from ..nn.modules.module import Module
-from .capture import Capture, Given, Made, Seen, capture
+from .capture import Capture, capture
 from .differentiable import Differentiable, UsedNode, is_cut
 from .guards import Form, Guards
 from .ir import Call
@@ -22,6 +22,7 @@ from .nests import leaves_in, mapped, replaced, tensors_in
 from .passes import improved
 from .quick import quick_way
 from .replay import Replay
+from .results import Given, Made, Seen
 from .variables import Variables
 
 

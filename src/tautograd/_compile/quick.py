@@ -15,10 +15,10 @@ import numpy as np
 from .._autograd.effects import structure
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
-from .capture import Made
 from .ir import Kind
 from .lifting import set_grad
 from .replay import fresh
+from .results import Made
 
 MISS: Any = object()
 _data_of = attrgetter("_data")

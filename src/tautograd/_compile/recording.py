@@ -1,0 +1,90 @@
+"""The tape of a compiled function: tensors, optimizers' updates, effects in Python, and hooks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .._autograd.sites import internal
+from .._tensor.tensor import Tensor
+from ..optim._elementwise import Elementwise
+from .errors import cannot_record
+from .lifting import Lifting, pause
+from .tape import Tape
+from .updates import Fixed, Update, record_update
+
+
+class Recording(Lifting):
+    """The tape of a compiled function: tensors, optimizers' updates and effects in Python."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.effects: list[Callable[[], Any]] = []
+        self.updates: list[Update] = []
+        self.fixed: list[Fixed] = []
+        self.stand_ins: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def update(self, optimizer: Any, group: Any, number: int, members: Any, states: Any) -> None:
+        """Called by an optimizer that is asked to step."""
+        found = record_update(self, optimizer, group, number, members, states)
+        self.effects.extend(found)
+        self.updates.extend(found)
+
+    def stepping(self, optimizer: Any) -> None:
+        """Called before an optimizer steps."""
+        plain = not any(group.get("differentiable") for group in optimizer.param_groups)
+        if not (isinstance(optimizer, Elementwise) and plain):
+            with pause(self):
+                self.fixed.append(Fixed.of(optimizer))
+
+    def effect(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """Called where Python's own state changes; a call inside such a call belongs to it."""
+        if self.paused or self.dead:
+            return function(*args, **kwargs)
+        _refuse_tensors(self, function, (args, kwargs))
+        with pause(self):
+            result = function(*args, **kwargs)
+        self.effects.append(lambda: function(*args, **kwargs))
+        return result
+
+    def asked(self, what: str, advice: str) -> None:
+        """Called where a tensor's values would leave the engine."""
+        if not (self.paused or self.dead):
+            self.refuse(what, advice)
+
+    def writes_leaf(self, tensor: Tensor) -> None:
+        """Called before a write into a leaf is refused: it may only stand in for an argument."""
+        if id(tensor) in self.stand_ins:
+            raise cannot_record("a write into an argument that has a history", "clone")
+
+    def hooked(self, hook: Any, args: Any, kwargs: Any) -> Any:
+        """Called with each hook of the user's; one that only looks on cannot be recorded."""
+        before = len(self.program.instructions), len(self.effects)
+        result = hook(*args, **kwargs)
+        after = len(self.program.instructions), len(self.effects)
+        if result is None and before == after and not self.dead and _is_users(hook):
+            self.refuse(f"{_named(hook)}, which only looks on,", "hook")
+        return result
+
+
+def _is_users(hook: Any) -> bool:
+    code = getattr(inspect.unwrap(hook), "__code__", None)
+    return code is None or not internal[code.co_filename]
+
+
+def _named(hook: Any) -> str:
+    code = getattr(inspect.unwrap(hook), "__code__", None)
+    name = getattr(hook, "__qualname__", type(hook).__name__)
+    return f"the hook `{name}`" + (f" ({code.co_filename}:{code.co_firstlineno})" if code else "")
+
+
+def _refuse_tensors(tape: Tape, function: Any, value: Any) -> None:
+    if isinstance(value, Tensor):
+        name = getattr(function, "__qualname__", str(function))
+        tape.refuse(f"a tensor's value given to Python code ({name})", "item")
+    if isinstance(value, (tuple, list)):
+        for part in value:
+            _refuse_tensors(tape, function, part)
+    elif isinstance(value, dict):
+        _refuse_tensors(tape, function, tuple(value.values()))

@@ -1,0 +1,107 @@
+"""What a recorded function gave back: a description in place of each tensor, by which it is made again."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .._tensor.tensor import Tensor
+from .ir import View
+from .lifting import Lifting, grad_of, plain
+from .nests import mapped, tensors_in
+
+
+@dataclass(slots=True)
+class Made:
+    """A tensor that the run made and gave back."""
+
+    view: View
+    requires_grad: bool
+    used: bool  # whether its graph went backward inside
+    root: int | None = None  # its number among the results that can go backward
+
+
+@dataclass(slots=True)
+class Given:
+    """A tensor that came in: argument number, or one from outside."""
+
+    argument: int | None
+    tensor: Any
+
+
+@dataclass(slots=True)
+class Seen:
+    """A view that was given back, of something else that the caller has."""
+
+    base: Any
+    way: Any  # the view operations that lead to it; None: the same memory, without history
+    requires_grad: bool = False
+
+
+def described(tape: Lifting, value: Any, roots: dict[int, int]) -> Any:
+    """What was returned, with a description in place of each tensor."""
+    seen: dict[int, Any] = {}
+
+    def describe(leaf: Any) -> Any:
+        if hasattr(type(leaf), "__next__") or inspect.isawaitable(leaf):
+            tape.refuse("an iterator as a result", "iterator")
+        if not isinstance(leaf, Tensor):
+            return leaf
+        if id(leaf) not in seen:
+            if leaf._base is not None and id(leaf) not in tape.arguments:
+                seen[id(leaf)] = _described_view(tape, leaf, roots, seen)
+            else:
+                seen[id(leaf)] = _described(tape, leaf, roots)
+        return seen[id(leaf)]
+
+    for tensor in tensors_in(value):  # views come after what they are views of
+        if tensor._base is None:
+            describe(tensor)
+    return mapped(value, describe)
+
+
+def _described_view(
+    tape: Lifting, tensor: Tensor, roots: dict[int, int], seen: dict[int, Any]
+) -> Any:
+    """A view of something that the caller has too is made again as one."""
+    base: Any = tensor._base
+    if id(tensor) in tape.outside:
+        return Given(None, tensor)
+    if id(base) in tape.arguments:
+        return Seen(Given(tape.arguments[id(base)], base), tensor._view, tensor.requires_grad)
+    if id(base) in seen:
+        return Seen(seen[id(base)], tensor._view, tensor.requires_grad)
+    if id(base) in tape.outside:
+        return Seen(Given(None, base), tensor._view, tensor.requires_grad)
+    return _described(tape, tensor, roots)
+
+
+def _described(tape: Lifting, tensor: Tensor, roots: dict[int, int]) -> Made | Given | Seen:
+    if id(tensor) in tape.arguments:
+        return Given(tape.arguments[id(tensor)], tensor)
+    held = plain(tensor)
+    is_gradient = any(tensor is grad_of(leaf) for leaf, _ in tape.grads.values())
+    if id(tensor) in tape.outside or is_gradient or not tape.knows(held):
+        return Given(None, tensor)
+    for place, other in _known(tape):
+        if plain(other) is held:
+            return Seen(place, None)
+    used = tensor._node is not None and id(tensor) not in roots
+    return Made(tape.view(held), tensor.requires_grad, used, roots.get(id(tensor)))
+
+
+def _known(tape: Lifting) -> Iterator[tuple[Given, Tensor]]:
+    for tensor, _ in tape.outside.values():
+        yield Given(tape.arguments.get(id(tensor)), tensor), tensor
+
+
+def views_of(value: Any) -> list[View]:
+    if isinstance(value, Made):
+        return [value.view]
+    if isinstance(value, Seen):
+        return views_of(value.base)
+    if isinstance(value, (tuple, list)):
+        return [view for part in value for view in views_of(part)]
+    return views_of(tuple(value.values())) if isinstance(value, dict) else []
