@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ def ops(given: argparse.Namespace) -> dict[str, Any]:
     problems: list[Any] = []
     counts: Counter[str] = Counter()
     detours: Counter[str] = Counter()
+    end = time.monotonic() + given.limit
     with tempfile.TemporaryDirectory() as folder:
         works = []
         for part in range(given.processes):
@@ -46,10 +48,14 @@ def ops(given: argparse.Namespace) -> dict[str, Any]:
             with log.open("w") as file:
                 works.append((out, log, subprocess.Popen(command, stderr=file)))
         for out, log, process in works:
-            process.wait()
+            try:
+                process.wait(max(1.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
             if not out.exists():
-                text = log.read_text()[-400:]
-                problems.append(["a process", "", "", f"ended without a result: {text}"])
+                now, text = Path(f"{out}.now"), log.read_text()[-400:]
+                name = now.read_text() if now.exists() else "a process"
+                problems.append([name, "", "", f"was not done within the limit. {text}"])
                 continue
             part_found = json.loads(out.read_text())
             problems += part_found["problems"]
@@ -95,6 +101,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", nargs="+", choices=[*SECTIONS], default=[*SECTIONS])
     parser.add_argument("--records", nargs="+", default=[], help="of the operations; default: all")
     parser.add_argument("--dtypes", default=DTYPES, help=f"default: {DTYPES}")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for the operations")
     parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 2) - 4))
     parser.add_argument("--rows", nargs="+", default=[], help="of the bench; default: all")
     parser.add_argument("--seconds", type=float, default=1.0, help="per figure of the bench")

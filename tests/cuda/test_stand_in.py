@@ -42,7 +42,7 @@ def matrix() -> Matrix:
 
 # What NumPy does for CuPy in main memory: nothing else may get there.
 IN_MAIN_MEMORY = (
-    "airy", "eval_", "i0", "i1", "k0", "k1", "j0", "j1", "y0", "y1", "gammainc", "xlog1py", "nextafter",
+    "airy", "eval_", "i0", "i1", "k0", "k1", "j0", "j1", "y0", "y1", "gammainc", "xlog1py", "exp1", "nextafter",
     "add.at", "maximum.at", "minimum.at", "unique",
 )  # fmt: skip
 

@@ -204,6 +204,7 @@ def main(part: int, parts: int, dtypes: list[str], out: str, records: list[str])
         if time.monotonic() > end:
             matrix.counts["left out"] += len(jobs) - done
             break
+        Path(f"{out}.now").write_text(f"{name} {dtype}")
         try:
             matrix.run(name, dtype)
             matrix.counts["records"] += 1
