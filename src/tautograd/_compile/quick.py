@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.dtypes import _defaults as defaults
 from .._autograd.effects import structure
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
@@ -56,6 +57,9 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     tensors, arrays = guards.tensors, guards.arrays
     outside = {id(array) for array in arrays}
     recording, lower = entry.modes
+    number = defaults.float  # the dtype of Python's floats
+    if recording is None:  # inference mode, for one
+        return None
     acquire, release = entry.lock.acquire, entry.lock.release
 
     def make_one(source: Any, node: Any, wants_gradient: bool) -> Any:
@@ -78,6 +82,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
             or own.get("recorder") is not None
             or own.get("vmap_levels")
             or own.get("lower") is not lower
+            or defaults.float is not number
             or len(args) != count
         ):
             return MISS
