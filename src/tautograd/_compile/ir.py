@@ -251,7 +251,8 @@ class Call:
 class Block:
     """Instructions for one example, done `count` times; `steps` say how many bytes each buffer moves on.
 
-    `of` and `into` are the views that all of it reads and writes.
+    `of` and `into` are the views that all of it reads and writes, `inner` buffers that hold one example's
+    values only, `sums` the places where examples are added up.
     """
 
     body: list[Any]
@@ -259,6 +260,8 @@ class Block:
     steps: dict[int, int]
     of: tuple[View, ...]
     into: tuple[View, ...]
+    inner: tuple[int, ...] = ()
+    sums: tuple[View, ...] = ()
 
     def reads(self) -> Iterator[View]:
         return iter(self.of)

@@ -11,6 +11,7 @@ import numpy as np
 from .._arrays.strided import address, storage_of
 from .._autograd.modes import modes
 from .._autograd.sites import resolve
+from .blocks import repeated
 from .calls import as_call
 from .differentiable import is_cut
 from .ir import Block, Call, Instruction, Kind, Program, View
@@ -28,6 +29,7 @@ class Part:
     native: Any = None
     why: str = ""
     block: Block | None = None  # whose body these are, for one example
+    other: Any = None  # the same native code for a second thread
     run: Callable[[], Any] | None = None
 
 
@@ -78,7 +80,7 @@ class Replay:
         address = self.table.__array_interface__["data"][0]
         for part in parts:
             if part.block is not None:
-                runs.append(_repeated(part, self.table))
+                runs.append(repeated(part, self.memory))
             elif part.native is not None:
                 runs.append(_native_run(part, address))
             else:
@@ -174,27 +176,6 @@ def _native_run(part: Part, address: int) -> Callable[[], None]:
     return run
 
 
-def _repeated(part: Part, table: Any) -> Callable[[], None]:
-    """A block: its body for one example after the other, over a table that moves on."""
-    block = part.block
-    assert block is not None
-    own = np.empty_like(table)
-    steps = np.zeros(len(table), np.uintp)
-    for buffer, step in block.steps.items():
-        steps[buffer] = step
-    call = part.native.call
-    address = own.__array_interface__["data"][0]
-    add = np.add
-
-    def run() -> None:
-        np.copyto(own, table)
-        for _ in range(block.count):
-            call(address)
-            add(own, steps, own)
-
-    return run
-
-
 def _lowering() -> tuple[Any, str]:
     """The native lowering, or why there is none."""
     try:
@@ -233,7 +214,11 @@ def _parts(
     for number, part in enumerate(parts):
         if not part.why:
             later = {buffer for buffer, last in readers.items() if last > number}
-            part.native = lowered.lower(part.instructions, program.buffers, seen | later)
+            needed = seen | later
+            alone = part.block is not None
+            part.native = lowered.lower(part.instructions, program.buffers, needed, alone)
+            if alone:  # once more for a second thread: each has memory of its own
+                part.other = lowered.lower(part.instructions, program.buffers, needed, alone)
     return parts
 
 

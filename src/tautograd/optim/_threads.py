@@ -29,7 +29,7 @@ def in_parallel(run: Callable[[int, int], None], size: int, grain: int) -> None:
         return
     part = -(-size // (workers * grain)) * grain
     spans = [(start, min(start + part, size)) for start in range(0, size, part)]
-    jobs = [_executor().submit(_quiet, run, *span) for span in spans[1:]]
+    jobs = [executor().submit(_quiet, run, *span) for span in spans[1:]]
     try:
         modes.quietly(run, *spans[0])
     finally:
@@ -41,7 +41,8 @@ def _quiet(run: Callable[[int, int], None], start: int, stop: int) -> None:
     modes.quietly(run, start, stop)
 
 
-def _executor() -> ThreadPoolExecutor:
+def executor() -> ThreadPoolExecutor:
+    """The threads of this process."""
     global _pool, _pool_of
     with _lock:
         if _pool is None or _pool_of != os.getpid():

@@ -67,12 +67,19 @@ def _method(address: int) -> Any:
 
 
 def lower(
-    instructions: Sequence[Instruction], buffers: Iterable[Buffer], needed: Iterable[int]
+    instructions: Sequence[Instruction],
+    buffers: Iterable[Buffer],
+    needed: Iterable[int],
+    alone: bool = False,
 ) -> Native:
-    """Compile instructions; `needed` are the buffers whose content is read afterwards."""
+    """Compile instructions; `needed` are the buffers whose content is read afterwards.
+
+    What is compiled to run `alone` uses one thread, so that others can run the same beside it.
+    """
     vector_bytes = engine.host().vector_bytes
-    count = get_num_threads()
-    threads.use_threads(count)
+    count = 1 if alone else get_num_threads()
+    if not alone:
+        threads.use_threads(count)
     count = min(count, threads.processors()) if threads.available() else 1
     by_number = {b.number: b for b in buffers}
     built = module.build(instructions, by_number, needed, vector_bytes, count)

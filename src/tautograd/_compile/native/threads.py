@@ -12,9 +12,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from . import cache, engine
+from .products import blas
 from .threads_code import ALONE, BYTES, PARALLEL, STATE, TOGETHER, WANTED, text
 
 
@@ -65,6 +68,21 @@ def processors() -> int:
 def symbols() -> dict[str, int]:
     runtime = _runtime()
     return {} if runtime is None else runtime.addresses
+
+
+@contextmanager
+def blas_alone() -> Iterator[bool]:
+    """Meanwhile BLAS uses the thread that calls it and no other; says whether it can be told so."""
+    runtime, found = _runtime(), blas()
+    if runtime is None or found is None or not found.obeys:
+        yield False
+        return
+    get, set_ = found.addresses["get_threads"], found.addresses["set_threads"]
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(runtime.addresses[ALONE])(get, set_)
+    try:
+        yield True
+    finally:
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime.addresses[TOGETHER])(set_)
 
 
 def available() -> bool:

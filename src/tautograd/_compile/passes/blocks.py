@@ -178,7 +178,8 @@ def _block(
     reads = tuple(v for i in run for v in i.reads() if v.buffer not in gone)
     writes = tuple(v for i in whole_run for v in i.writes() if v.buffer not in gone)
     writes += tuple(totals.values())
-    return before, Block(body, count, moving, reads, writes)
+    sums = tuple(totals.values())
+    return before, Block(body, count, moving, reads, writes, tuple(small.values()), sums)
 
 
 def _of_one(instruction: Any) -> Any:
