@@ -21,7 +21,7 @@ def _model() -> Any:
         torch.nn.Conv2d(16, 8, 3, stride=2),
         torch.nn.MaxPool2d(2),
         torch.nn.Flatten(),
-        torch.nn.LazyLinear(4),
+        torch.nn.Linear(8 * 9 * 9, 4),
     )
 
 
@@ -57,5 +57,6 @@ def test_examples_one_by_one(threads: int) -> None:
         torch.set_num_threads(before)
     program = replayed._last.replay_of.program
     blocks = [i for i in program.instructions if isinstance(i, Block)]
-    assert blocks and all(block.count == EXAMPLES for block in blocks)
+    assert blocks
+    assert all(block.count == EXAMPLES for block in blocks)
     assert any(block.sums for block in blocks)  # a weight's gradient is added up in place

@@ -32,7 +32,7 @@ Array = Callable[[View], Any]
 
 def as_call(instruction: Instruction, array: Array) -> Callable[[], Any]:
     """A function that does what the instruction says, on arrays that `array` gives for views."""
-    return _BUILDERS[type(instruction)](instruction, array)
+    return _BUILDERS[type(instruction)](instruction, array)  # type: ignore[no-any-return]
 
 
 def _value(operand: Operand, array: Array) -> Any:
