@@ -21,7 +21,7 @@ def _model() -> Any:
         torch.nn.Conv2d(16, 8, 3, stride=2),
         torch.nn.MaxPool2d(2),
         torch.nn.Flatten(),
-        torch.nn.Linear(8 * 9 * 9, 4),
+        torch.nn.Linear(8 * 11 * 11, 4),
     )
 
 
@@ -43,7 +43,7 @@ def test_examples_one_by_one(threads: int) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        x, y = torch.randn(EXAMPLES, 3, 42, 42), torch.arange(EXAMPLES) % 4
+        x, y = torch.randn(EXAMPLES, 3, 50, 50), torch.arange(EXAMPLES) % 4
         plain, compiled = _model(), _model()
         eager, replayed = _step(plain), torch.compile(_step(compiled))
         for _ in range(8):
