@@ -147,6 +147,7 @@ def test_globals_also_of_functions_that_it_calls(monkeypatch: pytest.MonkeyPatch
 class Settings:
     def __init__(self) -> None:
         self.scale, self.table, self.array = 2.0, {"shift": 1.0}, np.ones(3, np.float32)
+        self.count = 1.0
 
     def scaled(self, x: Any) -> Any:
         return x * self.scale + self.table["shift"]
@@ -176,6 +177,15 @@ def test_closures_attributes_lists_and_dictionaries() -> None:
     check()
     factor = 0.5
     check()
+
+
+count = iter(range(100))
+
+
+def test_an_attribute_is_no_global_of_the_same_name() -> None:
+    settings = Settings()
+    settings.count = 3.0
+    assert side_by_side(lambda x: x * settings.count, *[(torch.ones(2),)] * 4).records == 1
 
 
 # --- modes ------------------------------------------------------------------------------------------

@@ -7,11 +7,12 @@ iterator, a large NumPy array) cannot be recorded, nor can a value that the func
 
 from __future__ import annotations
 
+import dis
 import functools
 import random
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from operator import attrgetter, is_
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -69,7 +70,7 @@ class Variables:
         if (code, id(bound)) in self._seen or not is_users(code.co_filename):
             return
         self._seen.add((code, id(bound)))
-        names = set(_names(code))
+        variables, names = _names(code)
         if bound is not None:
             self._value("self", bound, names, depth)
         for name, cell in zip(code.co_freevars, fn.__closure__ or (), strict=True):
@@ -79,7 +80,7 @@ class Variables:
                 continue
             self.cells.append((name, cell, value))
             self._value(name, value, names, depth)
-        for name in sorted(names & scope.keys()):
+        for name in sorted(variables & scope.keys()):
             value = scope[name]
             self.named.append((scope, name, value))
             self._value(name, value, names, depth)
@@ -215,12 +216,19 @@ def is_users(filename: str) -> bool:
     return not filename.startswith(_STANDARD) and "site-packages" not in filename
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """The names of globals and attributes in a function, and in functions written inside it."""
-    yield from code.co_names
+def _names(code: CodeType) -> tuple[set[str], set[str]]:
+    """The names of globals and of attributes in a function, and in functions written inside it."""
+    found: tuple[set[str], set[str]] = set(), set()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL"):
+            found[0].add(instruction.argval)
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR"):
+            found[1].add(instruction.argval)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            for names, inside in zip(found, _names(constant), strict=True):
+                names |= inside
+    return found
 
 
 def _draws() -> Any:
