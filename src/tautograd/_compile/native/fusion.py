@@ -18,6 +18,7 @@ from .steps import Access, Step, spread, step_of
 
 MOST_STEPS = 64
 MOST_STREAMS = 24
+FEW_STREAMS = 6
 SMALL = 4096  # elements: below, joining saves more by having fewer nests than it costs
 NEAR = 6  # nests: a large step joins none further back, where its result would wait in memory
 
@@ -220,7 +221,8 @@ def _join(nests: list[Nest], last: int, step: Step, instruction: Instruction) ->
         nest = nests[place]
         if size > SMALL and place < len(nests) - NEAR:
             continue
-        if place != last and not _worth_joining(nest, step, size):
+        beside = place == len(nests) - 1
+        if place != last and not _worth_joining(nest, step, size, beside):
             continue
         refused = nest.offer(step, instruction)
         if refused is None:
@@ -230,11 +232,16 @@ def _join(nests: list[Nest], last: int, step: Step, instruction: Instruction) ->
     return -1
 
 
-def _worth_joining(nest: Nest, step: Step, size: int) -> bool:
-    """Whether a step that does not depend on a nest gains by being in it."""
+def _worth_joining(nest: Nest, step: Step, size: int, beside: bool) -> bool:
+    """Whether a step that does not depend on a nest gains by being in it.
+
+    The very next one may, if little memory is read: what follows often needs the results of both.
+    """
     if not nest.steps or nest.size != size:
         return False
-    if size <= SMALL and nest.reduced is None and step.reduced is None:
-        return True
+    if nest.reduced is None and step.reduced is None:
+        few = len(nest.read) + len(list(step.reads())) <= FEW_STREAMS
+        if size <= SMALL or (beside and few):
+            return True
     there = {(a.buffer, a.offset) for a in nest.read if a is not None}
     return any((access.buffer, access.offset) in there for access in step.reads())
