@@ -5,9 +5,10 @@
     python tools/gpu_check.py --only ops --records relu softmax --dtypes float32
 
 Sections: `rest` (optimizers, layers, half precision, graphs, files, the trust kit), `bench` (steps beside
-PyTorch's, trainings beside the CPU's) and `ops` (every operation record, forward and gradients, in
-several processes, since kernels are compiled when first used; OPS_SECONDS in the environment limits
-the time of each). Exit status 1 if anything failed.
+PyTorch's, trainings beside the CPU's), `examples` (the example programs beside the CPU's figures) and
+`ops` (every operation record, forward and gradients, in several processes, since kernels are compiled
+when first used; OPS_SECONDS in the environment limits the time of each). Exit status 1 if anything
+failed.
 """
 
 from __future__ import annotations
@@ -89,7 +90,27 @@ def bench(given: argparse.Namespace) -> dict[str, Any]:
     return gpu.run(given.seconds, given.steps, given.rows or [*gpu.ROWS], say)
 
 
-SECTIONS = {"rest": rest, "bench": bench, "ops": ops}
+def examples(given: argparse.Namespace) -> dict[str, Any]:
+    """The example programs, unchanged, beside the CPU's figures."""
+    from examples import APART, EXAMPLES, USUALLY, apart
+
+    found: dict[str, Any] = {"problems": [], "apart": {}}
+    for name, steps in EXAMPLES.items():
+        try:
+            most, count = apart(name, steps)
+        except RuntimeError as error:
+            found["problems"].append(str(error))
+            say(f"FAIL {error}")
+            continue
+        held = most <= APART.get(name, USUALLY)
+        if not held:
+            found["problems"].append(f"{name}: apart by {most:.1e}")
+        found["apart"][name] = most
+        say(f"{'ok  ' if held else 'FAIL'} {name:20} {count} figures, apart by {most:.1e} at most")
+    return found
+
+
+SECTIONS = {"rest": rest, "bench": bench, "examples": examples, "ops": ops}
 
 
 def main(arguments: list[str]) -> int:

@@ -21,6 +21,7 @@ from tautograd._arrays import cuda_array, cuda_backend
 from tautograd._arrays.cuda_array import CudaArray
 from tautograd._arrays.cuda_detour import detours
 from tests.cuda.fake import FakeBackend
+from tools.gpu.examples import APART, EXAMPLES, USUALLY, apart
 from tools.gpu.ops_matrix import Matrix
 
 
@@ -58,6 +59,15 @@ def test_every_record_runs_there(matrix: Matrix, dtype: str) -> None:
     assert matrix.problems == []
     assert matrix.counts["cases"] - before > 3500
     assert [d for d in detours if not d.startswith(IN_MAIN_MEMORY)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_examples_run_there_unchanged(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAND_IN", "1")
+    most, count = apart(name, 6)
+    assert count
+    assert most <= APART.get(name, USUALLY)
 
 
 # --- tensors there --------------------------------------------------------------------------------
