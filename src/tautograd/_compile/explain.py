@@ -49,16 +49,18 @@ class Explanation:
                 f"{self.name}: not recorded yet (the second call with arguments of one form is)"
             ]
             return "\n".join([*lines, *(f"refused: {reason}" for reason in self.refused)])
+        sizes = [f"{k.replace('_', ' ')} {_bytes(v)}" for k, v in data["memory"].items()]
+        counts = f"{data['recorded_instructions']} array operations recorded, {data['instructions']} in the program"
         lines = [
-            f"{self.name}: {data['recorded_instructions']} array operations recorded, "
-            f"{data['instructions']} in the program, replayed {data['replays']} times",
+            f"{self.name}: {counts}, replayed {data['replays']} times",
             f"native code: {data['native']}",
-            "memory: "
-            + ", ".join(f"{k.replace('_', ' ')} {_bytes(v)}" for k, v in data["memory"].items()),
+            f"memory: {', '.join(sizes)}",
+            *(f"another form of arguments runs as it is written: {why}" for why in self.refused),
             "",
         ]
         for number, part in enumerate(data["parts"]):
-            lines.append(f"part {number}: {part['kind']}, {part['instructions']} instructions")
+            count = part["instructions"]
+            lines.append(f"part {number}: {part['kind']}, {count} instruction{'s' * (count != 1)}")
             lines += [f"    {line}" for line in part["lines"]]
         return "\n".join(lines)
 
@@ -79,7 +81,12 @@ def _part(part: Any) -> dict[str, Any]:
         where = resolve(site) if site else None
         at = f" ({where.filename}:{where.line})" if where else ""
         lines.append(f"{_name(instruction)}{at}")
-    return {"kind": f"called from Python ({part.why})", "instructions": len(part.instructions), "lines": lines}  # fmt: skip
+    why = "" if part.why == "a call from Python" else f" ({part.why})"
+    return {
+        "kind": f"called from Python{why}",
+        "instructions": len(part.instructions),
+        "lines": lines,
+    }
 
 
 def _name(instruction: Any) -> str:
