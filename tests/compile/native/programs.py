@@ -60,7 +60,9 @@ class Builder:
         table = np.array([b.ctypes.data for b in bases or self.bases], np.uintp)
         native.run(table.ctypes.data)
 
-    def check(self, bits: bool = True, needed: Iterable[int] | None = None) -> Native:
+    def check(
+        self, bits: bool = True, needed: Iterable[int] | None = None, signed_zeros: bool = True
+    ) -> Native:
         """Run natively and by NumPy, and compare every buffer that is seen afterwards."""
         everything = set(range(len(self.buffers)) if needed is None else needed)
         everything |= {b.number for b in self.buffers if b.kind is not ir.Kind.SCRATCH}
@@ -74,7 +76,10 @@ class Builder:
         if bits:
             written = {v.buffer: v for i in self.instructions for v in i.writes()}
             for number in set(written) & set(everything):
-                same_numbers(mine[number], theirs[number], written[number].dtype, self.instructions)
+                a, b = mine[number], theirs[number]
+                if not signed_zeros:
+                    a, b = ((x.view(written[number].dtype) + 0).view(np.uint8) for x in (a, b))
+                same_numbers(a, b, written[number].dtype, self.instructions)
         self.mine, self.theirs = mine, theirs
         return native
 

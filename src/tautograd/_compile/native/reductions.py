@@ -1,7 +1,9 @@
 """Sums and their kin: one accumulator per lane, which are combined at the end.
 
 A sum of floats takes at most `ROUNDS` additions in a row; then the lanes' sums are put aside into a total
-that carries its rounding error along, so a long sum is no worse than NumPy's pairwise one.
+that carries its rounding error along, so a long sum is no worse than NumPy's pairwise one. The least or
+greatest of numbers has NumPy's bits, but for the sign of a zero among zeros of both signs: that depends on
+the order, as it does in NumPy.
 """
 
 from __future__ import annotations
