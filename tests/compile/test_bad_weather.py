@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import multiprocessing
 import os
 import pickle
@@ -217,6 +218,34 @@ def test_a_method_has_a_program_for_each_object() -> None:
     assert pickle.loads(pickle.dumps(second)).run(torch.ones(3)).tolist() == [3.0] * 3
     gone = weakref.ref(first)
     del first
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_method_of_a_module() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+
+        @torch.compile(backend="numpy")
+        def forward(self, x: Any) -> Any:
+            return self.layer(x).tanh()
+
+    net = Net()
+    expected = net.layer(torch.ones(2, 3)).tanh()
+    for _ in range(4):
+        assert torch.equal(net(torch.ones(2, 3)), expected)
+    assert net.forward.records == 1
+    other = copy.deepcopy(net)
+    assert list(other.state_dict()) == ["layer.weight", "layer.bias"]
+    with torch.no_grad():
+        other.layer.weight.zero_()
+    for _ in range(4):
+        assert torch.equal(other(torch.ones(2, 3)), other.layer.bias.tanh().expand(2, 3))
+    gone = weakref.ref(net)
+    del net
+    gc.collect()
     assert gone() is None
 
 

@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 import warnings
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +20,7 @@ from ..nn.modules._hooks import global_hooks
 from ..nn.modules.module import Module
 from ..optim import _hooks as optimizer_hooks
 from . import generators, lifting, modules
-from .bound import BoundMethod, OptimizedModule
+from .bound import OptimizedModule, Place
 from .entry import Entry
 from .errors import CompileError
 from .explain import Explanation
@@ -58,7 +57,6 @@ class Compiled:
         self._fn = fn
         self._fallback = fallback
         self._native = native
-        self._of_object: dict[int, tuple[Any, Compiled]] = {}  # by the id of an object that lives
         self.records = 0  # how often the function was recorded
         self._last: Entry | None = None
         self._forget_all()
@@ -195,15 +193,14 @@ class Compiled:
         """As a method: a program for each object."""
         if instance is None:
             return self
-        number, of_object = id(instance), self._of_object
-        found = of_object.get(number)
-        if found is None:
-            try:
-                alive = weakref.ref(instance, lambda _: of_object.pop(number, None))
-            except TypeError:  # an object that cannot be followed runs as it is written
-                return self._fn.__get__(instance, owner)
-            found = of_object[number] = alive, self.of(BoundMethod(self._fn, alive))
-        return found[1]
+        method = self._fn.__get__(instance, owner)
+        own = getattr(instance, "__dict__", None)
+        if own is None:  # an object that has no place for it runs as it is written
+            return method
+        place = own.setdefault(f"_program of {self._fn.__qualname__}", Place())
+        if place.program is None:
+            place.program = self.of(method)
+        return place.program
 
     def of(self, fn: Callable[..., Any]) -> Compiled:
         """Another function, compiled in the same way."""

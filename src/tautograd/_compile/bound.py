@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+import copy
 from typing import Any
 
 from ..nn.modules.module import Module
 
 
-class BoundMethod:
-    """A method of an object that it does not keep alive."""
+class Place:
+    """Where an object keeps the program of one of its methods; a copy of the object has none yet."""
 
-    def __init__(self, fn: Callable[..., Any], instance: Any) -> None:
-        functools.update_wrapper(self, fn)
-        self._method = fn
-        self._instance = instance
+    __slots__ = ("program",)
 
-    @property
-    def __wrapped__(self) -> Any:
-        return self._method.__get__(self._instance())
+    def __init__(self) -> None:
+        self.program: Any = None
 
-    @__wrapped__.setter
-    def __wrapped__(self, fn: Any) -> None:
-        """Set by `update_wrapper`; what is wrapped is the bound method."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._method(self._instance(), *args, **kwargs)
+    def __reduce__(self) -> Any:
+        return Place, ()
 
 
 class OptimizedModule(Module):
@@ -92,8 +83,6 @@ class OptimizedModule(Module):
         return _again, (self._orig_mod, self._compiled)
 
     def __deepcopy__(self, memo: Any) -> OptimizedModule:
-        import copy
-
         module = copy.deepcopy(self._orig_mod, memo)
         return OptimizedModule(module, self._compiled.of(module))
 
