@@ -151,6 +151,42 @@ def test_values_have_to_be_fetched() -> None:
     assert x.numpy(force=True).tolist() == x.tolist() == [1, 1]
 
 
+def test_writing_goes_between_devices() -> None:
+    here, there = torch.zeros(3), torch.ones(3, device="cuda", requires_grad=True)
+    here.copy_(there.detach())
+    assert here.tolist() == [1, 1, 1]
+    here = torch.zeros(3, requires_grad=True) * 1
+    here[1:] = there[1:]
+    here.sum().backward()
+    assert here.tolist() == there.grad.tolist() == [0, 1, 1]
+    model, other = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1).cuda()
+    other.load_state_dict(model.state_dict())
+    assert other.weight.is_cuda
+    assert other.weight.tolist() == model.weight.tolist()
+    with pytest.raises(
+        RuntimeError, match="attempting to assign a gradient with device type 'cpu'"
+    ):
+        other.weight.grad = torch.ones(1, 2)
+
+
+def test_functions_that_look_at_values() -> None:
+    assert torch.nn.functional.one_hot(torch.tensor([2, 0], device="cuda")).tolist() == [
+        [0, 0, 1],
+        [1, 0, 0],
+    ]
+    x = torch.tensor([0.0, 2.0, 3.0], device="cuda")
+    assert x[x > 1].tolist() == [2, 3]
+    assert torch.nonzero(x).tolist() == [[1], [2]]
+    assert torch.unique(torch.tensor([3, 1, 3], device="cuda")).tolist() == [1, 3]
+
+
+def test_batches_are_pinned() -> None:
+    data = torch.utils.data.TensorDataset(torch.ones(4, 2), torch.arange(4))
+    batch = next(iter(torch.utils.data.DataLoader(data, 2, pin_memory=True)))
+    assert [x.is_pinned() for x in batch] == [True, True]
+    assert batch[0].to("cuda", non_blocking=True).is_cuda
+
+
 def test_views_share_memory() -> None:
     x = torch.arange(6.0, device="cuda").reshape(2, 3)
     x.T[0, 1] = 9

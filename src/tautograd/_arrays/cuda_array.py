@@ -224,16 +224,20 @@ def wrap(raw: Any) -> CudaArray:
     return out
 
 
-# Functions that take arrays from main memory: what makes an array, and what takes indices.
-_TAKES_HOST = frozenset(
-    (np.asarray, np.array, np.take, np.take_along_axis, np.put_along_axis, np.copyto)
-)
+# Functions that take arrays from main memory: those that make an array of them, and those that take
+# indices, or values to write, after their first argument.
+_MAKERS = frozenset((np.asarray, np.array))
+_TAKES_HOST = frozenset((np.take, np.take_along_axis, np.put_along_axis, np.copyto))
 
 
 def run(function: Any, rule: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's function by CuPy's rule for it; in main memory where there is none, or it refuses."""
-    if function in _TAKES_HOST or getattr(function, "__name__", "") in _METHODS_WITH_INDICES:
+    if function in _MAKERS:
         args = tuple([_brought_over(x) for x in args])
+    elif function in _TAKES_HOST or getattr(function, "__name__", "") in _METHODS_WITH_INDICES:
+        if function is np.copyto and type(args[0]) is _ndarray:  # from the GPU: it is waited for
+            return function(args[0], args[1].host(), *args[2:], **kwargs)
+        args = (args[0], *[_brought_over(x) for x in args[1:]])
     given = []
     for x in args:
         kind = type(x)

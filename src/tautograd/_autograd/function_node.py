@@ -19,6 +19,13 @@ from .arrivals import as_grad_tensor
 from .node import FREED, Node, recorded_at
 from .saved import modified_message, on_behalf_of, second_time
 
+_NO_ARRAY = np.zeros(())
+
+
+def _array(grad: Any) -> Any:
+    """The array of a gradient, which may be a tensor."""
+    return grad._data if isinstance(grad, Tensor) else grad
+
 
 class FunctionCtx:
     """What `forward` and `backward` of a custom Function receive, and `grad_fn` of its outputs."""
@@ -141,10 +148,11 @@ class FunctionNode(Node):
         """One step of backward: call the user's function and check what it returns."""
         slots = gradient if gradient is not None else [None] * len(self.outputs)
         grads = []
+        some = next((_array(g) for g in slots if g is not None), _NO_ARRAY)
         for nr, (g, (shape, dtype)) in enumerate(zip(slots, self.outputs, strict=True)):
             tensor = as_grad_tensor(g)
             if tensor is None and self.materialize_grads and self.makes_zeros(nr, shape):
-                tensor = make(np.zeros(shape, dtype))
+                tensor = make(np.zeros_like(some, shape=shape, dtype=dtype))
             grads.append(tensor)
         results = self.call_backward(grads)
         results = self._check_count(

@@ -101,7 +101,7 @@ def rows_by_reverse(
             found = gradients_of(outputs, inputs, cotangents, create)
             pieces.append([unbatch(g, 0, level) for g in found])
     if not pieces:
-        return [make(np.zeros((0, *x._data.shape), x._data.dtype)) for x in inputs]
+        return [make(np.zeros_like(x._data, shape=(0, *x._data.shape))) for x in inputs]
     return [c[0] if len(c) == 1 else FUNCTIONS["cat"](list(c)) for c in zip(*pieces, strict=True)]
 
 

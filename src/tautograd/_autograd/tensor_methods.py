@@ -108,6 +108,12 @@ def _set_grad(self: Tensor, value: Any) -> None:
             f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same "
             "size"
         )
+    if type(value._data) is not type(self._data) and value.device != self.device:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with "
+            f"device type '{self.device.type}'. Please ensure that the gradient and the tensor are on "
+            "the same device"
+        )
     self._grad = value
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
+from .._arrays.strided import has_memory
 from .._autograd.apply import apply
 from .._autograd.modes import modes
 from .._autograd.views import bump
@@ -245,13 +246,13 @@ def one_hot(input: Any, num_classes: int = -1) -> Tensor:
     if not index.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return make(np.zeros((*index.shape, num_classes), np.int64))
-    if type(index) is _ndarray:
+        return make(np.zeros_like(index, shape=(*index.shape, num_classes)))
+    if has_memory(index):
         if index.min() < 0:
             raise RuntimeError("Class values must be non-negative.")
         if num_classes == -1:
             num_classes = int(index.max()) + 1
         elif index.max() >= num_classes:
             raise RuntimeError("Class values must be smaller than num_classes.")
-    classes = np.arange(num_classes)
+    classes = np.arange(num_classes, like=index)
     return make(np.astype(np.expand_dims(index, -1) == classes, np.int64))

@@ -77,6 +77,8 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
             require_tensor("copy_", other, "other")
         other = make(np.asarray(other))
     check_writable(self, other)
+    if type(other._data) is not type(self._data) and other.device != self.device:
+        other = other.to(self.device)
     refuse_partial_overlap(self, other)
     target, source = self._data, other._data
     if target.shape != source.shape:

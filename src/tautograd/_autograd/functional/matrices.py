@@ -114,7 +114,7 @@ def _rows(nr: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: 
     return tuple(
         FUNCTIONS["stack"](column).reshape((*output.shape, *x.shape))
         if column
-        else make(np.zeros((*output.shape, *x.shape), x._data.dtype))
+        else make(np.zeros_like(x._data, shape=(*output.shape, *x.shape)))
         for column, x in zip(columns, inputs, strict=True)
     )
 

@@ -13,12 +13,29 @@ import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..._arrays.devices import cuda_backend
+from ..._tensor.tensor import Tensor
 from ._workers import Again, Ended, Failure, StreamFetcher, fetch, run_worker
 
 if TYPE_CHECKING:
     from .dataloader import DataLoader
 
 _SKIPPED = object()  # stands for a batch that there is not, or that was given out of turn
+
+
+def pinned(data: Any) -> Any:
+    """A batch with its tensors in memory that is locked for a GPU."""
+    if isinstance(data, Tensor):
+        return data if data.is_cuda else data.pin_memory()
+    if hasattr(data, "pin_memory"):
+        return data.pin_memory()
+    if isinstance(data, dict):
+        return type(data)({key: pinned(value) for key, value in data.items()})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(pinned(value) for value in data))
+    if type(data) in (list, tuple):
+        return type(data)(pinned(value) for value in data)
+    return data
 
 
 class Pass:
@@ -42,7 +59,8 @@ class Pass:
                 f"ignore pin_memory_device='{loader.pin_memory_device}'.",
                 stacklevel=4,
             )
-        if loader.pin_memory:
+        self._pins = loader.pin_memory and cuda_backend() is not None
+        if loader.pin_memory and not self._pins:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device "
                 "pinned memory won't be used.",
@@ -64,7 +82,7 @@ class Pass:
         said = self._length_said
         if said is not None and self._given > said:
             self._warn_of_length(said)
-        return data
+        return pinned(data) if self._pins else data
 
     def _next_data(self) -> Any:
         raise NotImplementedError
