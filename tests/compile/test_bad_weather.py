@@ -18,6 +18,7 @@ import pytest
 
 import tautograd as torch
 from tautograd import nn
+from tautograd._compile import replay
 from tautograd._compile.entry import Entry
 from tautograd._compile.replay import Replay
 
@@ -156,6 +157,26 @@ def test_ten_functions_that_share_parameters() -> None:
         for one, other in zip(plain, compiled, strict=True):
             assert_same(bits(other()), bits(one()))
             assert_same(bits(list(model.parameters())), bits(list(twin.parameters())))
+
+
+def test_a_program_of_which_no_machine_code_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recorded step is done and its result there; replays are NumPy's."""
+    parts = replay._parts
+
+    def broken(program: Any, start: int, stop: int, lowered: Any, saved: Any) -> Any:
+        if lowered is not None:
+            raise RuntimeError("no such instruction")
+        return parts(program, start, stop, lowered, saved)
+
+    monkeypatch.setattr(replay, "_parts", broken)
+    weight = torch.zeros(3)
+    compiled = torch.compile(lambda: weight.add_(1) * 2)
+    compiled()
+    with pytest.warns(UserWarning, match="no such instruction"):
+        assert compiled().tolist() == [4.0] * 3
+    for n in range(3, 6):
+        assert compiled().tolist() == [2.0 * n] * 3
+    assert "no such instruction" in str(compiled.explain())
 
 
 def test_without_a_compiler_it_replays_with_numpy() -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from .._autograd.apply import apply
 from .._autograd.grad_mode import set_grad_enabled
 from .._autograd.modes import modes
+from .._autograd.sites import warning_level
 from .._autograd.views import detached
 from .._tensor.tensor import Tensor, make
 from ..nn.modules.module import Module
 from .capture import Capture, capture
 from .differentiable import Differentiable, UsedNode, is_cut
 from .guards import Form, Guards
-from .ir import Call
+from .ir import Call, Program, View
 from .lifting import grad_of, pause, set_grad
 from .modules import Modules, noting
 from .nests import leaves_in, mapped, replaced, tensors_in
@@ -65,7 +67,7 @@ class Entry:
         self.lock = threading.RLock()
         self.recorded_size = len(found.program.instructions)
         self.program = improved(found.program)
-        self.replay_of = Replay(self.program, found.inputs, native)
+        self.replay_of = ready(self.name, self.program, found.inputs, native)
         self.size = len(self.program.instructions)
         self.has_calls_with_effects = any(
             isinstance(i, Call) and i.effect and not is_cut(i) for i in self.program.instructions
@@ -196,6 +198,26 @@ class Entry:
 
             as_inference(tensor)
         return tensor
+
+
+def ready(name: str, program: Program, inputs: list[View], native: bool) -> Replay:
+    """A program that can run: natively, or by NumPy where no machine code can be made of it.
+
+    The function has run by now, so what it did and gave must not be lost.
+    """
+    try:
+        return Replay(program, inputs, native)
+    except Exception as error:
+        if not native:
+            raise
+        why = f"{type(error).__name__}: {error}"
+        warnings.warn(
+            f"{name}: no machine code could be made ({why}); it is replayed by NumPy",
+            stacklevel=warning_level(),
+        )
+        found = Replay(program, inputs, native=False)
+        found.why_not_native = why
+        return found
 
 
 def seen_again(base: Tensor, seen: Seen) -> Tensor:
