@@ -127,3 +127,32 @@ def test_a_large_tensor_is_told_by_norms(engine):
     assert [c.value.norm for c in made.contributions] == pytest.approx([300.0, 300.0])
     assert made.total.norm == pytest.approx(600.0)
     assert "‖·‖ = 600, by 2 paths" in str(made)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_result_of_several_numbers_needs_a_gradient_to_start_from(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * x
+    with pytest.raises(ValueError, match=r"shape \(3,\) is no single number; say with gradient="):
+        explain(x, y)
+    with pytest.raises(TypeError, match="gradient must be a tensor, not list"):
+        explain(x, y, gradient=[1.0, 1.0, 1.0])
+    made = explain(x, y, gradient=torch.tensor([1.0, 10.0, 100.0]))
+    assert made.total.array.tolist() == [2.0, 40.0, 600.0]
+    assert [c.value.array.tolist() for c in made.contributions] == [[1.0, 20.0, 300.0]] * 2
+    first = str(made).splitlines()[0]
+    assert first == (
+        "The gradient of y = [1, 4, 9], weighted by [1, 10, 100], with respect to x, [2, 40, 600], by 2 paths:"
+    )
+    assert x.grad is None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_factors_begin_with_the_gradient_that_is_given(engine):
+    torch = pytest.importorskip(engine)
+    x = torch.tensor(2.0, requires_grad=True)
+    made = explain(x, x.exp() * 3, gradient=torch.tensor(5.0))
+    (only,) = made.contributions
+    assert only.factors[0] == pytest.approx(5.0)
+    assert np.prod(only.factors) == pytest.approx(float(only.value.array))

@@ -299,8 +299,11 @@ def test_what_cannot_be_drawn_is_refused(engine):
         view(x.sum(), 1)
     with pytest.raises(TypeError, match="no tensor with a history"):
         view(lambda: torch.tensor(1.0))
-    graph = view(x * 2, gradient=torch.tensor([1.0, 10.0])).graph
-    assert graph.nodes[0].arrived[0].text == "[2, 20]"
+    start = torch.tensor([1.0, 10.0])
+    with view.recording(torch) as recording:
+        y = x * 2
+    for made in (view(y, gradient=start), recording.view(y, gradient=start)):
+        assert made.graph.nodes[0].arrived[0].text == "[2, 20]"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -29,12 +29,13 @@ _Step = tuple[Any, int]  # a node, and the place of the input by which it is ent
 MOST_PATHS = 12  # of more, only the uses of `x` are told, with the number of paths through each
 
 
-def explain(x: Any, loss: Any = None) -> Explanation:
+def explain(x: Any, loss: Any = None, gradient: Any = None) -> Explanation:
     """How the gradient of `x` comes about: the paths from the loss, what each brings, their sum.
 
     Ask before `backward()`, or after `backward(retain_graph=True)`: the graph must still be there. No
     `.grad` is touched. Without `loss`, it is the variable of the caller that depends on `x` and that
-    nothing else depends on; if that is not one alone, the error names those there are.
+    nothing else depends on; if that is not one alone, the error names those there are. A loss of several
+    numbers needs `gradient`, what to start from, as `backward()` does.
     """
     frame = sys._getframe(1)
     if not is_tensor(x):
@@ -47,7 +48,14 @@ def explain(x: Any, loss: Any = None) -> Explanation:
     loss = _found(x, names) if loss is None else loss
     if not is_tensor(loss) or not loss.requires_grad:
         raise ValueError("explain: loss must be a tensor with a history (a grad_fn)")
-    return _Explainer(engine, x, loss, names).explanation()
+    if gradient is not None and not is_tensor(gradient):
+        raise TypeError(f"explain: gradient must be a tensor, not {type(gradient).__name__}")
+    if gradient is None and loss.numel() != 1:
+        raise ValueError(
+            f"explain: a result of shape {tuple(loss.shape)} is no single number; say with gradient= what to "
+            "start from, as backward() asks for too, or explain by its sum or mean"
+        )
+    return _Explainer(engine, x, loss, names, gradient).explanation()
 
 
 def _found(x: Any, names: Names) -> Any:
@@ -75,12 +83,13 @@ def _found(x: Any, names: Names) -> Any:
 
 
 class _Explainer:
-    def __init__(self, engine: Any, x: Any, loss: Any, names: Names) -> None:
+    def __init__(self, engine: Any, x: Any, loss: Any, names: Names, gradient: Any) -> None:
         self.engine, self.x, self.loss, self.names = engine, x, loss, names
+        self.start = gradient
         with engine.no_grad():
             self.collector = Collector(engine, [loss], names=names)
         self.memory = self.collector.memory
-        flow, trouble = flow_of(engine, self.collector, loss, None)
+        flow, trouble = flow_of(engine, self.collector, loss, gradient)
         if trouble:
             raise RuntimeError(f"explain: {trouble}")
         self.given = flow.given
@@ -106,6 +115,7 @@ class _Explainer:
             self.memory.look(loss),
             is_leaf=x.grad_fn is None,
             held=None if x.grad_fn is not None or x.grad is None else self.memory.look(x.grad),
+            start=None if self.start is None else self.memory.look(self.start),
         )
         key = _key(edge_of(x))
         uses = self.users.get(key, [])
@@ -124,8 +134,7 @@ class _Explainer:
     def _total(self, values: list[Value]) -> Value:
         """The sum; of a tensor that is too large to be kept, the gradient itself."""
         if any(value.array is None for value in values):
-            (gradient,) = self.engine.autograd.grad([self.loss], [self.x], retain_graph=True)
-            return self.memory.look(gradient)
+            return self.memory.look(self._backward([self.x])[0])
         total = sum(value.array for value in values)
         return self.memory.of_array(np.array(total), values[0].dtype)
 
@@ -168,7 +177,7 @@ class _Explainer:
             handles.append(node.register_hook(self._only(i, place, numbers, brought)))
         try:
             wanted = self.collector.leaves if self.x.grad_fn is None else [self.x]
-            self.engine.autograd.grad([self.loss], wanted, retain_graph=True, allow_unused=True)
+            self._backward(wanted)
         finally:
             for handle in handles:
                 handle.remove()
@@ -176,9 +185,23 @@ class _Explainer:
         chain = (
             [numbers[i] for i in range(len(path) - 1, -1, -1)] if len(numbers) == len(path) else []
         )
-        factors = _factors([1.0, *chain]) if chain and value.is_single else []
+        start = self._first_number()
+        factors = _factors([start, *chain]) if chain and value.is_single else []
         through = [operation_of(str(node.name())) for node, _ in reversed(path)]
         return Contribution(through, value, site_of_node(path[0][0]), factors)
+
+    def _backward(self, wanted: list[Any]) -> Any:
+        """The gradients of these, from what backward is to start with."""
+        start = None if self.start is None else [self.start]
+        return self.engine.autograd.grad(
+            [self.loss], wanted, start, retain_graph=True, allow_unused=True
+        )
+
+    def _first_number(self) -> float:
+        """What a path of single numbers starts with; 0 if backward starts with several."""
+        if self.start is None:
+            return 1.0
+        return float(self.start.item().real) if self.start.numel() == 1 else 0.0
 
     def _only(self, i: int, place: int, numbers: dict[int, float], brought: list[Any]) -> Any:
         def keep(grad_inputs: Any, grad_outputs: Any) -> Any:

@@ -45,6 +45,7 @@ class Explanation:
     held: Value | None = None  # what `.grad` holds now
     paths: int = 0
     is_leaf: bool = True
+    start: Value | None = None  # what backward is to start with, where that is not 1
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -70,6 +71,8 @@ class Explanation:
             return
         many = f"{self.paths:,} path{'s' if self.paths != 1 else ''}"
         of = f" = {self.loss_value.text}" if self.loss_value is not None else ""
+        if self.start is not None:
+            of += f", weighted by {self._shown(self.start)},"
         yield f"The gradient of {loss}{of} with respect to {name}, {self._shown(self.total)}, by {many}:"
         yield ""
         rows = [self._row(i, c) for i, c in enumerate(self.contributions, 1)]

@@ -98,10 +98,10 @@ class Recording:
         self._last = View(finished(collector, flow))
         self.notes.forget(keep=collector.backward_order)
 
-    def view(self, loss: Any = None) -> View:
+    def view(self, loss: Any = None, gradient: Any = None) -> View:
         """The graph of `loss`; without one, that of the last `backward()` inside."""
         if loss is not None:
-            return _of_tensor(loss, sys._getframe(1), notes=self.notes)
+            return _of_tensor(loss, sys._getframe(1), notes=self.notes, gradient=gradient)
         if self._last is None:
             raise RuntimeError(
                 "view: there was no backward() inside; name the loss: recording.view(loss)"
