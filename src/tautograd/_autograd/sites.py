@@ -12,16 +12,22 @@ import sys
 from types import CodeType, FrameType
 from typing import NamedTuple
 
+import numpy as np
+
 Mark = tuple[CodeType, int]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
+# Array operators of our own types go through a class of NumPy's.
+_INNER = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
+
+
 class _Internal(dict[str, bool]):
-    """File name -> whether it is part of this package, remembered."""
+    """File name -> whether it is part of this package (or of NumPy, which it calls), remembered."""
 
     def __missing__(self, filename: str) -> bool:
-        result = self[filename] = os.path.abspath(filename).startswith(_PACKAGE)
+        result = self[filename] = os.path.abspath(filename).startswith(_INNER)
         return result
 
 

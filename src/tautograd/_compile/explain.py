@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from itertools import groupby
 from typing import Any
 
 from .._autograd.sites import resolve
@@ -73,20 +75,32 @@ class Explanation:
 
 
 def _part(part: Any) -> dict[str, Any]:
+    count = len(part.instructions)
     if part.native is not None:
-        kernels = [str(kernel) for kernel in getattr(part.native, "kernels", ())]
-        return {"kind": "native code", "instructions": len(part.instructions), "lines": kernels}
+        kind = "native code"
+        if part.block is not None:
+            kind += f", for each of {part.block.count} examples"
+        kernels = [
+            f"{kernel}{_at([part.sites[i] for i in kernel.instructions])}"
+            for kernel in part.native.kernels
+        ]
+        return {"kind": kind, "instructions": count, "lines": kernels}
     lines = []
-    for instruction, site in zip(part.instructions, part.sites, strict=True):
-        where = resolve(site) if site else None
-        at = f" ({where.filename}:{where.line})" if where else ""
-        lines.append(f"{_name(instruction)}{at}")
-    why = "" if part.why == "a call from Python" else f" ({part.why})"
-    return {
-        "kind": f"called from Python{why}",
-        "instructions": len(part.instructions),
-        "lines": lines,
-    }
+    noted = zip(part.instructions, part.sites, strict=True)
+    for at, pairs in groupby(noted, lambda pair: _at([pair[1]])):
+        names = ", ".join(_name(instruction) for instruction, _ in pairs)
+        lines.append(names + at)
+    return {"kind": f"called from Python ({part.why})", "instructions": count, "lines": lines}
+
+
+def _at(sites: list[Any]) -> str:
+    """The lines of the user's code that something comes from."""
+    found = {(s.filename, s.line) for s in map(resolve, sites) if s is not None}
+    files: dict[str, list[int]] = {}
+    for name, line in sorted(found):
+        files.setdefault(os.path.basename(name), []).append(line)
+    text = "; ".join(f"{name}:{','.join(map(str, lines))}" for name, lines in files.items())
+    return f"  [{text}]" if text else ""
 
 
 def _name(instruction: Any) -> str:

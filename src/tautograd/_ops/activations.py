@@ -24,6 +24,7 @@ from .elementwise import call_elementwise, conj, contiguous, refuse, require_ten
 from .public import FUNCTIONS, NN_FUNCTIONAL, SPECIAL, public, write_into
 from .record import Op
 from .refusals import no_kernel
+from .rule_calls import written
 from .samples import Sample, T, over
 from .special_functions import erf_op
 
@@ -93,7 +94,7 @@ def activation(
         given = ", ".join(f"{n!r}: {n}" for n in names)
         text = f"lambda {', '.join(p for p in ('input', signature, keyword) if p)}: "
         text += f"run(input, {{**fixed, {given}}}, {inplace})"
-        function = eval(text, {"run": run, "fixed": fixed, "inf": math.inf})
+        function = written(text, {"run": run, "fixed": fixed, "inf": math.inf})
         function.__name__ = function.__qualname__ = label
         function.__doc__ = doc
         return function
@@ -119,8 +120,8 @@ def slope_record(
         names = through.__code__.co_varnames[1 : through.__code__.co_argcount]
         arguments = ", ".join(names)
         scope = {"through": through}
-        more["vjp"] = {"x": eval(f"lambda g, {arguments}: through(g, {arguments})", scope)}
-        more["jvp"] = {"x": eval(f"lambda t, {arguments}: through(t, {arguments})", scope)}
+        more["vjp"] = {"x": written(f"lambda g, {arguments}: through(g, {arguments})", scope)}
+        more["jvp"] = {"x": written(f"lambda t, {arguments}: through(t, {arguments})", scope)}
     return Op(
         name,
         forward,

@@ -21,7 +21,7 @@ from .._tensor.tensor import Tensor
 from .promotion import compute_dtype, number_as
 from .public import public
 from .record import Op
-from .rule_calls import DerivedRule, Rule
+from .rule_calls import DerivedRule, Rule, written
 
 
 def conj(x: Any) -> Any:
@@ -277,7 +277,7 @@ def _times(d: Rule, incoming: str, conjugate: bool) -> DerivedRule:
         factor = f"d({', '.join(names)})"
         product = f"{incoming} * conj({factor})" if conjugate else f"{incoming} * {factor}"
         text = f"lambda {', '.join((incoming, *names))}: {product}"
-        rule: Rule = eval(text, {"d": d, "conj": conj})
+        rule: Rule = written(text, {"d": d, "conj": conj})
         return rule
 
     return DerivedRule((incoming, *names), build)

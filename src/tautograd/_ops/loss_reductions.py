@@ -20,6 +20,7 @@ from .autocasting import autocasting
 from .elementwise import check_broadcast, require_tensor
 from .public import FUNCTIONS, NN_FUNCTIONAL
 from .record import Op
+from .rule_calls import written
 from .samples import Sample, T
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
@@ -135,12 +136,16 @@ def loss_record(
     """A record from `value(x, y, …)` and its partial derivatives, functions of the same arguments."""
     given = ", ".join((*inputs, *parameters))
     scope = {"value": value, "fold": fold, "share": share, "times": times}
-    forward = eval(f"lambda {given}, reduction: fold(value({given}), reduction)", scope)
+    forward = written(f"lambda {given}, reduction: fold(value({given}), reduction)", scope)
     vjp, jvp = {}, {}
     for label, slope in slopes.items():
         own = {**scope, "slope": slope, "back": _back, "along": _along}
-        vjp[label] = eval(f"lambda g, {given}, reduction: back(g, slope({given}), reduction)", own)
-        jvp[label] = eval(f"lambda t, {given}, reduction: along(t, slope({given}), reduction)", own)
+        vjp[label] = written(
+            f"lambda g, {given}, reduction: back(g, slope({given}), reduction)", own
+        )
+        jvp[label] = written(
+            f"lambda t, {given}, reduction: along(t, slope({given}), reduction)", own
+        )
     options = {"public": f"nn.functional.{name}", "layout": as_iterated, **record}
     return Op(name, forward, inputs, vjp=vjp, jvp=jvp, **options)
 

@@ -18,7 +18,7 @@ from .parts import diagonal_op, narrow_bounds, select_op, slice_op
 from .public import CONTIGUOUS_OUT, public
 from .rearranging import copy_as
 from .record import LINEAR, REGISTRY, Op
-from .rule_calls import Rule
+from .rule_calls import Rule, written
 from .samples import Sample, T
 from .strided_views import same_size
 
@@ -62,7 +62,7 @@ def _scatter_of(part: Op, parameters: str, samples: Callable[[], list[Sample]]) 
 
 
 def _rule(text: str, scope: dict[str, Any]) -> Rule:
-    rule: Rule = eval(text, scope)
+    rule: Rule = written(text, scope)
     return rule
 
 

@@ -19,7 +19,7 @@ from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
 from .public import public
 from .record import LINEAR, Op
-from .rule_calls import Rule
+from .rule_calls import Rule, written
 from .samples import Sample, T
 
 
@@ -59,7 +59,7 @@ def part(
 
 
 def _rule(text: str, scope: dict[str, Any]) -> Rule:
-    rule: Rule = eval(text, scope)
+    rule: Rule = written(text, scope)
     return rule
 
 
