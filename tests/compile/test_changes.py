@@ -83,6 +83,11 @@ CHANGES: dict[str, tuple[Any, int]] = {
         2,
     ),
     "states that are cleared": (lambda m, o: o.state.clear(), 2),
+    "a state of another tensor": (
+        lambda m, o: o.state[m[0].weight].update(exp_avg=o.state[m[0].weight]["exp_avg"] * 3),
+        2,
+    ),
+    "a state made anew": (lambda m, o: o.state.__setitem__(m[0].weight, {}), 2),
     "maximize": (lambda m, o: o.param_groups[0].update(maximize=True), 2),
 }
 

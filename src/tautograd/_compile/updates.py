@@ -8,6 +8,7 @@ causes a new record.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import is_
 from struct import Struct
 from types import SimpleNamespace
 from typing import Any
@@ -43,6 +44,9 @@ class Update:
         self.added = {k: v for k, v in self.group.items() if self.real.get(k, ...) is not v}
         self.state = self.optimizer.state
         self.states = len(self.state)
+        self.of_owners = [self.state.get(p) for p in self.batch.owners]
+        entries = [(one, k, v) for one in self.of_owners if one for k, v in one.items()]
+        self.entries = [list(column) for column in zip(*entries, strict=True)] or [[], [], []]
         self.write = Struct(f"{self.row.size}{self.row.dtype.char}").pack_into
         self.memory = self.row.data
 
@@ -50,6 +54,8 @@ class Update:
     memory: Any = None
     state: Any = None
     states: int = 0
+    of_owners: Any = None  # the state of each parameter
+    entries: Any = None  # those states, names in them, and what is there
     real: Any = None
     added: Any = None
 
@@ -87,12 +93,20 @@ class Update:
             optimizer._layouts.get(self.number) is self.layout
             and optimizer.state is self.state
             and len(self.state) == self.states
+            and self._has_these_states()
             and len(optimizer.param_groups) == self.groups
             and optimizer.param_groups[self.number] is self.real
             and len(self.real["params"]) == self.members
             and optimizer._flags(self.settings()) == self.flags
             and (not optimizer._formula_varies or self._has_these_numbers())
         )
+
+    def _has_these_states(self) -> bool:
+        """Whether nobody has put other tensors in the place of an optimizer's states."""
+        states, names, tensors = self.entries
+        if not all(map(is_, map(self.state.get, self.batch.owners), self.of_owners)):
+            return False
+        return all(map(is_, map(dict.get, states, names), tensors))
 
     def _has_these_numbers(self) -> bool:
         """Whether the next step's formula is the one that was recorded, where it depends on the step."""
