@@ -63,15 +63,9 @@ def _check(against: str, derived: Any, other: Any, error: Any, subject: Subject)
         size = np.maximum(np.abs(other), np.abs(other).max(initial=0.0) * 1e-3)
         tolerance = error + 1e4 * subject.epsilon * size
         gap = np.abs(derived - other)
-        ratio = np.nan_to_num(np.where(gap > 0, gap / tolerance, 0.0), nan=np.inf)
     check.entries = int(gap.size)
     if gap.size:
-        at = int(ratio.argmax())
-        check.worst, check.error, check.tolerance = (
-            float(ratio[at]),
-            float(gap[at]),
-            float(tolerance[at]),
-        )
+        at = check.measure(gap, tolerance)
         if check.worst > 1:
             leaf = subject.leaf_at(at)
             check.verdict = "wrong"

@@ -23,6 +23,11 @@ class Comparison:
     unseen: Any  # the function is not finite around the point
 
 
+def farthest_first(gaps: Any) -> Any:
+    """The order of gaps from the largest to the smallest; what is not a number is the largest."""
+    return np.argsort(-np.where(np.isnan(gaps), np.inf, gaps), kind="stable")
+
+
 def compare(found: Derivatives, claimed: Any, spread: Any, size: Any) -> Comparison:
     """`spread` is how far rounding may have moved the claimed derivatives, `size` how large those are
     that they are computed with: a gap below float32's half unit of that is no mistake, but a constant

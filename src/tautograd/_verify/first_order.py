@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .compare import SINGLE, Comparison, compare
+from .compare import SINGLE, Comparison, compare, farthest_first
 from .differences import Derivatives
 from .engines import reals_in
 from .evaluate import Values
@@ -157,13 +157,8 @@ def fast(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
 def _judged(outcome: Outcome) -> Outcome:
     check, compared = outcome.check, outcome.compared
     check.entries = int(compared.gap.size)
-    seen = np.where(compared.kink | compared.unseen, -1.0, np.nan_to_num(compared.gap, nan=np.inf))
-    if seen.size:
-        with np.errstate(all="ignore"):
-            ratio = np.where(seen > 0, seen / compared.tolerance, 0.0)
-        at = np.unravel_index(int(ratio.argmax()), ratio.shape)
-        check.worst = float(ratio[at])
-        check.error, check.tolerance = float(max(seen[at], 0.0)), float(compared.tolerance[at])
+    seen = ~(compared.kink | compared.unseen)
+    check.measure(compared.gap, compared.tolerance, wrong=compared.wrong, seen=seen)
     if compared.wrong.any():
         check.verdict = "wrong"
         check.note = f"{int(compared.wrong.sum()):,} of {compared.wrong.size:,} do not agree"
@@ -180,12 +175,10 @@ def _judged(outcome: Outcome) -> Outcome:
 
 
 def _entries(subject: Subject, outcome: Outcome) -> list[Entry]:
-    """The wrong entries, the worst first."""
+    """The wrong entries, the one that is farthest off first, in plain difference."""
     compared, found, claimed = outcome.compared, outcome.found, outcome.claimed
     places = np.argwhere(compared.wrong)
-    with np.errstate(all="ignore"):
-        ratio = compared.gap[compared.wrong] / compared.tolerance[compared.wrong]
-    order = np.argsort(-np.nan_to_num(ratio, nan=np.inf, posinf=np.inf))
+    order = farthest_first(compared.gap[compared.wrong])
     entries = []
     for place, output in places[order]:
         leaf = subject.leaf_at(int(place))

@@ -16,6 +16,7 @@ from .report import Check
 from .subject import Subject
 
 _SIZES = 1e-3, 1.0, 1e3
+_UNITS = "error and allowed are parts of the largest gradient"
 
 
 def _allowed(subject: Subject, reach: Any) -> Any:
@@ -35,29 +36,31 @@ def linear_backward(
 ) -> tuple[Check, Any]:
     """Whether random combinations of cotangents give the same combinations of their gradients.
 
-    Gives the first cotangent that does not, too, so that the rule can be found with it.
+    Error and tolerance are parts of the largest gradient of the same run: with arriving gradients a
+    million times apart, plain differences could not be held against each other. Gives the first
+    cotangent that does not, too, so that the rule can be found with it.
     """
-    check = Check("linearity", "backward of sums and multiples of what arrives")
+    check = Check("linearity", "backward of sums and multiples of what arrives", note=_UNITS)
     if not len(cotangents) or not gradients.size:
         return check, None
     guilty = None
     combined = np.array(_SIZES)[:, None] * sign_vectors(len(_SIZES), len(cotangents), seed + 3)
     arrived = subject.gradients(subject.row, combined @ cotangents)
-    for size, weights, found in zip(_SIZES, combined, arrived, strict=True):
+    gaps, tolerances = np.zeros(arrived.shape), np.zeros(arrived.shape)
+    for at, (size, weights, found) in enumerate(zip(_SIZES, combined, arrived, strict=True)):
         with np.errstate(all="ignore"):
             gap = np.abs(found - weights @ gradients)
-            allowed = _allowed(subject, np.abs(weights) @ np.abs(gradients))
-            ratio = np.where(np.isfinite(gap) & (gap > 0), gap / allowed, 0.0)
-        check.entries += int(gap.size)
-        at = int(ratio.argmax())
-        if ratio[at] > check.worst or not check.tolerance:
-            check.worst, check.error, check.tolerance = (
-                float(ratio[at]),
-                float(gap[at]),
-                float(allowed[at]),
-            )
-        if ratio[at] > 1 and guilty is None:
+            reach = np.abs(weights) @ np.abs(gradients)
+            allowed = _allowed(subject, reach)
+            gap = np.where(np.isfinite(gap), gap, 0.0)
+            scale = np.where(np.isfinite(reach), reach, 0.0).max(initial=0.0) or 1.0
+        gaps[at], tolerances[at] = gap / scale, allowed / scale
+        if np.any((gap > 0) & ~(gap <= allowed)) and guilty is None:
             guilty = weights @ cotangents
             check.verdict = "wrong"
-            check.note = f"for arriving gradients of size {size:g} it gives something else"
+            check.note = (
+                f"for arriving gradients of size {size:g} it gives something else; {_UNITS}"
+            )
+    check.entries = int(gaps.size)
+    check.measure(gaps, tolerances)
     return check, guilty

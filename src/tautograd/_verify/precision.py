@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .compare import farthest_first
 from .engines import as_reals
 from .findings import Entry
 from .noise import EPSILON, noise_level
@@ -57,14 +58,9 @@ def own_precision(low: Subject, double: Subject, seed: int) -> tuple[Check, list
         tolerance = tolerance + _gap_noise(low, double, cotangents, seed)
     bad = ~(gap <= tolerance)
     check.entries = int(gap.size)
-    with np.errstate(all="ignore"):
-        ratio = np.nan_to_num(np.where(gap > 0, gap / tolerance, 0.0), nan=np.inf)
-    if gap.size:
-        at = np.unravel_index(int(ratio.argmax()), ratio.shape)
-        check.worst, check.error = float(ratio[at]), float(gap[at])
-        check.tolerance = float(tolerance[at])
+    check.measure(gap, tolerance, wrong=bad)
     entries = []
-    for probe, place in np.argwhere(bad):
+    for probe, place in np.argwhere(bad)[farthest_first(gap[bad])]:
         leaf = low.leaf_at(int(place))
         values = float(theirs[probe, place]), float(ours[probe, place])
         index = leaf.index_of(int(place))

@@ -180,8 +180,6 @@ def _judged(check: Check, gaps: Any, tolerances: Any) -> Check:
         check.verdict, check.note = "not applicable", "there is nothing finite to compare"
         return check
     check.entries = int(gaps.size)
-    worst = np.unravel_index(int(np.argmax(np.where(finite, ratio, -1.0))), ratio.shape)
-    check.worst = float(ratio[worst])
-    check.error, check.tolerance = float(gaps[worst]), float(tolerances[worst])
+    check.measure(gaps, tolerances, seen=finite)
     check.verdict = "wrong" if check.worst > 1 else "agrees"
     return check

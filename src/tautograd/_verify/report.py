@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .findings import Cut, Entry, Kink, Plain, Suspect
 
 
@@ -18,15 +20,37 @@ class Check(Plain):
     reference: str
     compares: str
     entries: int = 0
-    worst: float = 0.0  # gap in units of the tolerance: up to 1 it agrees
-    error: float = 0.0  # the largest gap itself
-    tolerance: float = 0.0  # what was allowed there
+    worst: float = 0.0  # the largest gap in units of its own tolerance: up to 1 it agrees
+    error: float = 0.0  # the largest gap itself, among those that are too large if there are any
+    tolerance: float = 0.0  # what was allowed for that same entry
     verdict: str = "agrees"  # or "wrong", "kinks", "not applicable"
     note: str = ""
 
     @property
     def ok(self) -> bool:
         return self.verdict != "wrong"
+
+    def measure(self, gap: Any, tolerance: Any, *, wrong: Any = None, seen: Any = True) -> int:
+        """Take over the figures of these entries; gives the place of the one with the largest error.
+
+        `wrong` are those that do not agree (by default where the gap is above the tolerance), `seen`
+        those that were compared at all.
+        """
+        gap, tolerance, seen = np.broadcast_arrays(gap, tolerance, seen)
+        if not gap.size:
+            return 0
+        with np.errstate(all="ignore"):
+            gap = np.where(np.isnan(gap), np.inf, gap)
+            ratio = np.nan_to_num(
+                np.where(gap > 0, gap / tolerance, 0.0), nan=np.inf, posinf=np.inf
+            )
+        beyond = (ratio > 1) & seen
+        among = next((a for a in (wrong, beyond) if a is not None and np.any(a)), seen)
+        at = int(np.argmax(np.where(among, gap, -1.0)))
+        self.worst = float(np.max(np.where(seen, ratio, 0.0)))
+        self.error = float(gap.flat[at]) if seen.flat[at] else 0.0
+        self.tolerance = float(tolerance.flat[at])
+        return at
 
 
 @dataclass

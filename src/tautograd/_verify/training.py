@@ -48,28 +48,30 @@ def as_it_trains(subject: Subject, seed: int) -> Check:
     except Exception as error:
         check.verdict, check.note = "not applicable", in_a_line(error)
         return check
-    for leaf, grad in zip(chosen, grads, strict=True):
-        there = expected[leaf.start : leaf.start + leaf.reals]
-        found = np.zeros(leaf.reals) if grad is None else as_reals(grad)
-        with np.errstate(all="ignore"):
-            gap = np.abs(found - there)
-            allowed = 64 * subject.epsilon * np.abs(there).max(initial=0.0)
-            ratio = np.nan_to_num(np.where(gap > 0, gap / allowed, 0.0), nan=np.inf, posinf=1e300)
-        check.entries += leaf.reals
-        if ratio.size and (ratio.max() > check.worst or not check.tolerance):
-            at = int(ratio.argmax())
-            check.worst, check.error, check.tolerance = (
-                float(ratio[at]),
-                float(gap[at]),
-                float(allowed),
-            )
-            if check.worst > 1:
-                check.verdict = "wrong"
-                index = list(leaf.index_of(leaf.start + at))
-                check.note = (
-                    f"{leaf.name}{index}: {found[at]:.6g} instead of {there[at]:.6g}; a hook on the "
-                    "parameter changes its gradient"
-                )
+    there = np.concatenate([expected[leaf.start : leaf.start + leaf.reals] for leaf in chosen])
+    found = np.concatenate(
+        [
+            np.zeros(leaf.reals) if grad is None else as_reals(grad)
+            for leaf, grad in zip(chosen, grads, strict=True)
+        ]
+    )
+    numbers = np.concatenate([leaf.start + np.arange(leaf.reals) for leaf in chosen])
+    with np.errstate(all="ignore"):
+        sizes = [
+            np.full(leaf.reals, np.abs(expected[leaf.start :][: leaf.reals]).max(initial=0.0))
+            for leaf in chosen
+        ]
+        gap, allowed = np.abs(found - there), 64 * subject.epsilon * np.concatenate(sizes)
+    check.entries = int(gap.size)
+    at = check.measure(gap, allowed)
+    if check.worst > 1:
+        check.verdict = "wrong"
+        number = int(numbers[at])
+        leaf = subject.leaf_at(number)
+        check.note = (
+            f"{leaf.name}{list(leaf.index_of(number))}: {found[at]:.6g} instead of "
+            f"{there[at]:.6g}; a hook on the parameter changes its gradient"
+        )
     return check
 
 
