@@ -74,3 +74,14 @@ def test_python_dash_m_tautograd_is_the_same_command(workshop):
     assert (
         workshop.python("-m", "tautograd", "run", "script.py", "a").stdout == "['script.py', 'a']\n"
     )
+
+
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
+def test_a_mistake_is_told_in_three_lines(capsys, name):
+    with pytest.raises(SystemExit) as stopped:
+        main([name, "--no-such-option", "x"])
+    assert stopped.value.code == 2
+    usage, error, advice = capsys.readouterr().err.splitlines()
+    assert usage.startswith(f"usage: taut {name}")
+    assert error.startswith(f"taut {name}: error: ")
+    assert "--help" in advice

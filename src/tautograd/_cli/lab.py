@@ -33,6 +33,7 @@ _FINE, _FOUND, _INTERRUPTED = 0, 1, 130
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `taut lab`."""
+    parser.usage = "taut lab [options] [lesson]"
     add = parser.add_argument
     add("name", nargs="?", metavar="NAME", help="a lesson, by name or number")
     add("--list", action="store_true", help="list the lessons, and nothing else")

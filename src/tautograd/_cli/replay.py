@@ -27,6 +27,7 @@ _SAME, _DIFFERS, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `taut replay`."""
+    parser.usage = "taut replay [options] evidence.json [pkg.mod:fn]"
     parser.add_argument("file", metavar="FILE", help="an evidence file")
     parser.add_argument(
         "target", nargs="?", metavar="TARGET", help="pkg.mod:fn or path/to/file.py:fn"

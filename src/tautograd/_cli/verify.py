@@ -36,6 +36,7 @@ _FINE, _FOUND, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `taut verify`."""
+    parser.usage = "taut verify [options] (pkg.mod | file.py)[:fn] ..."
     parser.add_argument(
         "targets",
         nargs="+",
