@@ -13,6 +13,7 @@ import pytest
 
 import tautograd
 from tautograd import verify, view
+from tautograd._view.chain import as_text
 
 from . import programs
 
@@ -148,3 +149,23 @@ def test_the_page_of_a_used_graph_says_why_there_are_no_gradients():
     y = x.exp()
     y.backward()
     assert "backward(retain_graph=True)" in view(y).page()
+
+
+def test_a_small_gradient_is_shown_in_numbers_as_print_shows_it():
+    def program():
+        x = tautograd.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        large = tautograd.ones(3, 3, requires_grad=True)
+        return ((x * x) * large).sum()
+
+    made = view(program)
+    text = "".join(Text(made.page()).text)
+    assert "[6, 12, 18]" in text
+    data = data_of(made.page())
+    found = {node["s"]: node["g"] for node in data["nodes"] if node["k"] == "l"}
+    assert found == {"x": "[6, 12, 18]", "large": "‖17.15‖"}
+    lines = [as_text(line) for step in data["steps"] for _, part in step["g"] for line in part]
+    assert "all of it: [3, 6, 9]" in lines
+    arrivals = [as_text(line) for step in data["steps"] for line in step["a"]]
+    assert any("= [3, 6, 9] + [3, 6, 9] = [6, 12, 18]" in line for line in arrivals)
+    on_edges = {edge[5] for edge in data["edges"]}
+    assert "‖11.22‖" in on_edges, "an edge has room for the norm alone"

@@ -116,16 +116,16 @@ class Writer:
             start = (
                 " : backward starts here" if value.is_single else " : what backward started with"
             )
-            return [[name, f" = {value.size_text}{start}"]]
+            return [[name, f" = {value.gradient_text}{start}"]]
         if len(uses) > 1:
             return [self._sum_line(name, uses, value)]
         return [_sized(name, value)]
 
     def _sum_line(self, name: Part, uses: Sequence[Edge], value: Value) -> Line:
         several = f"{len(uses)} uses add up: "
-        sizes = [edge.gradient.size_text for edge in uses if edge.gradient is not None]
-        if value.is_single and len(sizes) <= 6:
-            return [several, name, f" = {_plus(sizes)} = {value.size_text}"]
+        sizes = [edge.gradient.gradient_text for edge in uses if edge.gradient is not None]
+        if (value.is_single and len(sizes) <= 6) or (value.is_few and len(sizes) <= 2):
+            return [several, name, f" = {_plus(sizes)} = {value.gradient_text}"]
         return [several, *_sized(name, value)]
 
     def _leaf(self, node: Node) -> Written:
@@ -139,7 +139,9 @@ class Writer:
         else:
             written.arrives.append(_sized(self._fraction(node), value))
         if node.before is not None:
-            text = f"{node.symbol}.grad held {node.before.size_text} before: this is added to it."
+            text = (
+                f"{node.symbol}.grad held {node.before.gradient_text} before: this is added to it."
+            )
             written.arrives.append([text])
         else:
             written.arrives.append([f"This is {node.symbol}.grad."])
@@ -162,10 +164,10 @@ class Writer:
         found = self._by_rule(node, edge, rule, value)
         if found is None:
             symbols = [part for part in symbols if part != ""]
-            said = value.size_text
+            said = value.gradient_text
             before = node.arrived.get(0)
             if before is not None and len(node.arrived) == 1:
-                said = f"{before.size_text}  →  {said}"
+                said = f"{before.gradient_text}  →  {said}"
             return [symbols, [said]]
         text, numbers = found
         if text.startswith("="):
@@ -175,7 +177,10 @@ class Writer:
             symbols = [*symbols[:3], left, arriving, right]
         else:
             symbols = [*symbols, " = ", arriving, f" · {text}"]
-        return [[part for part in symbols if part != ""], [numbers]]
+        lines: list[Line] = [[part for part in symbols if part != ""], [numbers]]
+        if value.is_few and not value.is_single:
+            lines.append([f"all of it: {value.text}"])
+        return lines
 
     def _by_rule(
         self, node: Node, edge: Edge, rule: Rule | None, value: Value
@@ -201,8 +206,8 @@ class Writer:
 
 def _sized(name: Part, value: Value) -> Line:
     """A gradient and how large it is."""
-    if value.is_single:
-        return [name, f" = {value.size_text}"]
+    if value.is_single or value.is_few:
+        return [name, f" = {value.gradient_text}"]
     return ["‖", name, f"‖ = {number(value.norm)}, {value.shape_text}"]
 
 

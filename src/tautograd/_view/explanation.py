@@ -97,7 +97,7 @@ class Explanation:
         return way, what, where
 
     def _shown(self, value: Value) -> str:
-        if value.array is not None and value.array.size <= 6:
+        if value.is_few:
             return value.text
         share = ""
         total = self.total

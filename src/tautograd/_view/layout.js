@@ -51,6 +51,7 @@ const Taut = (() => {
     while (width(title, "600") > 230 && /(^|[^\w.])\w+\.\w+\./.test(title)) title = title.replace(/(^|[^\w.])\w+\.(?=\w+\.)/g, "$1");
     title = cut(title, "600", 230);
     value = cut(value, "400", 200);
+    gradient = cut(gradient, "600", 200);
     const w = Math.max(width(title, "600"), width(value, "400") * 0.95, width(gradient, "600")) + 26;
     const made = { title, value, gradient, w: Math.max(74, Math.ceil(w)), h: HEIGHT };
     texts.set(name, made);

@@ -79,7 +79,7 @@ def _table(graph: Graph, written: dict[int, Written]) -> Iterator[str]:
         yield '<th scope="col">Gradient</th></tr></thead><tbody>'
         for node in leaves[:MOST_ROWS]:
             shape = node.value.shape_text if node.value else ""
-            gradient = node.arrived[0].size_text if 0 in node.arrived else "none"
+            gradient = node.arrived[0].gradient_text if 0 in node.arrived else "none"
             yield f"<tr><td><code>{escape(node.symbol)}</code></td><td>{shape}</td>"
             yield f"<td>{escape(gradient)}</td></tr>"
         yield "</tbody></table></div>"
@@ -124,7 +124,7 @@ def page_data(graph: Graph, writer: Writer, written: dict[int, Written]) -> dict
         "edges": [
             [
                 e.source, e.output, e.target, e.place, norm_of(e.gradient),
-                "" if e.gradient is None else _short(e.gradient), int(e.is_cut),
+                "" if e.gradient is None else _short(e.gradient.size_text), int(e.is_cut),
             ]
             for e in graph.edges
         ],
@@ -155,7 +155,7 @@ def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
         "v": value.text if value is not None else "",
         "h": value.shape_text if value is not None else _shape_of_gradient(node),
         "d": value.dtype if value is not None else "",
-        "g": _short(node.arrived[0]) if 0 in node.arrived else "",
+        "g": _short(node.arrived[0].gradient_text) if 0 in node.arrived else "",
         "m": norm_of(node.arrived.get(0)),
         "r": int(node.root),
     }
@@ -167,9 +167,8 @@ def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
     return found
 
 
-def _short(value: Any) -> str:
-    """A gradient on an edge: the number, or the norm."""
-    text: str = value.size_text
+def _short(text: str) -> str:
+    """A norm as there is room for it on an edge or in a box."""
     return text.replace("‖·‖ = ", "‖") + ("‖" if text.startswith("‖") else "")
 
 

@@ -97,7 +97,7 @@ Taut.panel = (state, drawing, act) => {
     list.slice(0, 60).forEach((i) => {
       const row = make("tr"), name = make("td", "links");
       name.append(jump(i, data.nodes[i].s));
-      const g = make("td", "number", data.nodes[i].g || "none");
+      const said = data.nodes[i].g || "none", g = make("td", said[0] === "[" ? "few" : "number", said);
       if (data.nodes[i].m !== undefined) g.style.color = drawing.colour(data.nodes[i].m);
       row.append(name, make("td", "", data.nodes[i].h || ""), g); table.append(row);
     });

@@ -11,7 +11,7 @@ import numpy as np
 from .._verify.engines import as_numpy
 
 MOST_KEPT = 1 << 16  # entries of a tensor that is kept whole
-SHOWN = 6  # entries that are written out in a row
+SHOWN = 8  # entries that are written out in a row
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,14 @@ class Value:
         return math.prod(self.shape) == 1
 
     @property
+    def is_few(self) -> bool:
+        """Whether it can be written out."""
+        return self.array is not None and self.array.size <= SHOWN and self.array.ndim <= 2
+
+    @property
     def text(self) -> str:
         """The numbers if they are few, else from where to where they reach."""
-        if self.array is not None and self.array.size <= SHOWN and self.array.ndim <= 2:
+        if self.is_few:
             return _nested(self.array)
         if self.shape and 0 in self.shape:
             return "empty"
@@ -48,6 +53,11 @@ class Value:
         if self.array is not None and self.array.size == 1:
             return number(self.array.reshape(-1)[0])
         return f"‖·‖ = {number(self.norm)}"
+
+    @property
+    def gradient_text(self) -> str:
+        """As a gradient is told: its numbers if they are few, else the norm."""
+        return self.text if self.is_few and not self.is_single else self.size_text
 
     @property
     def shape_text(self) -> str:
