@@ -27,9 +27,13 @@ _VALUE_SHAPED = frozenset(
     )
 )
 # Functions that give a Python value away.
-_VALUE_GIVING = frozenset((np.array_equal, np.array_equiv, np.allclose, np.array2string, np.array_repr, np.array_str))  # fmt: skip
+_VALUE_GIVING = frozenset(
+    (np.array_equal, np.array_equiv, np.allclose, np.array2string, np.array_repr, np.array_str)
+)
 # Functions that write into their first argument.
-_WRITING = frozenset((_setitem, np.copyto, np.put, np.put_along_axis, np.place, np.putmask, np.fill_diagonal))  # fmt: skip
+_WRITING = frozenset(
+    (_setitem, np.copyto, np.put, np.put_along_axis, np.place, np.putmask, np.fill_diagonal)
+)
 
 
 class Tape:
