@@ -97,6 +97,6 @@ def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
     except (EvidenceError, CannotRun):
         raise
     except (Exception, SystemExit) as error:
-        from tautograd._cli.verify import what_happened
+        from tautograd._cli.verify import why_not
 
-        raise CannotRun(f"'{job.target}' cannot be run: {what_happened(error)}") from error
+        raise CannotRun(why_not(job.target, error)) from error

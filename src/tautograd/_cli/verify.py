@@ -227,10 +227,9 @@ def _verify(
             raise
         return Result(target, "could not run", error=str(reason))
     except (Exception, SystemExit) as error:
-        said = what_happened(error)
         if alone:
-            raise CannotRun(f"'{target}' cannot be run with these inputs: {said}") from error
-        return Result(target, "could not run", error=said)
+            raise CannotRun(why_not(target, error)) from error
+        return Result(target, "could not run", error=why_not(target, error))
     finally:
         progress.clear()
     result = Result(target, report.verdict, report)
@@ -240,13 +239,18 @@ def _verify(
     return result
 
 
+def why_not(target: str, error: BaseException) -> str:
+    """Why a target could not be verified, with the line of the user's code that is the reason."""
+    from tautograd._verify.unimplemented import GradientMissing
+
+    if isinstance(error, GradientMissing):
+        return f"'{target}': {error}"
+    return f"'{target}' cannot be run with these inputs: {what_happened(error)}"
+
+
 def what_happened(error: BaseException) -> str:
     """An error of the user's code in one line, with the line that raised it."""
-    import traceback
+    from tautograd._verify.places import line_of
 
-    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-    frames = [
-        f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(own)
-    ]
-    at = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{at}"
+    at = line_of(error)
+    return f"{type(error).__name__}: {error}{f' ({at})' if at else ''}"

@@ -20,7 +20,7 @@ def explain(
 
     `cotangent` is what to send through backward, where it matters what.
     """
-    run, leaves = _runnable(subject)
+    run, leaves = runnable(subject)
     try:
         sent = None
         if cotangent is not None:
@@ -51,14 +51,14 @@ def explain(
 
 def explain_forward(report: Report, subject: Subject) -> None:
     """Which operations have a wrong forward rule."""
-    run, _ = _runnable(subject)
+    run, _ = runnable(subject)
     try:
         report.suspects += wrong_forward_rules(subject.engine, run, 0)
     except Exception as error:
         report.notes.append(_could_not(error))
 
 
-def _runnable(subject: Subject) -> tuple[Callable[[], Any], dict[str, Any]]:
+def runnable(subject: Subject) -> tuple[Callable[[], Any], dict[str, Any]]:
     """The computation without arguments, and the leaves it starts from."""
     tensors = [t.detach().requires_grad_() for t in subject.tensors_from(subject.row)]
 

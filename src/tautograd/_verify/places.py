@@ -10,9 +10,11 @@ import linecache
 import os
 import sys
 import sysconfig
+import traceback
 from types import FrameType
 from typing import Any
 
+from .engines import engines
 from .findings import Site
 
 _USERS, _LIBRARY, _OURS = range(3)
@@ -24,6 +26,8 @@ _INSTALLED = tuple(
         if name in ("stdlib", "platstdlib", "purelib", "platlib")
     }
 )
+_GENERATED = "<frozen", "<string>", "<__array_function__"
+"""What code has for a file that Python or a library made at run time."""
 
 
 class Files:
@@ -31,8 +35,9 @@ class Files:
 
     USERS, LIBRARY, OURS = _USERS, _LIBRARY, _OURS
 
-    def __init__(self, engine: Any) -> None:
-        self._ours = _KIT, os.path.dirname(os.path.abspath(engine.__file__)) + os.sep
+    def __init__(self, *engines: Any) -> None:
+        folders = [os.path.dirname(os.path.abspath(engine.__file__)) for engine in engines]
+        self._ours = _KIT, *(folder + os.sep for folder in folders)
         self._known: dict[str, int] = {}
 
     def owner(self, filename: str) -> int:
@@ -41,7 +46,7 @@ class Files:
             path = os.path.abspath(filename)
             if path.startswith(self._ours):
                 found = _OURS
-            elif filename.startswith("<frozen") or path.startswith(_INSTALLED):
+            elif filename.startswith(_GENERATED) or path.startswith(_INSTALLED):
                 found = _LIBRARY
             else:
                 found = _USERS
@@ -70,6 +75,18 @@ class Files:
                 break
             frame = frame.f_back
         return library
+
+
+def line_of(error: BaseException) -> str:
+    """`file.py:12`, the innermost line of user code that an error went through; a library's line only
+    if there is none; empty if there is neither."""
+    files = Files(*engines())
+    found = ["", ""]
+    for at in traceback.extract_tb(error.__traceback__):
+        owner = files.owner(at.filename)
+        if owner != _OURS:
+            found[owner] = f"{at.filename}:{at.lineno}"
+    return found[_USERS] or found[_LIBRARY]
 
 
 def site_at(frame: FrameType) -> Site:

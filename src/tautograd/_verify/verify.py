@@ -28,6 +28,7 @@ from .report import Check, Report
 from .second_order import gradient_subject
 from .subject import Subject
 from .training import TRAINED, as_it_trains, hooked_parameters
+from .unimplemented import raise_with_line
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of all is done, from 0 to 1."""
@@ -96,6 +97,8 @@ def verify(
     }  # fmt: skip
     try:
         _examine(report, subject, analytical, locate, told)
+    except RuntimeError as error:
+        raise_with_line(error, subject)
     finally:
         subject.put_back()
     if confirm:
