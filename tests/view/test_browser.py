@@ -225,6 +225,83 @@ def test_nothing_overflows_and_all_can_be_read(browser, pages, name, width, dark
     assert len(browser.requests) == 1, "the file itself, nothing else"
 
 
+WHERE = (
+    "[Taut.drawing.x, Taut.drawing.y, Taut.drawing.scale].map((v) => Math.round(v * 100)).join()"
+)
+COVERED = """(() => {
+  const over = ['.legend', '.corner'].map((s) => document.querySelector(s).getBoundingClientRect());
+  return [...document.querySelectorAll('#graph .node')].filter((e) => {
+    const b = e.getBoundingClientRect();
+    return over.some((o) => b.right > o.left && b.left < o.right && b.bottom > o.top && b.top < o.bottom);
+  }).length; })()"""
+
+
+@pytest.mark.parametrize("name", ["square", "linear_step", "several_outputs"])
+def test_a_graph_that_fits_stays_where_it_is(browser, pages, name):
+    browser.size(1280)
+    browser.open(pages[name])
+    first = browser.run(WHERE)
+    for _ in range(count(browser, "steps")):
+        browser.key("ArrowRight")
+        assert browser.run(WHERE) == first
+    browser.key("Home")
+    browser.key("End")
+    assert browser.run(WHERE) == first
+    assert browser.run(COVERED) == 0
+
+
+def test_a_large_graph_is_moved_just_enough(browser, pages):
+    browser.size(1280)
+    browser.open(pages["gpt"])
+    first = browser.run(WHERE)
+    browser.key("u")
+    for _ in range(6):
+        browser.key("+")
+    inside = """(() => { const b = document.querySelector('#graph .now').getBoundingClientRect(),
+      w = document.getElementById('graph').getBoundingClientRect();
+      return b.left >= w.left && b.right <= w.right && b.top >= w.top && b.bottom <= w.bottom; })()"""
+    stood, before = 0, browser.run(WHERE)
+    for _ in range(30):
+        browser.key("ArrowRight")
+        assert browser.run(inside)
+        now = browser.run(WHERE)
+        stood += now == before
+        before = now
+    assert stood > 5, "a node that is in the window already moves nothing"
+    browser.key("U", shift=True)
+    browser.key("Home")
+    assert browser.run(WHERE) != before
+    browser.open(pages["gpt"])
+    browser.key("+")
+    browser.key("ArrowRight")
+    browser.key("Home")
+    assert browser.run(WHERE) == first
+
+
+def test_without_gradients_backward_looks_as_disabled_as_it_is(browser, pages, tmp_path):
+    colour = "getComputedStyle(document.getElementById('next')).backgroundColor"
+    browser.size(1280)
+    browser.open(pages["square"])
+    bright = browser.run(colour)
+    x = tautograd.tensor(2.0, requires_grad=True)
+    loss = x * x
+    loss.backward()
+    browser.open(view(loss).save(tmp_path / "freed.html"))
+    assert browser.run("document.getElementById('next').disabled")
+    assert browser.run(colour) != bright
+
+
+def test_labels_on_edges_have_a_ground_of_their_own(browser, pages):
+    browser.size(1280)
+    browser.open(pages["linear_step"])
+    outside = """[...document.querySelectorAll('#graph .label')].filter((text, i) => {
+      const back = document.querySelectorAll('#graph .label-back')[i];
+      const a = text.getBoundingClientRect(), b = back.getBoundingClientRect();
+      return a.left < b.left - 1 || a.right > b.right + 1; }).length"""
+    assert browser.run("document.querySelectorAll('#graph .label').length") > 2
+    assert browser.run(outside) == 0
+
+
 OUTSIDE = """[...document.querySelectorAll('header *, .bar *, #panel *, .legend, .corner *')].filter((e) => {
   const b = e.getBoundingClientRect();
   return b.width && (b.right > innerWidth + 1 || b.left < -1) && !e.closest('pre, #found, .unseen');

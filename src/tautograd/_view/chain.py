@@ -124,7 +124,7 @@ class Writer:
     def _sum_line(self, name: Part, uses: Sequence[Edge], value: Value) -> Line:
         several = f"{len(uses)} uses add up: "
         sizes = [edge.gradient.gradient_text for edge in uses if edge.gradient is not None]
-        if (value.is_single and len(sizes) <= 6) or (value.is_few and len(sizes) <= 2):
+        if len(sizes) <= (6 if value.is_single else 2 if value.is_few else 0):
             return [several, name, f" = {_plus(sizes)} = {value.gradient_text}"]
         return [several, *_sized(name, value)]
 
@@ -206,7 +206,7 @@ class Writer:
 
 def _sized(name: Part, value: Value) -> Line:
     """A gradient and how large it is."""
-    if value.is_single or value.is_few:
+    if value.is_few:
         return [name, f" = {value.gradient_text}"]
     return ["‖", name, f"‖ = {number(value.norm)}, {value.shape_text}"]
 

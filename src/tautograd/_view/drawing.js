@@ -1,5 +1,6 @@
 "use strict";
 /* The drawing: only what is in the window is made. From far away boxes are plain and share a path. */
+const TOP = 44;  // room for the buttons in the corner
 Taut.Drawing = class {
   constructor(svg, state) {
     this.svg = svg; this.state = state;
@@ -182,7 +183,7 @@ Taut.Drawing = class {
   }
 
   drawEdges(seen, far) {
-    const made = [], labels = [], shared = new Map();
+    const made = [], backs = [], labels = [], shared = new Map();
     for (const edge of this.edges) {
       if (!seen(...edge.bounds)) continue;
       const { kind, colour, wide, label, aside } = this.look(edge);
@@ -205,6 +206,8 @@ Taut.Drawing = class {
         text.style.fill = colour || "var(--soft)";
         text.textContent = label;
         labels.push(text);
+        const wide = Taut.width(label, "600") * 11.5 / 13 + 6;
+        backs.push(Taut.make("rect", { class: "label-back", x: +text.getAttribute("x") - wide / 2, y: (p.y + q.y) / 2 - 8, width: wide, height: 16, rx: 3 }));
       }
     }
     for (const [key, d] of shared) {
@@ -213,7 +216,7 @@ Taut.Drawing = class {
       if (colour) { path.style.stroke = colour; path.style.strokeWidth = wide; }
       made.push(path);
     }
-    this.layers.lines.replaceChildren(...made, ...labels);
+    this.layers.lines.replaceChildren(...made, ...backs, ...labels);
   }
 
   drawBoxes(boxes, far) {
@@ -254,10 +257,10 @@ Taut.Drawing = class {
 
   fit() {
     const w = this.svg.clientWidth, h = this.svg.clientHeight, { shown } = this;
-    const whole = Math.min((w - 40) / Math.max(shown.w, 1), (h - 100) / Math.max(shown.h, 1), 1.4);
+    const whole = Math.min((w - 40) / Math.max(shown.w, 1), (h - 60) / Math.max(shown.h, 1), 1.4);
     this.scale = Math.max(whole, 0.02);
     this.x = (w - shown.w * this.scale) / 2;
-    this.y = 44 + Math.max(0, (h - 100 - shown.h * this.scale) / 2);
+    this.y = TOP + Math.max(0, (h - 60 - shown.h * this.scale) / 2);
     this.soon();
   }
 
@@ -269,20 +272,23 @@ Taut.Drawing = class {
     this.soon();
   }
 
-  // Bring a box into the window, near enough to be read.
+  // Bring a box into the window, near enough to be read. What is there already stays where it is.
   reach(name) {
     const p = this.shown.boxes.get(name) || this.shown.frames.find((f) => "g" + f.group === name);
     if (!p) return;
     const w = this.svg.clientWidth, h = this.svg.clientHeight;
-    if (this.scale < 0.6) { this.scale = 0.9; }
-    const x = p.x * this.scale + this.x, y = (p.y + p.h / 2) * this.scale + this.y;
-    const half = Math.min(p.w * this.scale / 2, w / 3);
-    if (x - half < 30 || x + half > w - 30 || y < 110 || y > h - 110) {
-      this.x = w / 2 - p.x * this.scale;
-      this.y = h / 2 - (p.y + p.h / 2) * this.scale;
-    }
+    if (this.scale < 0.4) { this.zoom(0.9 / this.scale, p.x * this.scale + this.x, (p.y + p.h / 2) * this.scale + this.y); }
+    const s = this.scale;
+    this.x += Taut.shift((p.x - p.w / 2) * s + this.x, p.w * s, 4, w - 4);
+    this.y += Taut.shift(p.y * s + this.y, p.h * s, TOP - 6, h - 4);
     this.soon();
   }
+};
+// By how much a stretch has to move to be between two bounds, with some room; 0 if it is there.
+Taut.shift = (at, size, from, to) => {
+  if (at >= from && at + size <= to) return 0;
+  const room = Math.max(0, Math.min(40, (to - from - size) / 2));
+  return at < from || size > to - from ? from + room - at : to - room - size - at;
 };
 Taut.make = (tag, attributes) => {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);

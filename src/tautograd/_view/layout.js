@@ -185,5 +185,5 @@ const Taut = (() => {
     for (const g of around(data.nodes[i].p)) if (!open.has(g)) return "g" + g;
     return "n" + i;
   };
-  return { data, open, children, inside, box, arrange, around, standing, cut };
+  return { data, open, children, inside, box, arrange, around, standing, cut, width };
 })();

@@ -86,14 +86,14 @@
       const close = [...opened];
       close.forEach((g) => Taut.open.delete(g)); opened.clear();
       if (close.length) drawing.arrange();
-      drawing.soon(); explain(""); said("Overview");
+      drawing.fit(); explain(""); said("Overview");
       return;
     }
-    const i = state.now, keep = new Set(Taut.around(data.nodes[i].p));
+    const i = state.now, keep = new Set(Taut.around(data.nodes[i].p)), anchor = Taut.standing(i);
     let changed = false;
     for (const g of [...opened]) if (!keep.has(g)) { opened.delete(g); Taut.open.delete(g); changed = true; }
     if ($("follow").checked) changed = uncover(i) || changed;
-    if (changed) drawing.arrange();
+    if (changed) rearrange(anchor);
     state.path = new Set([i]);  // all between here and the end: what the gradient came through
     const pending = [i];
     while (pending.length) for (const e of out[pending.pop()]) {
@@ -111,7 +111,7 @@
     while (g && next <= data.steps.length && Taut.around(data.nodes[data.steps[next - 1].n].p).includes(g)) next += 1;
     go(Math.min(next, data.steps.length));
   };
-  const show = (i) => { if (uncover(i)) drawing.arrange(); choose("n" + i); };
+  const show = (i) => { const anchor = Taut.standing(i); if (uncover(i)) rearrange(anchor); choose("n" + i); };
   const showGroup = (g) => {
     for (const outer of Taut.around(data.groups[g].p)) Taut.open.add(outer);
     drawing.arrange(); choose("g" + g);
@@ -211,7 +211,6 @@
   };
   legend();
   go(0);
-  drawing.fit();
   new ResizeObserver(() => { if (!moved && !state.chosen) drawing.fit(); else drawing.soon(); }).observe(svg);
   performance.mark("drawn");
   Taut.state = state; Taut.drawing = drawing; Taut.go = go;

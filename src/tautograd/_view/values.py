@@ -57,7 +57,7 @@ class Value:
     @property
     def gradient_text(self) -> str:
         """As a gradient is told: its numbers if they are few, else the norm."""
-        return self.text if self.is_few and not self.is_single else self.size_text
+        return self.text if self.is_few else self.size_text
 
     @property
     def shape_text(self) -> str:
