@@ -62,13 +62,20 @@ def show_picture(folder: Path) -> None:
     heading("2. A picture of it, to step through backward one operation at a time")
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-    loss = torch.nn.functional.mse_loss(model(torch.randn(8, 3)), torch.randn(8, 1))
-    page = torch.view(loss).save(folder / "graph.html")
-    print(f"tautograd.view(loss).save(…)   wrote {shown(page)}\n")
+    x, y = torch.randn(8, 3), torch.randn(8, 1)
+
+    def loss_of(x, y):
+        prediction = model(x)
+        return torch.nn.functional.mse_loss(prediction, y)
+
+    show_source(loss_of)
+    page = torch.view(loss_of, x, y).save(folder / "graph.html")
+    print(f"tautograd.view(loss_of, x, y).save(…)   wrote {shown(page)}\n")
     print(
         "Open it in a browser: values on the nodes, gradients on the edges, the right-arrow key goes"
     )
-    print("one step back through the graph. `taut view your_script.py` draws that of a script.")
+    print("one step back through the graph. That of a script of yours is drawn by\n")
+    print(f"    {taut()} view your_script.py")
 
 
 # ---- 3. a gradient that is wrong -----------------------------------------------------------------
@@ -198,6 +205,23 @@ def shown(path: Path) -> str:
         return str(path)
 
 
+def taut() -> str:
+    """How the command is called from here: `taut` next to this Python, if it is not on the path itself."""
+    command = Path(sys.executable).parent / ("taut.exe" if os.name == "nt" else "taut")
+    found = shutil.which("taut")
+    if found is not None and Path(found).resolve() == command.resolve():
+        return "taut"
+    if not command.is_file():
+        return f"{beneath(Path(sys.executable))} -m tautograd"
+    return beneath(command)
+
+
+def beneath(path: Path) -> str:
+    """From the current folder, where the path is below it; links are not followed."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
 def main() -> None:
     started = time.perf_counter()
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("build") / "demo"
@@ -211,8 +235,9 @@ def main() -> None:
     show_doctor(folder)
     show_error()
     print(
-        f"\nall of this took {time.perf_counter() - started:.2f} s. Next: taut lab, twenty lessons to do yourself"
+        f"\nall of this took {time.perf_counter() - started:.2f} s. Next, twenty lessons to do yourself:\n"
     )
+    print(f"    {taut()} lab")
 
 
 if __name__ == "__main__":
