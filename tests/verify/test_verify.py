@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 
+import numpy as np
 import pytest
 
 import tautograd
@@ -163,8 +164,21 @@ def test_functions_that_cannot_be_checked_are_said_so(torch):
         calls.append(1)
         return x * len(calls)
 
-    assert verify(counts, x).verdict == "unclear"
-    assert verify(lambda x: x * random.random(), x).verdict == "unclear"
+    report = verify(counts, x)
+    assert report.verdict == "unclear"
+    assert "it keeps state of its own" in str(report)
+
+
+@pytest.mark.parametrize("name", ["Python's random module", "NumPy's global generator"])
+def test_random_numbers_of_others_are_told_once_and_without_contradiction(torch, name):
+    draw = random.random if name.startswith("Python") else np.random.rand
+    report = verify(lambda x: x * draw(), torch.randn(3, dtype=torch.float64))
+    assert report.verdict == "unclear"
+    said = str(report)
+    assert f"It draws from {name}, so the same inputs give different results" in said
+    assert f"Random: seeding {name} makes it repeat." in said
+    assert "although" not in said
+    assert said.count("each time") == 0
 
 
 def test_functions_that_change_their_inputs(torch):

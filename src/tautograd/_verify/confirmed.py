@@ -16,7 +16,7 @@ from .findings import Plain
 from .modes import ModuleFacts, observe_modes
 from .runs import Run, differing, gradients_reaching, run_once
 from .tables import html_table, shape_text, text_table
-from .untouched import Untouched
+from .untouched import STREAMS, Untouched
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Confirmed(Plain):
                 "(or it keeps state that could not be found)."
             )
         elif self.random:
-            yield f"Random: it draws from the stream of {_listed(self.streams)}; seeded, it repeats."
+            yield f"Random: seeding {self._drawn_from} makes it repeat."
         elif self.streams:
-            yield f"It draws from the stream of {_listed(self.streams)}, which its result ignores."
+            yield f"It draws from {self._drawn_from}, which its result ignores."
         elif self.deterministic:
             yield "Deterministic: the same inputs give the same bits."
         if self.hidden_state:
@@ -98,6 +98,10 @@ class Confirmed(Plain):
             yield f"It modifies {name}."
         if self.module is not None:
             yield from self.module.sentences()
+
+    @property
+    def _drawn_from(self) -> str:
+        return _listed([STREAMS.get(name, name) for name in self.streams])
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         rows = [

@@ -23,7 +23,9 @@ def raise_with_line(error: RuntimeError, subject: Subject) -> NoReturn:
         raise error
     site = _first_without(subject)
     at = "" if site is None else f" ({site})"
-    raise GradientMissing(f"the function runs, but its gradient is not implemented: {error}{at}") from error
+    raise GradientMissing(
+        f"the function runs, but its gradient is not implemented: {error}{at}"
+    ) from error
 
 
 def _first_without(subject: Subject) -> Any:

@@ -202,6 +202,16 @@ def _bits(engine: Any, tensor: Any) -> Any:
     return tensor.view(getattr(engine, f"int{8 * tensor.element_size()}"))
 
 
+STREAMS = {
+    "python": "Python's random module",
+    "numpy": "NumPy's global generator",
+    "cpu": "the engine's generator",
+    "cuda": "the GPU's generator",
+    "mps": "the GPU's generator",
+}
+"""What the random streams are called in a sentence."""
+
+
 def streams(engine: Any) -> dict[str, Any]:
     """The state of every random stream a computation may draw from."""
     found = {

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from .analytical import against_analytical, wrong_by_hand
+from .behaviour import behaviour, why_it_changes
 from .compare import Comparison
 from .engines import is_module, is_tensor, name_of
 from .evaluate import Values
@@ -120,14 +119,10 @@ def _examine(
 ) -> None:
     """All comparisons, in order, written into the report."""
     mode, order, probes, seed = (report.settings[k] for k in ("mode", "order", "probes", "seed"))
-    here = _behaviour(subject, report)
+    here = behaviour(subject, report)
     if not report.behaviour["deterministic"]:
         report.verdict = "unclear"
-        report.notes.append(
-            "The same inputs give different results, although random numbers and buffers were put "
-            "back each time: it keeps state of its own, or draws numbers elsewhere. A gradient of "
-            "it cannot be checked by running it."
-        )
+        report.notes.append(why_it_changes(subject))
         return
 
     if not subject.row.size or not subject.size:
@@ -202,22 +197,6 @@ def _name(target: Any) -> str:
     # A built-in function's qualified name begins with a class that nobody knows.
     key = "__qualname__" if hasattr(target, "__code__") else "__name__"
     return str(getattr(target, key, None) or type(target).__name__)
-
-
-def _behaviour(subject: Subject, report: Report) -> Any:
-    """Whether it can be checked by running it at all; gives its values."""
-    row = subject.row
-    runs = [subject.values(row) for _ in range(3)]
-    report.behaviour = {
-        "deterministic": all(np.array_equal(runs[0], run, equal_nan=True) for run in runs[1:]),
-        "random": subject.is_random,
-        "moves_buffers": subject.moved_buffers,
-        "modifies_inputs": subject.modifies_inputs,
-    }
-    if subject.refused:
-        names = ", ".join(subject.refused)
-        report.notes.append(f"By its own word it has no gradient with respect to {names}.")
-    return runs[0]
 
 
 def _widest(subject: Subject, report: Report) -> Subject:
