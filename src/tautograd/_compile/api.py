@@ -132,8 +132,12 @@ class Compiled:
             )
         except CompileError as error:
             if not self._fallback or error.finished is None:
+                self._seen[form.key] = (
+                    1  # so that the next call says it too, unless it can be recorded
+                )
                 raise
-            self._refuse(form.key, f"it cannot be recorded:\n{error}")
+            reason = str(error).rpartition("\n")[0]  # without the advice to do what was done
+            self._refuse(form.key, f"it cannot be recorded:\n{reason}")
             return error.finished[0]
         self.records += 1
         log.info("%s: recorded (%d instructions)", self._name(), entry.size)

@@ -45,6 +45,7 @@ class Variables:
         self.refused: list[tuple[str, str]] = []
         self._seen: set[Any] = set()
         self._draws = _draws()
+        self.where: Any = None  # the first line of the function, for errors that know no better one
         self._read(fn, DEPTH)
 
     # --- what is read ------------------------------------------------------------------------------
@@ -70,6 +71,7 @@ class Variables:
         if (code, id(bound)) in self._seen or not is_users(code.co_filename):
             return
         self._seen.add((code, id(bound)))
+        self.where = self.where or (code, -1)
         variables, names = _names(code)
         if bound is not None:
             self._value("self", bound, names, depth)
@@ -178,13 +180,15 @@ class Variables:
         """After a recording: refuse what a replay would not do, or would do otherwise."""
         for name, value, content in self.contents:
             if isinstance(value, (list, dict)) and frozen(value) != content and tensors_in(value):
-                tape.refuse(f"a tensor that is kept in `{name}` after the call", "escape")
+                tape.refuse(
+                    f"a tensor that is kept in `{name}` after the call", "escape", self.where
+                )
                 return
         changed = self.reason()
         if changed is not None:
-            tape.refuse(f"a change of {changed}, a Python value,", "attribute")
+            tape.refuse(f"a change of {changed}, a Python value,", "attribute", self.where)
         elif _draws() != self._draws:
-            tape.refuse("a random number of Python or NumPy", "draw")
+            tape.refuse("a random number of Python or NumPy", "draw", self.where)
 
 
 def frozen(value: Any, depth: int = DEPTH) -> Any:
