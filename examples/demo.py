@@ -227,6 +227,8 @@ def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("build") / "demo"
     if folder.is_dir() and len(sys.argv) == 1:
         shutil.rmtree(folder)  # of an earlier demo
+    if folder.is_dir() and any(folder.iterdir()):
+        raise SystemExit(f"{folder} holds something already: name an empty folder, or a new one")
     folder.mkdir(parents=True, exist_ok=True)
     print(f"tautograd {torch.__version__}")
     show_gradient()

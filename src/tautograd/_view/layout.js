@@ -48,8 +48,8 @@ const Taut = (() => {
       gradient = "";
     }
     // A path that is too long loses its beginning: the frames around say it.
-    while (width(title, "600") > 230 && /(^|[^\w.])\w+\.\w+\./.test(title)) title = title.replace(/(^|[^\w.])\w+\.(?=\w+\.)/g, "$1");
-    title = cut(title, "600", 230);
+    while (width(title, "600") > 280 && /(^|[^\w.])\w+\.\w+\./.test(title)) title = title.replace(/(^|[^\w.])\w+\.(?=\w+\.)/g, "$1");
+    title = cut(title, "600", 280);
     value = cut(value, "400", 200);
     gradient = cut(gradient, "600", 200);
     const w = Math.max(width(title, "600"), width(value, "400") * 0.95, width(gradient, "600")) + 26;
