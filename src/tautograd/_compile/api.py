@@ -191,7 +191,7 @@ class Compiled:
     def explain(self) -> Explanation:
         """The record that ran last: its instructions, what was fused and what was not, and its memory."""
         with self._lock:
-            return Explanation(self._name(), self._last, self._refused)
+            return Explanation(self._name(), self._last, self._refused, len(self._seen))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: a program for each object."""

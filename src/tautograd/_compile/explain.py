@@ -14,8 +14,9 @@ from .ir import Call, Kind, Map, Reduce
 class Explanation:
     """The record that ran last, as text and as plain data."""
 
-    def __init__(self, name: str, entry: Any, refused: dict[Any, str]) -> None:
+    def __init__(self, name: str, entry: Any, refused: dict[Any, str], forms: int = 0) -> None:
         self.name = name
+        self.forms = forms  # of arguments that came, each once, without a record
         self._entry = entry
         self.refused = list(refused.values())
 
@@ -50,6 +51,11 @@ class Explanation:
             lines = [
                 f"{self.name}: not recorded yet (the second call with arguments of one form is)"
             ]
+            if self.forms > 2:
+                lines.append(
+                    f"{self.forms} forms of arguments came so far, each once. If a Python number among them "
+                    "changes at each call, pass it as a tensor: its value is then an input."
+                )
             return "\n".join([*lines, *(f"refused: {reason}" for reason in self.refused)])
         sizes = [f"{k.replace('_', ' ')} {_bytes(v)}" for k, v in data["memory"].items()]
         counts = f"{data['recorded_instructions']} array operations recorded, {data['instructions']} in the program"
