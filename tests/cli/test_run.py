@@ -143,3 +143,21 @@ def test_the_script_reads_standard_input(furnished):
         env=furnished._environment,
     )
     assert got.stdout == "cba\n"
+
+
+@pytest.mark.parametrize("command", ["run", "view", "doctor"])
+def test_without_pytorch_a_pytorch_script_is_told_of_the_other_way(workshop, command):
+    workshop.write("train.py", "import torch\nprint(torch.ones(2).sum().item())\n")
+    with_torch = workshop.taut(command, "--as-torch", "train.py")
+    assert with_torch.stdout == "2.0\n"
+    assert "not installed" not in with_torch.stderr
+    # As it is where there is no PyTorch, in whatever environment the tests run.
+    workshop.write(
+        "torch.py", "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n"
+    )
+    done = workshop.taut(command, "train.py")
+    assert done.returncode == 1
+    message = done.stderr.index("ModuleNotFoundError: No module named 'torch'\n")
+    hint = "PyTorch is not installed here; '--as-torch' before the script runs it on tautograd.\n"
+    assert done.stderr.index(hint) > message
+    assert done.stderr.count(hint) == 1

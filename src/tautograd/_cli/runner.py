@@ -20,6 +20,7 @@ from types import CodeType, ModuleType, TracebackType
 
 from tautograd._nearest import nearest
 
+NO_TORCH = "PyTorch is not installed here; '--as-torch' before the script runs it on tautograd."
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -135,6 +136,8 @@ def _hide_own_frames() -> None:
     ) -> None:
         error.__traceback__ = without_own_frames(traceback)
         report(kind, error, error.__traceback__)
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            print(NO_TORCH, file=sys.stderr)
 
     sys.excepthook = excepthook
 
