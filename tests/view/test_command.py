@@ -185,3 +185,46 @@ def test_event_files_need_a_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(events_file.NoWriter, match=r"tautograd\[tensorboard\]"):
         events_file.write_events({"history": None, "findings": []}, "nowhere")
+
+
+def test_an_error_of_the_engine_ends_at_the_users_line(taut, tmp_path):
+    (tmp_path / "several.py").write_text(
+        "import tautograd as torch\n\n\ndef main():\n    x = torch.ones(3, requires_grad=True)\n"
+        "    (x * 2).backward()\n\n\nmain()\n",
+        encoding="utf-8",
+    )
+    done = taut("several.py")
+    assert done.returncode == 1
+    *frames, message = done.stderr.splitlines()
+    assert message.startswith("RuntimeError: grad can be implicitly created only for scalar")
+    named = [line.strip() for line in frames if line.startswith("  File ")]
+    assert [line.rpartition(", ")[2] for line in named] == ["in <module>", "in main"]
+    assert all("several.py" in line for line in named)
+
+
+def test_frames_after_the_engine_are_kept(taut, tmp_path):
+    """The engine calls the user's rule, and that is where the error is."""
+    (tmp_path / "custom.py").write_text(
+        textwrap.dedent("""
+            import tautograd as torch
+
+            class Bad(torch.autograd.Function):
+                @staticmethod
+                def forward(ctx, x):
+                    return x * 2
+
+                @staticmethod
+                def backward(ctx, g):
+                    raise KeyError("mine")
+
+            Bad.apply(torch.ones((), requires_grad=True)).backward()
+        """),
+        encoding="utf-8",
+    )
+    done = taut("custom.py")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-2:] == [
+        '    raise KeyError("mine")',
+        "KeyError: 'mine'",
+    ]
+    assert "Bad.apply(" in done.stderr

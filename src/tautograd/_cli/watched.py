@@ -166,15 +166,23 @@ _WATCHERS = tuple(os.path.join(_PACKAGE, name, "") for name in ("_doctor", "_vie
 
 
 def _without_watchers(traceback: TracebackType | None) -> TracebackType | None:
+    """Without who watches, and without how the engine came to refuse: the last line is the user's."""
     frames = []
     while traceback is not None:
-        if not traceback.tb_frame.f_code.co_filename.startswith(_WATCHERS):
+        if not _is_within(traceback, _WATCHERS):
             frames.append(traceback)
         traceback = traceback.tb_next
+    stop = len(frames)
+    while stop and _is_within(frames[stop - 1], _PACKAGE + os.sep):
+        stop -= 1
     kept: TracebackType | None = None
-    for frame in reversed(frames):
+    for frame in reversed(frames[:stop] or frames):
         kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return kept
+
+
+def _is_within(traceback: TracebackType, folders: str | tuple[str, ...]) -> bool:
+    return traceback.tb_frame.f_code.co_filename.startswith(folders)
 
 
 def _say_nothing(
