@@ -97,6 +97,7 @@ MEAN = lesson_called("tensor-and-mean")
     [
         ("", "has no 'average'"),
         ("x = (1,\n", "SyntaxError: '(' was never closed"),
+        ("y = 2 2\n", 'File "yours.py", line 1\n    y = 2 2\n          ^\nSyntaxError: invalid'),
         ("if True:\nprint(1)\n", "IndentationError"),
         ("\x00", "null bytes"),
         ("import nowhere\n", "yours.py, line 1: import nowhere\nModuleNotFoundError"),

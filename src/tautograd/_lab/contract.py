@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+INTRODUCTION = (
+    "The contract is the list of what you can hold tautograd to, row by row, from C1 to C15. "
+    "This lesson shows:"
+)
+
 ROWS = {
     "C1": "a tensor from numbers, its mean, its value printed as PyTorch prints it",
     "C2": "operations on a tensor that requires a gradient are recorded as they run; "

@@ -10,7 +10,7 @@ from typing import Any
 
 from tautograd._files.atomic import replacing
 
-from .contract import ROWS
+from .contract import INTRODUCTION, ROWS
 from .lesson import Lesson, for_engine
 from .lessons import lesson_called, number_of
 from .questions import Choice, Question
@@ -53,7 +53,7 @@ def _cells(lesson: Lesson, engine: str) -> Iterator[dict[str, Any]]:
     rows = "\n".join(f"- **{row}**: {ROWS[row]}" for row in lesson.contract)
     yield _text(
         f"# Lesson {number_of(lesson.name)}: {lesson.title}\n\n{lesson.idea}\n"
-        f"The contract that it shows:\n\n{rows}"
+        f"{INTRODUCTION}\n\n{rows}"
     )
     yield _text(f"## Predict\n\n{_question(lesson.predict)}")
     yield _text("## Run it")

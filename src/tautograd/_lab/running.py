@@ -111,7 +111,7 @@ def check(path: Path, name: str, engine: ModuleType, *, order: int, evidence: Pa
 
 def explained(error: BaseException, path: Path) -> str:
     """An error of a program: the last line of it that was running, and what the error says."""
-    said = "\n".join(traceback.format_exception_only(error)).rstrip()
+    said = "".join(traceback.format_exception_only(error)).rstrip()
     if isinstance(error, SyntaxError):
         return said.replace(str(path), path.name)
     lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]

@@ -14,7 +14,7 @@ from typing import Any
 from . import running, summaries
 from .asking import ask, pause
 from .bench import mend
-from .contract import ROWS
+from .contract import INTRODUCTION, ROWS
 from .learner import Learner, Lines, Nobody
 from .lesson import Lesson
 from .lessons import NAMES, number_of
@@ -88,8 +88,9 @@ class Teacher:
     def _idea(self, lesson: Lesson, workshop: Workshop, outcome: Outcome) -> None:
         self.screen.say(lesson.idea)
         self.screen.line()
+        self.screen.say(INTRODUCTION, "quiet")
         for row in lesson.contract:
-            self.screen.note(f"{row}:", ROWS[row], "quiet")
+            self.screen.note(f"Contract row {row}", f"— {ROWS[row]}", "quiet")
         self.screen.code(workshop.text_of("program.py"))
         self.screen.say(f"It is in the file\n\n    {_short(workshop.path('program.py'))}", "quiet")
 
