@@ -143,7 +143,10 @@ def file_of(subject: Any) -> str | None:
     for candidate in (subject, type(subject)):
         try:
             file = inspect.getsourcefile(candidate)
-        except TypeError:
+        except (
+            TypeError,
+            OSError,
+        ):  # OSError: a class of a `__main__` that is no file, as in notebooks
             continue
         if file and os.path.isfile(file):
             return os.path.realpath(file)
