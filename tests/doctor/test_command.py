@@ -146,7 +146,7 @@ def test_json_is_all_of_stdout(shop):
     assert report["verdict"] == "findings"
     assert [f["code"] for f in report["findings"]] == ["TG101"]
     assert report["findings"][0]["site"]["line"] == 10
-    assert set(report["history"]) == {"steps", "norms", "ratios", "losses"}
+    assert set(report["history"]) == {"steps", "norms", "ratios", "losses", "curve", "broken"}
 
 
 def test_files_annotations_and_silence(shop):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,21 @@ def test_the_history_is_bounded(engine, monkeypatch):
     assert history.steps == sorted(set(history.steps))
     assert history.steps[0] < 8
     assert history.steps[-1] > 32
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_history_covers_a_run_of_any_length(engine):
+    engine = load(engine)
+    model = engine.nn.Linear(2, 1)
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.01)
+    x = engine.ones(3, 2)
+    with tautograd.doctor(engines=[engine]) as doctor:
+        for _ in range(700):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+    steps = doctor.history.steps
+    assert 45 <= len(steps) <= 120
+    assert all(later <= 1.2 * step + 8 for step, later in pairwise(steps))
+    assert steps[-1] == doctor.history.curve.steps[-1] == 700
+    assert doctor.history.curve.steps[:3] == [1, 2, 3]

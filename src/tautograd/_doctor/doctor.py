@@ -159,6 +159,8 @@ class Doctor(Reporting):
         self.flow.remove()
         for observer in reversed(self._observers):
             observer.stop()
+        with self.quietly():
+            self.numbers.finish()
         self._observers = []
         self.lines.stop("risks")
         for rule in self.rules:
@@ -244,6 +246,7 @@ class Doctor(Reporting):
             self.ignored += 1
             return
         self.findings.append(finding)
+        self.numbers.measure_soon()
 
     # --- events --------------------------------------------------------------------------------
 

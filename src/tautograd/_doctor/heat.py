@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from .plots import BOX, Mark, labels, step_labels
+from .plots import BOX, Mark, across, labels, step_labels
 
 SHADES = 17
 MOST_ROWS = 48  # with more parameters than that, those of a layer share a row
@@ -83,10 +83,11 @@ def heat_map(
     rows: dict[str, list[float]],
     marks: Sequence[Mark],
     *,
+    span: Sequence[int] = (),
     usual: float | None = None,
 ) -> str:
     """A figure like the other plots of the page."""
-    return "".join(_figure(kind, title, caption, steps, rows, marks, usual))
+    return "".join(_figure(kind, title, caption, steps, rows, marks, usual, span or steps))
 
 
 def _figure(
@@ -97,27 +98,28 @@ def _figure(
     rows: dict[str, list[float]],
     marks: Sequence[Mark],
     usual: float | None,
+    span: Sequence[int],
 ) -> Iterator[str]:
     scale = Scale([value for values in rows.values() for value in values], usual)
     yield f'<figure class="chart heat whole" data-kind="{kind}"><figcaption><b>{escape(title)}</b>'
     yield f"<span>{escape(caption)}</span></figcaption>"
-    yield from labels(marks, steps)
+    yield from labels(marks, span)
     tall = min(max(len(rows) * 1.25, 3.0), 40.0)
     yield f'<div class="heat-body" style="height:{tall:.2f}rem">'
     if len(rows) <= NAMED:
         names = "".join(f'<span title="{escape(n)}">{escape(n)}</span>' for n in rows)
         yield f'<div class="rows mono" aria-hidden="true">{names}</div>'
-    about = f"{title}: {len(rows)} rows over steps {steps[0]} to {steps[-1]}, from {10**scale.low:.2g} to "
+    about = f"{title}: {len(rows)} rows over steps {span[0]} to {span[-1]}, from {10**scale.low:.2g} to "
     about += f"{10**scale.high:.2g}. Arrow keys read values."
     yield f'<div class="plot" tabindex="0" role="img" aria-label="{escape(about)}">'
     yield f'<svg viewBox="0 0 {BOX} {BOX}" preserveAspectRatio="none" aria-hidden="true">'
-    for shade, shape in _shapes(steps, list(rows.values()), scale).items():
+    for shade, shape in _shapes(steps, list(rows.values()), scale, span).items():
         yield f'<path class="cells" d="{shape}" style="fill:{colour(shade)}"/>'
     for mark in marks:
-        x = f"{BOX * _across(mark.step, steps):.0f}"
+        x = f"{BOX * across(mark.step, span):.0f}"
         yield f'<line class="mark {mark.severity}" x1="{x}" x2="{x}" y1="0" y2="{BOX}"/>'
     yield "</svg>"
-    yield from step_labels(steps)
+    yield from step_labels(span)
     yield '<div class="cursor"></div></div></div>'
     yield '<p class="readout" aria-live="polite"></p>'
     yield f'<p class="shades soft"><span>{10**scale.low:.2g}</span>'
@@ -126,16 +128,12 @@ def _figure(
     yield f"<span>{10**scale.high:.2g}</span></p></figure>"
 
 
-def _across(step: int, steps: Sequence[int]) -> float:
-    return min(max((step - steps[0]) / ((steps[-1] - steps[0]) or 1), 0.0), 1.0)
-
-
 def _shapes(
-    steps: Sequence[int], rows: Sequence[Sequence[float]], scale: Scale
+    steps: Sequence[int], rows: Sequence[Sequence[float]], scale: Scale, span: Sequence[int]
 ) -> dict[int | str, str]:
     """The cells of each shade as one shape; neighbours of one shade are one cell."""
     found: dict[int | str, list[str]] = {}
-    middles = [BOX * _across(step, steps) for step in steps]
+    middles = [BOX * across(step, span) for step in steps]
     starts = [0.0, *((a + b) / 2 for a, b in itertools.pairwise(middles)), float(BOX)]
     for i, values in enumerate(rows):
         top, bottom = round(BOX * i / len(rows)), round(BOX * (i + 1) / len(rows))

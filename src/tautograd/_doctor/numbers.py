@@ -1,8 +1,9 @@
 """A step in numbers: norms of gradients, sizes of updates, and whether all of it is finite.
 
-The first steps are measured one and all; then now and then, so rarely that it takes less than half a
-percent of the loop's time. Every loss is read before its backward: a NaN that a step has put into the
-weights arrives there. Of large tensors only a part is compared.
+The first steps are measured one and all; then fewer and fewer, so that some dozens of points cover a run of
+any length, and more only where they take less than half a percent of the loop's time. Every loss is read
+before its backward: a NaN that a step has put into the weights arrives there, and the curve of the loss
+costs nothing more. Of large tensors only a part is compared.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from .doctor import Doctor
 
 DENSE = 40  # so many first steps of an optimizer are all measured
-LEAST = 16  # afterwards, so many steps lie between two measurements at least,
-SHARE = 0.005  # and together they take no more than this of the time
+LEAST = 16  # afterwards, so many steps lie between two measurements that take
+SHARE = 0.005  # no more than this of the time; if that were rare,
+SPACING = 0.15  # one comes after this part of the steps so far all the same
 PART = 4096  # entries of a parameter that are compared
 KEPT = 1000  # steps that the history holds; of a longer run every other one is dropped
 NAN = float("nan")
@@ -60,11 +62,13 @@ class Numbers:
         self._stride = 1
         self._samples = 0
         self._loss: Any = NAN  # as a number, or as a tensor on another device
+        self._curve_due = 0  # the step from which on a loss is to be kept
         self.is_near = True
         self.previous = NAN  # the loss before the last one that was not finite
         self._schedules: dict[int, _Schedule] = {}
         self._measured: _Measured | None = None
         self._scaler_step = -1
+        self._engine: Any = None  # of the last optimizer that was measured
 
     # --- what happens --------------------------------------------------------------------------
 
@@ -78,6 +82,8 @@ class Numbers:
         except (RuntimeError, ValueError):  # it has many elements, or none
             self._loss = NAN
             return False
+        if self.doctor.steps >= self._curve_due:
+            self._curve_due = self.history.curve.add(self.doctor.steps + 1, value)
         if value - value != 0:  # NaN or infinite
             self.previous, self._loss = self.loss, value
             return True
@@ -118,13 +124,10 @@ class Numbers:
                 self._measure(optimizer, engine)
 
     def _measure(self, optimizer: Any, engine: Any) -> None:
-        found = [
-            p
-            for p in parameters_of(optimizer)
-            if (g := p.grad) is not None and not g.is_sparse and g.is_floating_point() and g.numel()
-        ]
+        found = _with_gradients(optimizer)
         if not found:
             return
+        self._engine = engine
         measured = _Measured(optimizer, engine, found)
         grads = [p.grad.detach() for p in found]
         measured.norms = norms(engine, grads)
@@ -157,22 +160,59 @@ class Numbers:
             spent = measured.spent + now - started
             passed = (measured.started - schedule.last) / max(steps - since, 1)
             wait = spent / (SHARE * passed) if passed > 0 else 0.0
-            schedule.next = steps + int(min(max(wait, LEAST), 10_000))
+            wait = min(max(wait, LEAST), max(SPACING * steps, 5), 10_000)
+            schedule.next = steps + int(wait)
         schedule.last, schedule.since = now, steps
         self.due = min(schedule.next for schedule in self._schedules.values())
+
+    def measure_soon(self) -> None:
+        """Something was found: the next step is measured, so that the history shows how it went on."""
+        for schedule in self._schedules.values():
+            schedule.next = min(schedule.next, self.doctor.steps)
+        self.due = min(self.due, self.doctor.steps)
+
+    def finish(self) -> None:
+        """The run is over: its last loss, and the gradients of its last step where they are still there."""
+        steps, history = self.doctor.steps, self.history
+        history.curve.end(steps)
+        pulse = self.doctor.pulse
+        if history.curve.steps and pulse.at is pulse.first:  # the last loss is the last step's
+            history.curve.add(steps, self.loss)
+        self._curve_due = 0
+        alive = [o for reference in self.doctor.optimizers if (o := reference()) is not None]
+        if len(alive) != 1 or pulse.at is not pulse.first or not history.steps:
+            return  # something came after the last step, or nobody knows whose it was
+        if history.steps[-1] < steps and self._engine is not None:
+            found = _with_gradients(alive[0])
+            values = norms(self._engine, [p.grad.detach() for p in found]) if found else []
+            self._keep(found, values, [NAN] * len(found), self.loss)
 
     # --- history -------------------------------------------------------------------------------
 
     def _remember(self, event: Sample) -> None:
+        step, history = self.doctor.steps, self.history
+        moved = [
+            r
+            for r, norm in zip(event.ratios, event.norms, strict=True)
+            if not (math.isnan(r) and math.isfinite(norm))  # a weight of size 0 has none
+        ]
+        history.note_broken("norms", step, event.norms)
+        history.note_broken("ratios", step, moved)
+        if not self.is_near:  # it has been read now
+            history.curve.add(step, event.loss)
         self._samples += 1
-        if self._samples % self._stride:
-            return
+        if not self._samples % self._stride:
+            self._keep(event.parameters, event.norms, event.ratios, event.loss)
+
+    def _keep(
+        self, parameters: list[Any], norms: list[float], ratios: list[float], loss: float
+    ) -> None:
         history = self.history
         count = len(history.steps)
         history.steps.append(self.doctor.steps)
-        history.losses.append(event.loss)
-        names = self.doctor.names(event.parameters)
-        for table, values in ((history.norms, event.norms), (history.ratios, event.ratios)):
+        history.losses.append(loss)
+        names = self.doctor.names(parameters)
+        for table, values in ((history.norms, norms), (history.ratios, ratios)):
             for name, value in zip(names, values, strict=True):
                 row = table.setdefault(name, [])
                 if len(row) > count:  # two without a name
@@ -187,6 +227,15 @@ class Numbers:
             history.steps[:] = history.steps[::2]
             for row in (history.losses, *history.norms.values(), *history.ratios.values()):
                 row[:] = row[::2]
+
+
+def _with_gradients(optimizer: Any) -> list[Any]:
+    """The parameters whose gradients can be measured."""
+    return [
+        p
+        for p in parameters_of(optimizer)
+        if (g := p.grad) is not None and not g.is_sparse and g.is_floating_point() and g.numel()
+    ]
 
 
 def part(tensor: Any) -> Any:

@@ -10,12 +10,13 @@
   for (const chart of history.querySelectorAll(".chart")) {
     const plot = chart.querySelector(".plot"), cursor = chart.querySelector(".cursor");
     const readout = chart.querySelector(".readout"), series = data[chart.dataset.kind];
-    const last = data.steps.length - 1, first = data.steps[0], range = (data.steps[last] - first) || 1;
+    const steps = chart.dataset.kind === "losses" ? data.loss_steps : data.steps;
+    const last = steps.length - 1, first = data.span[0], range = (data.span[1] - first) || 1;
     let place = last, row = null;  // of a heat map, the row that the pointer is on
     const names = [...chart.querySelectorAll(".rows span")].map((span) => span.title);
     const show = () => {
       cursor.style.display = "block";
-      cursor.style.left = 100 * (data.steps[place] - first) / range + "%";
+      cursor.style.left = 100 * (steps[place] - first) / range + "%";
       let values = Object.entries(series).map(([name, list]) => [name, list[place]]);
       if (row !== null && names[row] in series) values = values.filter(([name]) => name === names[row]);
       else if (chosen !== null && chosen in series) values = values.filter(([name]) => name === chosen);
@@ -23,7 +24,7 @@
       const size = (value) => value === "inf" ? Infinity : value;
       known.sort((a, b) => size(b[1]) - size(a[1]));
       const shown = known.length > 3 ? [known[0], null, known[known.length - 1]] : known;
-      readout.textContent = "step " + data.steps[place] + ": " +
+      readout.textContent = "step " + steps[place] + ": " +
         (shown.map((one) => one === null ? "…" : (one[0] ? one[0] + " " : "") + said(one[1])).join(", ") || "nothing measured");
     };
     plot.addEventListener("pointermove", (event) => {
@@ -31,7 +32,7 @@
       const step = first + range * (event.clientX - box.left) / box.width;
       if (names.length) row = Math.min(Math.max(Math.floor(names.length * (event.clientY - box.top) / box.height), 0), names.length - 1);
       place = 0;
-      data.steps.forEach((s, i) => { if (Math.abs(s - step) < Math.abs(data.steps[place] - step)) place = i; });
+      steps.forEach((s, i) => { if (Math.abs(s - step) < Math.abs(steps[place] - step)) place = i; });
       show();
     });
     plot.addEventListener("pointerleave", () => { row = null; cursor.style.display = "none"; readout.textContent = ""; });

@@ -172,33 +172,48 @@ def _history(report: Plain) -> Iterator[str]:
         yield '<p class="soft">No history was recorded, so there is nothing to plot.</p></section>'
         return
     marks = _marks(report)
-    losses = {"": history["losses"]} if any(map(math.isfinite, history["losses"])) else {}
+    curve = history["curve"] if history["curve"]["steps"] else history
+    losses = {"": curve["losses"]} if any(map(math.isfinite, curve["losses"])) else {}
+    lost = [s for s, v in zip(curve["steps"], curve["losses"], strict=True) if not math.isfinite(v)]
     steps, norms = thinned(history["steps"], history["norms"])
     _, ratios = thinned(history["steps"], history["ratios"])
-    _, losses = thinned(history["steps"], losses)
+    loss_steps, losses = thinned(curve["steps"], losses)
+    seen = [*history["steps"], *curve["steps"], *(mark.step for mark in marks if mark.step)]
+    span = min(seen), max(*seen, report["steps"])
     yield '<section id="history"><h2>History of the run</h2>'
     every = history["steps"].index(steps[1]) if len(steps) > 1 else 1
     each = f" A point is the largest value of {every} measurements." if every > 1 else ""
     if len(history["steps"]) < report["steps"]:
         each = (
-            f" {len(history['steps']):,} of {report['steps']:,} steps were measured: the first ones, "
-            f"then one now and then.{each}"
+            f" Gradients and updates were measured at {len(history['steps']):,} of "
+            f"{report['steps']:,} steps: the first ones, then fewer and fewer.{each}"
         )
     yield "<p>One line for each parameter, from blue (first) to orange (last). Dashed lines are "
     yield f"findings, at the step where they were first seen.{each}</p>"
     yield '<div class="charts">'
     if losses:
         said = "What backward() started from."
-        yield chart("losses", "Loss", said, steps, losses, marks, classes="whole")
-    yield chart("norms", "Gradient norm", "As the step used it.", steps, norms, marks)
+        yield chart(
+            "losses", "Loss", said, loss_steps, losses, marks, span=span, broken=lost, classes="whole",
+        )  # fmt: skip
+    broken = history["broken"]
+    said = "As the step used it."
+    yield chart(
+        "norms", "Gradient norm", said, steps, norms, marks, span=span, broken=broken["norms"]
+    )
     said = "Size of each update beside the weight it changes; around 0.001 (dotted) is usual."
-    yield chart("ratios", "Update to weight", said, steps, ratios, marks, usual=1e-3, most=100.0)
+    yield chart(
+        "ratios", "Update to weight", said, steps, ratios, marks, span=span,
+        broken=broken["ratios"], usual=1e-3, most=100.0,
+    )  # fmt: skip
     if norms:
-        yield from _heat(steps, norms, ratios, marks)
+        yield from _heat(steps, norms, ratios, marks, span)
     yield "</div>"
-    yield from _parameters(steps, norms, ratios, report)
+    yield from _parameters(steps, norms, ratios, report, span)
     data = {
         "steps": steps,
+        "loss_steps": loss_steps,
+        "span": span,
         **{
             kind: {name: [rounded(v) for v in values] for name, values in series.items()}
             for kind, series in (("norms", norms), ("ratios", ratios), ("losses", losses))
@@ -212,15 +227,16 @@ def _heat(
     norms: dict[str, list[float]],
     ratios: dict[str, list[float]],
     marks: list[Mark],
+    span: tuple[int, int],
 ) -> Iterator[str]:
     """The same by layer: where it begins to vanish or to explode, and where nothing moves."""
     said = "Blue is small, orange large; where a row changes its colour, something happened."
     rows = by_layer(norms, norms=True)
-    yield heat_map("norms", "Gradient norm, layer by layer", said, steps, rows, marks)
+    yield heat_map("norms", "Gradient norm, layer by layer", said, steps, rows, marks, span=span)
     said = "Grey is usual (around 0.001), blue hardly moves, orange moves much."
     rows = by_layer(ratios, norms=False)
     title = "Update to weight, layer by layer"
-    yield heat_map("ratios", title, said, steps, rows, marks, usual=1e-3)
+    yield heat_map("ratios", title, said, steps, rows, marks, span=span, usual=1e-3)
 
 
 def _marks(report: Plain) -> list[Mark]:
@@ -242,6 +258,7 @@ def _parameters(
     norms: dict[str, list[float]],
     ratios: dict[str, list[float]],
     report: Plain,
+    span: tuple[int, int],
 ) -> Iterator[str]:
     yield '<div class="region" tabindex="0" role="region" aria-label="Parameters">'
     # On a narrow page the style makes a grid of it, which takes the meaning of <table> away: roles keep it.
@@ -256,7 +273,7 @@ def _parameters(
         for series in (values, ratios.get(name, [])):
             last = next((v for v in reversed(series) if not math.isnan(v)), math.nan)
             text = "none" if math.isnan(last) else f"{last:.3g}"
-            picture = spark(steps, series, colour) if series else ""
+            picture = spark(steps, series, colour, span) if series else ""
             yield f'<td role="cell"><span class="spark">{picture}<span>{text}</span></span></td>'
         links = [
             f'<a href="#f{number}">{finding["code"]}</a>'

@@ -15,6 +15,8 @@ from typing import Any
 BOX = 1000
 MOST_POINTS = 400
 MOST_DOTS = 1500  # with fewer points than that, each is shown
+MOST_CROSSES = 40
+CROSS = "✕"
 DECADES = 14  # the most that a logarithmic axis shows
 
 
@@ -58,6 +60,12 @@ class Axis:
         if not math.isfinite(value):
             return 1.0 if value > 0 else 0.0
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def shows(self, value: float) -> bool:
+        """Whether a value has a place of its own, not at an edge that it lies beyond."""
+        if not math.isfinite(value) or (self.is_log and value <= 0):
+            return False
+        return self.low <= (math.log10(value) if self.is_log else value) <= self.high
 
     def ticks(self) -> list[tuple[float, str]]:
         """A few round values: where they are and what to write there."""
@@ -103,15 +111,36 @@ def _largest(values: Sequence[float]) -> float:
 
 
 def points(
-    steps: Sequence[int], values: Sequence[float], axis: Axis, height: int = BOX
+    steps: Sequence[int],
+    values: Sequence[float],
+    axis: Axis,
+    height: int = BOX,
+    span: Sequence[int] = (),
 ) -> list[tuple[float, float]]:
-    """Where the values are that were measured."""
-    across = (steps[-1] - steps[0]) or 1
+    """Where the values are that were measured; `span` is the first and the last step of the axis."""
+    span = span or steps
     return [
-        (BOX * (step - steps[0]) / across, height * (1 - axis.at(value)))
+        (BOX * across(step, span), height * (1 - axis.at(value)))
         for step, value in zip(steps, values, strict=True)
         if not math.isnan(value)
     ]
+
+
+def runs(values: Sequence[float], axis: Axis) -> Iterator[list[float]]:
+    """The values of each part of a line that lies within the axis, all others NaN."""
+    current = [math.nan] * len(values)
+    for i, value in enumerate(values):
+        if axis.shows(value):
+            current[i] = value
+        elif not math.isnan(value) and not all(map(math.isnan, current)):
+            yield current
+            current = [math.nan] * len(values)
+    yield current
+
+
+def beyond(values: Sequence[float], axis: Axis) -> list[float]:
+    """The finite values that lie beyond an edge, all others NaN."""
+    return [v if math.isfinite(v) and not axis.shows(v) else math.nan for v in values]
 
 
 def path(places: Sequence[tuple[float, float]]) -> str:
@@ -125,9 +154,9 @@ def dots(places: Sequence[tuple[float, float]]) -> str:
     return "".join(f"M{x:.0f} {y:.0f}h0" for x, y in places)
 
 
-def spark(steps: Sequence[int], values: Sequence[float], colour: str) -> str:
+def spark(steps: Sequence[int], values: Sequence[float], colour: str, span: Sequence[int]) -> str:
     """A small picture of a line, on its own scale."""
-    drawn = path(points(steps, values, Axis.over(values), 100))
+    drawn = path(points(steps, values, Axis.over(values), 100, span))
     return (
         f'<svg viewBox="0 0 {BOX} 100" preserveAspectRatio="none" aria-hidden="true">'
         f'<path d="{drawn}" stroke="{colour}"/></svg>'
@@ -142,16 +171,22 @@ def chart(
     series: dict[str, list[float]],
     marks: Sequence[Mark],
     *,
+    span: Sequence[int] = (),
+    broken: Sequence[int] = (),
     usual: float | None = None,
     most: float = math.inf,
     classes: str = "",
 ) -> str:
     """A figure: the lines, an axis on the left and below, findings marked at their steps.
 
-    A line at `usual` helps the eye; values above `most` are drawn at the edge.
+    The axis goes from the first to the last step of `span`. A line at `usual` helps the eye; values
+    above `most` are dots at the edge, and a cross stands at each step of `broken`.
     """
     axis = Axis.over([min(value, most) for values in series.values() for value in values])
-    return "".join(_chart(kind, title, caption, steps, series, marks, usual, classes, axis))
+    span = (span or steps)[0], (span or steps)[-1]
+    return "".join(
+        _chart(kind, title, caption, steps, series, marks, usual, classes, axis, span, broken)
+    )
 
 
 def _chart(
@@ -164,12 +199,18 @@ def _chart(
     usual: float | None,
     classes: str,
     axis: Axis,
+    span: tuple[int, int],
+    broken: Sequence[int],
 ) -> Iterator[str]:
     scale = " Logarithmic." if axis.is_log else ""
+    if any(not math.isnan(v) for values in series.values() for v in beyond(values, axis)):
+        scale += " Dots at an edge lie beyond it" + (" (0, below)." if axis.is_log else ".")
+    if broken:
+        scale += f" {CROSS} is NaN or infinite, first at step {broken[0]:,}."
     yield f'<figure class="chart {classes}" data-kind="{kind}"><figcaption><b>{escape(title)}</b>'
     yield f"<span>{escape(caption + scale)}</span></figcaption>"
-    yield from labels(marks, steps)
-    about = f"{title}: {len(series)} {'line' if len(series) == 1 else 'lines'} over steps {steps[0]} to {steps[-1]}"
+    yield from labels(marks, span)
+    about = f"{title}: {len(series)} {'line' if len(series) == 1 else 'lines'} over steps {span[0]} to {span[1]}"
     about += f", from {axis_text(axis.low, axis)} to {axis_text(axis.high, axis)}. Arrow keys read values."
     yield f'<div class="plot" tabindex="0" role="img" aria-label="{escape(about)}">'
     yield f'<svg viewBox="0 0 {BOX} {BOX}" preserveAspectRatio="none" aria-hidden="true">'
@@ -182,17 +223,23 @@ def _chart(
     ramp = ["var(--ink)"] if alone and kind == "losses" else colours(len(series))
     for (name, values), colour in zip(series.items(), ramp, strict=True):
         which = "" if kind == "losses" else f'data-name="{escape(name)}"'
-        places = points(steps, values, axis)
-        yield f'<path class="line" {which} d="{path(places)}" stroke="{colour}"/>'
-        if len(steps) * len(series) <= MOST_DOTS:
-            yield f'<path class="dots" {which} d="{dots(places)}" stroke="{colour}"/>'
+        parts = [points(steps, part, axis, span=span) for part in runs(values, axis)]
+        yield f'<path class="line" {which} d="{"".join(map(path, parts))}" stroke="{colour}"/>'
+        few = len(steps) * len(series) <= MOST_DOTS
+        shown = [place for part in parts for place in part] if few else []
+        shown += points(steps, beyond(values, axis), axis, span=span)
+        if shown:
+            yield f'<path class="dots" {which} d="{dots(shown)}" stroke="{colour}"/>'
     for mark in marks:
-        x = f"{BOX * _across(mark.step, steps):.0f}"
+        x = f"{BOX * across(mark.step, span):.0f}"
         yield f'<line class="mark {mark.severity}" x1="{x}" x2="{x}" y1="0" y2="{BOX}"/>'
     yield "</svg>"
     for at, text in axis.ticks():
         yield f'<span class="y" style="top:{100 * (1 - at):.1f}%">{text}</span>'
-    yield from step_labels(steps)
+    for step in broken[:: math.ceil(len(broken) / MOST_CROSSES) or 1]:
+        yield f'<span class="odd" style="left:{100 * across(step, span):.1f}%" '
+        yield f'title="not finite at step {step:,}">{CROSS}</span>'
+    yield from step_labels(span)
     yield '<div class="cursor"></div></div><p class="readout" aria-live="polite"></p></figure>'
 
 
@@ -200,7 +247,8 @@ def axis_text(value: float, axis: Axis) -> str:
     return f"{10.0**value:.3g}" if axis.is_log else f"{value:.3g}"
 
 
-def _across(step: int, steps: Sequence[int]) -> float:
+def across(step: int, steps: Sequence[int]) -> float:
+    """Where a step is between the first of them and the last, from 0 to 1."""
     return min(max((step - steps[0]) / ((steps[-1] - steps[0]) or 1), 0.0), 1.0)
 
 
@@ -212,7 +260,7 @@ def step_labels(steps: Sequence[int]) -> Iterator[str]:
     yield f'<span class="x first" style="left:0">step {steps[0]:,}</span>'
     middle = (steps[0] + steps[-1]) // 2
     if steps[-1] - steps[0] > 3:
-        yield f'<span class="x" style="left:{100 * _across(middle, steps):.1f}%">{middle:,}</span>'
+        yield f'<span class="x" style="left:{100 * across(middle, steps):.1f}%">{middle:,}</span>'
     yield f'<span class="x last" style="left:100%">{steps[-1]:,}</span>'
 
 
@@ -226,7 +274,7 @@ def labels(marks: Sequence[Mark], steps: Sequence[int]) -> Iterator[str]:
     ends: list[float] = []
     placed: list[tuple[int, float, Mark]] = []
     for mark in sorted(marks, key=lambda m: m.step):
-        x = _across(mark.step, steps)
+        x = across(mark.step, steps)
         start = x - APART if x > 0.8 else x
         free = [i for i, end in enumerate(ends) if end <= start]
         if free:
