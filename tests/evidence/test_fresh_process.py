@@ -47,7 +47,10 @@ def test_one_line_of_code_is_named(made_project, file, old, new, named):
     text = (project.folder / file).read_text()
     assert text.count(old) == 1
     project.write(file, text.replace(old, new))
-    found = replayed(project, status=1)
+    changes_nothing = new.startswith("#")
+    found = replayed(project, status=0 if changes_nothing else 1)
+    assert found["same_results"] is changes_nothing
+    assert not found["same"]
     assert found["causes"] == [{"what": "code", "text": f"other code: {named}"}]
 
 
@@ -56,6 +59,17 @@ def test_one_line_of_code_is_named_on_pytorch(made_project):
     project.write("helper.py", "def scaled(x):\n    return 3 * x\n")
     found = replayed(project, status=1)
     assert found["causes"] == [{"what": "code", "text": "other code: helper.py has changed"}]
+
+
+def test_other_code_with_the_same_results_is_said_and_no_failure(made_project):
+    project = made_project("tautograd")
+    text = (project.folder / "helper.py").read_text()
+    project.write("helper.py", text + "\nclass Other:\n    pass\n")
+    got = project.taut("replay", "fn.json", status=0)
+    assert got.stdout.startswith("SAME RESULTS  with other code  (")
+    assert "what has changed\n  other code: helper.py has changed\n" in got.stdout
+    found = replayed(project, "--exact", status=1)
+    assert (found["same"], found["same_results"], found["exact"]) == (False, True, False)
 
 
 def test_a_file_that_is_not_used_changes_nothing(made_project):
@@ -111,7 +125,10 @@ def test_the_environment_s_threads_are_named(small_project):
 
 def test_the_other_engine_is_named(made_project):
     project = made_project("torch")
-    found = replayed(project, "--engine", "tautograd", status=1)
+    got = project.taut("replay", "fn.json", "--json", "--engine", "tautograd")
+    found = json.loads(got.stdout)
+    assert not found["same"]
+    assert got.returncode == (0 if found["same_results"] else 1)  # both may round alike
     assert found["causes"] == [{"what": "engine", "text": "other engine: torch, now tautograd"}]
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from tautograd import evidence
 from tautograd._evidence import items, replay, runtime
+from tautograd._evidence.text import comparison_text
 from tautograd._verify.verify import verify
 from tests.evidence.conftest import ENGINES, product
 
@@ -113,6 +114,22 @@ def test_another_seed_is_named(saved):
     assert causes(found) == ["seed"]
     assert found.causes[0].text == "other seed: 0, now 1"
     assert not found.same
+
+
+@pytest.mark.parametrize("columns", [80, 100, 300])
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_comparison_fits_the_terminal(saved, monkeypatch, columns, everything):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    found = replay.replay(saved, product, changes=replay.Changes(seed=1))
+    said = comparison_text(found, everything=everything)
+    assert max(map(len, said.splitlines())) <= min(columns, 120)
+    assert "..." not in said
+    assert "what has changed, and may be the reason\n  other seed: 0, now 1\n" in said
+    words = " ".join(said.split())
+    for item in found.items:
+        if item.status != "same":
+            assert str(item.before) in words
+            assert str(item.after) in words
 
 
 def test_other_inputs_are_named(saved):
@@ -281,7 +298,7 @@ def test_rounding_drifts_only_where_the_runtime_is_another(saved):
     here = evidence.diff(content, changed(content, drift(1e-14)))
     assert not here.same
     assert here.causes == []
-    assert "does not give the same each time" in str(here)
+    assert "does not give the same each time" in " ".join(str(here).split())
     elsewhere = evidence.diff(content, changed(content, drift(1e-14), another_numpy))
     assert elsewhere.same
     assert not elsewhere.exact

@@ -13,7 +13,8 @@ examples:
   taut evidence diff before.json after.json
   taut evidence schema
 
-Exit status: 0 (diff: the same), 1 (diff: they differ), 2 a file is refused, and why."""
+Exit status: 0 (diff: the same), 1 (diff: they differ, be it in the code alone), 2 a file is refused,
+and why."""
 
 _FINE, _DIFFERENT = 0, 1
 

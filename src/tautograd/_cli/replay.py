@@ -20,7 +20,9 @@ examples:
   taut replay fn.json --engine torch         with one thing changed on purpose
 
 Nothing in the file is executed. The function it names is imported by itself only if it is in the
-project of the current folder; else name it. Exit status: 0 the same, 1 differs, 2 could not run."""
+project of the current folder; else name it. Exit status: 0 the results are the same (other code or
+data that leads to them is named, and is no failure), 1 they differ, 2 could not run. With --exact:
+0 only if everything is the same, bit for bit."""
 
 _SAME, _DIFFERS, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
 
@@ -36,7 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_engine(parser)
     parser.add_argument("--seed", type=int, metavar="N", help="another seed")
     parser.add_argument(
-        "--exact", action="store_true", help="what drifted by rounding counts as different, too"
+        "--exact",
+        action="store_true",
+        help="fail for other code or data with the same results, too, and for other rounding",
     )
     parser.add_argument("--all", action="store_true", help="list what is the same, too")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -68,7 +72,7 @@ def execute(namespace: argparse.Namespace) -> int:
         from tautograd._verify.render_text import wants_colour
 
         print(comparison_text(found, colour=wants_colour(), everything=namespace.all))
-    return _SAME if (found.exact if namespace.exact else found.same) else _DIFFERS
+    return _SAME if (found.exact if namespace.exact else found.same_results) else _DIFFERS
 
 
 def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:

@@ -9,7 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tautograd._evidence.items import DIFFERS, DRIFTED, OTHER, SAME, Evidence, Item, items
+from tautograd._evidence.items import (
+    DIFFERS,
+    DRIFTED,
+    OTHER,
+    RESULTS,
+    SAME,
+    Evidence,
+    Item,
+    items,
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,12 @@ class Comparison:
         return all(item.status != DIFFERS for item in self.items)
 
     @property
+    def same_results(self) -> bool:
+        """Whether verdict, figures and gradients are the same, as far as rounding allows; the code, the
+        data or the settings may be other ones."""
+        return all(item.status != DIFFERS for item in self.items if item.section == RESULTS)
+
+    @property
     def exact(self) -> bool:
         """Whether they are the same bit for bit."""
         return all(item.status not in (DIFFERS, DRIFTED) for item in self.items)
@@ -51,6 +66,7 @@ class Comparison:
         """As JSON has it."""
         return {
             "same": self.same,
+            "same_results": self.same_results,
             "exact": self.exact,
             "verdict": {"before": self.before["verdict"], "after": self.after["verdict"]},
             "causes": [cause.to_dict() for cause in self.causes],

@@ -14,6 +14,8 @@ from typing import Any
 
 SAME, DRIFTED, OTHER, DIFFERS = "same", "drifted", "other", "differs"
 """`other` is said of surroundings: another version or commit is no difference in the results."""
+RESULTS = "results"
+"""The section of what came of the verification; all others say what went into it."""
 
 _EPSILON = {
     "float64": 2.0**-52,
@@ -200,10 +202,10 @@ def _runtime(one: Any, other: Any) -> Iterator[Item]:
 
 
 def _results(before: Evidence, after: Evidence, may_round: bool) -> Iterator[Item]:
-    yield _item("results", "verdict", before["verdict"], after["verdict"])
+    yield _item(RESULTS, "verdict", before["verdict"], after["verdict"])
     one, other = before["figures"], after["figures"]
     yield from _checks(one["checks"], other["checks"], may_round)
-    for item in _tensors("results", one["outputs"], other["outputs"]):
+    for item in _tensors(RESULTS, one["outputs"], other["outputs"]):
         # Rounded otherwise, an output has another hash: how far it is, the gradients tell.
         drifted = item.status == DIFFERS and may_round and "(none)" not in (item.before, item.after)
         yield replace(item, status=DRIFTED) if drifted else item
@@ -213,7 +215,7 @@ def _results(before: Evidence, after: Evidence, may_round: bool) -> Iterator[Ite
         status = SAME if values[0] == values[1] else DIFFERS
         if status == DIFFERS and may_round and _near(*values, 2.0**-52):
             status = DRIFTED
-        yield Item("results", name, *values, status)
+        yield Item(RESULTS, name, *values, status)
 
 
 def _checks(one: Any, other: Any, may_round: bool) -> Iterator[Item]:
@@ -226,7 +228,7 @@ def _checks(one: Any, other: Any, may_round: bool) -> Iterator[Item]:
             status = DRIFTED if may_round and _says_the_same(before, after) else DIFFERS
             if after is None and key[0] == _BY_HAND:
                 status = OTHER
-        yield Item("results", ": ".join(filter(None, key)), _check(before), _check(after), status)
+        yield Item(RESULTS, ": ".join(filter(None, key)), _check(before), _check(after), status)
 
 
 def _says_the_same(one: Any, other: Any) -> bool:
@@ -260,7 +262,7 @@ def _gradients(one: Any, other: Any, may_round: bool) -> Iterator[Item]:
                 status = SAME if before["shape"] == after["shape"] else DIFFERS
             elif may_round and _drifted(before, after):
                 status = DRIFTED
-        yield Item("results", f"gradient of {name}", _gradient(before), _gradient(after), status)
+        yield Item(RESULTS, f"gradient of {name}", _gradient(before), _gradient(after), status)
 
 
 def _drifted(before: Any, after: Any) -> bool:

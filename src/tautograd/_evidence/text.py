@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from tautograd._evidence.causes import Comparison
-from tautograd._evidence.items import DIFFERS, DRIFTED, OTHER, SAME
+from tautograd._evidence.items import DIFFERS, DRIFTED, OTHER, RESULTS, SAME, Item
 from tautograd._verify.render_text import Paint, text_of
 from tautograd._verify.tables import text_table
 
 _KINDS = {SAME: "good", DRIFTED: "doubt", OTHER: "doubt", DIFFERS: "bad"}
+_OTHERS = {
+    what: f"another {what}" for what in ("engine", "seed", "checkpoint", "mode", "random state")
+}
+_SURROUNDINGS = "version", "threads", "platform"
+_NARROWEST, _WIDEST = 80, 120  # columns
 
 
 def comparison_text(found: Comparison, *, colour: bool = False, everything: bool = False) -> str:
@@ -20,44 +27,76 @@ def comparison_text(found: Comparison, *, colour: bool = False, everything: bool
 
 def _comparison(found: Comparison, paint: Paint, everything: bool) -> Iterator[str]:
     counts = {s: sum(i.status == s for i in found.items) for s in (SAME, DRIFTED, OTHER, DIFFERS)}
-    if found.exact:
-        said = paint("SAME", "good") + "  bit for bit"
-    elif found.same:
-        said = paint("SAME", "good") + "  but for rounding"
-    else:
-        said = paint("DIFFERS", "bad")
     tally = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    yield f"{said}  ({tally})"
+    yield f"{_headline(found, paint)}  ({tally})"
     before, after = found.before["verdict"], found.after["verdict"]
     yield f"verdict: {before}" if before == after else f"verdict: was {before}, now {after}"
     if found.causes:
         yield ""
-        yield paint("what is another one, and could be why", "title")
-        yield from (f"  {cause.text}" for cause in found.causes)
-    elif not found.exact and all(
-        i.section == "results" for i in found.items if i.status == DIFFERS
-    ):
-        yield ""
-        yield (
-            "Code, data, seed, settings and versions are the same: the computation does not give "
-            "the same each time."
+        yield paint(
+            "what has changed" if found.same_results else "what has changed, and may be the reason",
+            "title",
         )
-    rows = [
-        [item.section, item.name, _shown(item.before), _shown(item.after), item.status]
-        for item in found.items
-        if everything or item.status != SAME
-    ]
-    if rows:
+        for cause in found.causes:
+            yield from _wrapped(cause.text, "  ")
+    elif not found.exact and all(i.section == RESULTS for i in found.items if i.status == DIFFERS):
         yield ""
-        header, *lines = text_table(["", "item", "before", "after", ""], rows).split("\n")
+        yield from _wrapped(
+            "Code, data, seed, settings and versions are the same: the computation does not give the "
+            "same each time."
+        )
+    shown = [item for item in found.items if everything or item.status != SAME]
+    if shown:
+        yield ""
+        yield from _items(shown, paint)
+
+
+def _headline(found: Comparison, paint: Paint) -> str:
+    """What is to be said of two evidences before all else."""
+    drifted = any(item.status == DRIFTED for item in found.items)
+    if found.same:
+        return paint("SAME", "good") + ("  but for rounding" if drifted else "  bit for bit")
+    if not found.same_results:
+        return paint("DIFFERS", "bad")
+    whats = dict.fromkeys(c.what for c in found.causes if c.what not in _SURROUNDINGS)
+    other = " and ".join(_OTHERS.get(what, f"other {what}") for what in whats)
+    rounding = "but for rounding, " if drifted else ""
+    return f"{paint('SAME RESULTS', 'good')}  {rounding}with {other or 'other surroundings'}"
+
+
+def _items(shown: list[Item], paint: Paint) -> Iterator[str]:
+    """A table of items; where the terminal is too narrow for it, a few lines for each."""
+    rows = [[i.section, i.name, _shown(i.before), _shown(i.after), i.status] for i in shown]
+    header, *lines = text_table(["", "item", "before", "after", ""], rows).split("\n")
+    if max(map(len, (header, *lines))) <= _width():
         yield paint(header, "quiet")
         for row, line in zip(rows, lines, strict=True):
             yield line.removesuffix(row[-1]) + paint(row[-1], _KINDS[row[-1]])
+        return
+    for section, name, before, after, status in rows:
+        first, *more = _wrapped(f"{section}: {name}", " " * 9)
+        yield f"{paint(status, _KINDS[status])}{' ' * (9 - len(status))}{first.lstrip()}"
+        yield from more
+        together = before if before == after else f"{before}, now {after}"
+        if len(together) + 11 <= _width():
+            yield f"{' ' * 11}{together}"
+        else:
+            yield from _wrapped(f"before  {before}", " " * 11, " " * 19)
+            yield from _wrapped(f"after   {after}", " " * 11, " " * 19)
+
+
+def _width() -> int:
+    """The columns to write for: the terminal's, if that is neither very narrow nor very wide."""
+    return min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
+
+
+def _wrapped(text: str, indent: str = "", more: str | None = None) -> list[str]:
+    after = indent if more is None else more
+    return textwrap.wrap(text, _width(), initial_indent=indent, subsequent_indent=after) or [indent]
 
 
 def _shown(value: Any) -> str:
-    text = f"{value:.9g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 48 else f"{text[:45]}..."
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def evidence_text(evidence: dict[str, Any], *, colour: bool = False) -> str:
