@@ -179,7 +179,11 @@ class Numbers:
         if history.curve.steps and pulse.at is pulse.first:  # the last loss is the last step's
             history.curve.add(steps, self.loss)
         self._curve_due = 0
-        alive = [o for reference in self.doctor.optimizers if (o := reference()) is not None]
+        alive = [
+            o
+            for reference in self.doctor.optimizers
+            if (o := reference()) is not None and id(o) in self._schedules
+        ]
         if len(alive) != 1 or pulse.at is not pulse.first or not history.steps:
             return  # something came after the last step, or nobody knows whose it was
         if history.steps[-1] < steps and self._engine is not None:
