@@ -228,3 +228,16 @@ def test_frames_after_the_engine_are_kept(taut, tmp_path):
         "KeyError: 'mine'",
     ]
     assert "Bad.apply(" in done.stderr
+
+
+def test_the_page_of_a_run_leaves_that_of_the_graph_alone(taut, tmp_path):
+    assert taut("--as-torch", "train.py").stderr == "written: train.view.html\n"
+    graph = (tmp_path / "train.view.html").read_bytes()
+    done = taut("--run", "--as-torch", "--steps", "2", "train.py")
+    assert "written: train.run.html\n" in done.stderr
+    assert (tmp_path / "train.view.html").read_bytes() == graph
+    page = (tmp_path / "train.run.html").read_text(encoding="utf-8")
+    assert "<h1>taut view --run <code>train.py</code></h1>" in page
+    assert " – taut view --run</title>" in page
+    again = taut("--as-torch", "train.py")
+    assert again.stderr == "written: train.view.html (in place of the one that was there)\n"

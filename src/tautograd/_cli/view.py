@@ -24,7 +24,7 @@ examples:
   taut view --show --step 3 train.py         the third, and opens it in the browser
   taut view -o gpt.html --as-torch gpt.py    'import torch' means tautograd
   taut view --json script.py > graph.json    nodes, edges, values and gradients
-  taut view --run --steps 100 train.py       a page of the run: loss, norms, findings
+  taut view --run --steps 100 train.py       a page of the run, train.run.html: loss, norms, findings
 
 Options of taut come before the script; all that follows it belongs to the script, which is stopped
 once the pass has run (--run lets it go on). Exit status: 0 fine, 1 something in it is not finite (with
@@ -42,7 +42,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = "taut view [options] (script.py | -m module) [arguments ...]"
     add = parser.add_argument
     add(
-        "-o", "--output", metavar="FILE", help="the page; default: the script's name and .view.html"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the page; default: the script's name and .view.html (with --run: .run.html)",
     )
     add("--step", type=positive, default=1, metavar="N", help="the N-th backward pass; default: 1")
     add("--show", action="store_true", help="open the page in the browser")
@@ -65,7 +68,7 @@ def execute(namespace: argparse.Namespace) -> int:
                 parser.error(f"--{option} is for --run")
     path = namespace.output
     if path is None and not (namespace.json and not namespace.show):
-        path = f"{Path(namespace.target[0]).stem}.view.html"
+        path = f"{Path(namespace.target[0]).stem}.{'run' if namespace.run else 'view'}.html"
     try:
         if path is not None:
             if Path(path).suffix.lower() not in (".html", ".htm"):
@@ -103,8 +106,9 @@ def _graph(namespace: argparse.Namespace, page: Path | None) -> int:
         print(f"taut view: nothing to draw: {ran}", file=sys.stderr)
         return _COULD_NOT_RUN
     if page is not None:
+        said = _writing(page)
         view.save(page)
-        print(f"written: {os.path.relpath(page)}", file=sys.stderr)
+        print(said, file=sys.stderr)
     if namespace.json:
         print(json.dumps(view.to_dict(), allow_nan=False), flush=True)
     if namespace.show and page is not None:
@@ -113,6 +117,12 @@ def _graph(namespace: argparse.Namespace, page: Path | None) -> int:
         webbrowser.open(page.as_uri())
     ending.pass_on()
     return _FOUND if _is_strange(view) else _FINE
+
+
+def _writing(page: Path) -> str:
+    """What is said of a page once it is written: whether it took the place of another, too."""
+    again = " (in place of the one that was there)" if page.exists() else ""
+    return f"written: {os.path.relpath(page)}{again}"
 
 
 def _is_strange(view: View) -> bool:
@@ -179,9 +189,10 @@ def _run(namespace: argparse.Namespace, page: Path | None) -> int:
     os.chdir(here)
     report = plain(doctor)
     if page is not None:
+        said = _writing(page)
         with replacing(page) as file:
-            file.write(as_page(report, here).encode())
-        print(f"written: {os.path.relpath(page)}", file=sys.stderr)
+            file.write(as_page(report, here, "taut view --run").encode())
+        print(said, file=sys.stderr)
     if namespace.tensorboard:
         write_events(report, events, here)
         print(f"written: {os.path.relpath(events)}", file=sys.stderr)

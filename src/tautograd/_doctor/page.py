@@ -22,17 +22,17 @@ _FOLDER = Path(__file__).parent
 MOST_NAMES = 12
 
 
-def as_page(report: Plain, root: str | None = None) -> str:
+def as_page(report: Plain, root: str | None = None, command: str = "taut doctor") -> str:
     """The whole page; paths are shown from the folder `root`, the current one by default."""
-    return "".join(_page(report, root))
+    return "".join(_page(report, root, command))
 
 
-def _page(report: Plain, root: str | None) -> Iterator[str]:
+def _page(report: Plain, root: str | None, command: str) -> Iterator[str]:
     what = escape(report["script"] or "training run")
-    title = f"{report['script'] or 'training run'}: {_headline(report)} – taut doctor"
+    title = f"{report['script'] or 'training run'}: {_headline(report)} – {command}"
     yield shell.head(title, [_FOLDER / "page.css"])
     yield '<a class="skip" href="#findings">To the findings</a>'
-    yield f"<header>{shell.TOGGLE}<h1>taut doctor <code>{what}</code></h1>"
+    yield f"<header>{shell.TOGGLE}<h1>{command} <code>{what}</code></h1>"
     kind = _worst(report)
     sentence = verdict(report)
     yield f'<p class="verdict {kind}"><strong>{escape(_headline(report))}</strong>'
