@@ -106,6 +106,14 @@ def test_what_cannot_be_found_out_is_2(here, capsys):
     assert capsys.readouterr().out.startswith("UNCLEAR  code_under_test:undefined")
 
 
+def test_a_gradient_that_is_not_implemented_is_2_and_named_with_its_line(here, capsys):
+    (here / "halves.py").write_text("def halved(n):\n    return n // 2\n")
+    assert taut("verify", "halves.py:halved", "--inputs", "3") == 2
+    said = capsys.readouterr().err
+    assert "'halves.py:halved': the function runs, but its gradient is not implemented" in said
+    assert "halves.py:2 in halved: return n // 2)" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "phrase"),
     [
@@ -207,6 +215,7 @@ def _net():
 def test_evidence_is_not_overwritten(here, capsys):
     command = ("verify", "code_under_test:good", "--evidence", "e.json", "--html", "e.html")
     assert taut(*command) == 0
+    assert "written: e.html\n" in capsys.readouterr().err
     before = (here / "e.json").read_bytes()
     assert taut(*command) == 2
     assert "--force" in capsys.readouterr().err

@@ -100,6 +100,11 @@ def test_html_is_whole_and_holds_nothing_of_the_report_s_own():
     parser.feed(page)
     assert page.startswith("<!doctype html>")
     assert "color-scheme: light dark" in page
+    assert EVIL not in page
+    assert 'id="theme"' in page  # the switch between light and dark, as on the kit's other pages
+    assert "Content-Security-Policy" in page
+    assert re.search("<title>pkg.mod:fn.*: 1 wrong – taut verify</title>", page)
+    assert parser.open == []
 
 
 def test_colours_only_where_they_are_wanted(monkeypatch):

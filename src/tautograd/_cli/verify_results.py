@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +40,8 @@ def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -
     if namespace.html is not None:
         with replacing(namespace.html) as file:
             file.write(page_of([report.to_dict() for report in reports]).encode())
+        if not namespace.quiet:
+            print(f"written: {os.path.relpath(namespace.html)}", file=sys.stderr)
     if namespace.json:
         print(json.dumps({"results": [result.to_dict() for result in results]}, indent=2))
         return

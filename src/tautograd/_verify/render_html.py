@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from .render_parts import (
@@ -15,6 +16,7 @@ from .render_parts import (
     CHECK_NUMBERS,
     CONFIRMED_HEADERS,
     TRIED_HEADERS,
+    VERDICTS,
     Plain,
     behaviour_text,
     check_notes,
@@ -28,8 +30,10 @@ from .render_parts import (
     suspect_title,
     tried_rows,
 )
+from .tables import counted
 from .tried import ALARMING
 
+_PAGE = Path(__file__).with_name("report.css")
 _STYLE = """
 .taut-report { color: inherit; font-family: system-ui, sans-serif; line-height: 1.4; }
 .taut-report .taut-verdict { border-radius: 0.3em; color: #fff; font-weight: 600;
@@ -61,15 +65,25 @@ def html_of(report: Plain) -> str:
 
 
 def page_of(reports: Sequence[Plain]) -> str:
-    """Reports as a page of their own, to be opened in a browser."""
-    title = escape(", ".join(str(report["name"]) for report in reports))
-    body = "<hr>".join(html_of(report) for report in reports)
-    scheme = ":root { color-scheme: light dark; } body { margin: 2em; }"
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{scheme}</style></head>\n<body>{body}</body></html>\n"
+    """Reports as a page of their own, to be opened in a browser; it looks as the kit's other pages do."""
+    from .. import __version__
+    from .._view import shell
+
+    names = ", ".join(str(report["name"]) for report in reports)
+    return "".join(
+        [
+            shell.head(f"{names}: {_verdicts(reports)} – taut verify", [_PAGE]),
+            f"<header>{shell.TOGGLE}<h1>taut verify <code>{escape(names)}</code></h1></header>\n<main>",
+            *map(html_of, reports),
+            f"</main>\n<footer>Made by tautograd {escape(__version__)}.</footer>",
+            shell.scripts([]),
+            "</body></html>\n",
+        ]
     )
+
+
+def _verdicts(reports: Sequence[Plain]) -> str:
+    return counted([str(report["verdict"]) for report in reports], list(VERDICTS))
 
 
 def _parts(report: Plain) -> Iterator[str]:
