@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,24 @@ class Owners:
 
     def __init__(self, doctor: Doctor) -> None:
         self.places: dict[int, list[tuple[Any, Any, str]]] = {}  # root, module, path
+        self.listed: dict[int, tuple[str, str]] = {}  # root -> attribute, and its place there
         for root in roots(doctor):
+            self._look_for_lists(root)
             for prefix, module in root.named_modules():
                 for name, parameter in module._parameters.items():
                     if parameter is not None:
                         path = f"{prefix}.{name}" if prefix else name
                         self.places.setdefault(id(parameter), []).append((root, module, path))
+
+    def _look_for_lists(self, root: Any) -> None:
+        for module in root.modules():
+            for name, value in vars(module).items():
+                if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
+                    continue
+                pairs = value.items() if isinstance(value, dict) else enumerate(value)
+                for place, part in itertools.islice(pairs, 1000):
+                    if hasattr(part, "named_parameters"):
+                        self.listed.setdefault(id(part), (name, f"{name}[{place!r}]"))
 
     def modules(self, parameter: Any) -> list[Any]:
         """The modules that hold a parameter directly."""
@@ -40,11 +53,25 @@ class Owners:
 
     def names(self, doctor: Doctor, parameters: Iterable[Any]) -> list[str]:
         """Paths, also of parameters that came into a model after it was first seen."""
-        found = []
+        found, parameters = [], list(parameters)
         for parameter in parameters:
             places = self.places.get(id(parameter))
-            found.append(places[0][2] if places else doctor.ledger.name(parameter))
+            if not places:
+                found.append(doctor.ledger.name(parameter))
+                continue
+            root, _, path = places[0]
+            inside = self.listed.get(id(root))
+            found.append(path if inside is None else f"{inside[1]}.{path}")
+        if len(set(found)) < len(found):  # paths in several models
+            return [doctor.ledger.name(p) for p in parameters]
         return found
+
+    def list_of(self, parameter: Any) -> str:
+        """The attribute, a plain list, tuple or dict, that hides a parameter's module from its model."""
+        return next(
+            (self.listed[id(root)][0] for root in self.roots(parameter) if id(root) in self.listed),
+            "",
+        )
 
 
 def is_resting(modules: list[Any]) -> bool:

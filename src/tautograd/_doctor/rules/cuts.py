@@ -7,6 +7,7 @@ the graph, the call where the graph ends is named, once some more steps have sho
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import Any
 
@@ -37,6 +38,36 @@ _HOW = {
     "ne": "a comparison",
 }
 _SLOPE = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
+
+
+_INSTEAD = {
+    "item": "use the tensor itself, not its number: without .item()",
+    "tolist": "use the tensor itself, not its numbers: without .tolist()",
+    "numpy": "compute with the tensor itself, not with a NumPy array",
+    "__array__": "compute with the tensor itself, not with a NumPy array",
+    "__float__": "use the tensor itself, not its number: without float()",
+    "__int__": "use the tensor itself, not its number: without int()",
+    "no_grad": "run this part with gradients: without torch.no_grad()",
+    "argmax": "take a soft choice, softmax(scores), in the place of argmax",
+}
+
+
+def _mended(cut: Cut) -> str:
+    """The line itself without what cuts, or what to do instead."""
+    text = cut.site.text if cut.site is not None else ""
+    for ending in (f".{cut.how}()", f".{cut.how}"):
+        is_word = re.search(re.escape(ending) + r"(?!\w)", text)
+        if cut.how in ("detach", "data", "item") and is_word:
+            code = text.partition("  #")[0].replace(ending, "")
+            note = f"without {ending}" if cut.how != "item" else "the tensor, not its number"
+            return f"{code}  # {note}"
+    if cut.how in _INSTEAD:
+        return f"# {_INSTEAD[cut.how]}"
+    if cut.how in _SLOPE:
+        return "# train with the value itself; round only what is shown or stored"
+    if _HOW.get(cut.how) == "a comparison":
+        return "# use something smooth, such as sigmoid, in the place of the comparison"
+    return f"# compute this without {_HOW.get(cut.how, cut.how + '()')}, so that the graph goes on"
 
 
 class _Case:
@@ -203,7 +234,7 @@ for _ in range(9):
             self.report(
                 f"The loss depends on {len(mine)} parameters that never get a gradient: {ends} in "
                 f"this line, at {how}.",
-                cut.site, parameters=owners.names(self.doctor, mine),
+                cut.site, parameters=owners.names(self.doctor, mine), fix=_mended(cut),
                 figures={"starved": len(mine), "steps": case.steps},
             )  # fmt: skip
 

@@ -374,10 +374,14 @@ for _ in range(6):
             return
         made = self.doctor.made_at.get(id(event.optimizer))
         names = owners.names(self.doctor, parameters)
+        hidden = next(filter(None, map(owners.list_of, parameters)), "")
+        fix = self.fix
+        if hidden:
+            fix = f"self.{hidden} = torch.nn.ModuleList(...)  # not a plain list: its layers are not found"
         self.report(
             f"{len(parameters)} trainable parameters are reached by the loss, but no optimizer "
             "holds them: they never change.",
-            made or event.site, parameters=names,
+            made or event.site, parameters=names, fix=fix,
             figures={"not held": len(parameters), "held": len(parameters_of(event.optimizer))},
             key=(self.code, made or event.site),
         )  # fmt: skip
