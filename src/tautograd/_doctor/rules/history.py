@@ -29,7 +29,7 @@ class Exploding(Rule):
         "Large gradients as such (a summed loss), one bad batch, a loss that comes down again, and "
         "updates that are small beside their weights."
     )
-    fix = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # or a smaller learning rate"
+    fix = "optimizer = torch.optim.SGD(model.parameters(), lr=0.01)  # a smaller learning rate"
     bug = """
 torch.manual_seed(0)
 model = torch.nn.Linear(3, 1)
@@ -107,19 +107,29 @@ for _ in range(12):
         if moves[-1] >= self.thrown:
             self._say(
                 event, norms[-6:], losses[-6:],
-                f"In one step the norm of the gradients is {norms[-1] / usual:.0f} times what it was, "
-                f"the loss {losses[-1] / loss:.0f} times, and weights are moved by "
-                f"{moves[-1]:.0f} times their size.",
+                f"The norm of the gradients is {norms[-1] / usual:.0f} times what was usual in the "
+                f"{len(norms) - 1} steps before, the loss {losses[-1] / loss:.0f} times, and "
+                f"this step moves weights by {moves[-1]:.0f} times their size.",
             )  # fmt: skip
 
     def _say(self, event: Sample, norms: Any, losses: Any, message: str) -> None:
         worst = max(zip(event.norms, event.parameters, strict=True), key=lambda pair: pair[0])[1]
         self.report(
             message, self.backward, parameters=self.doctor.names([worst]),
-            fix_site=self.doctor.made_at.get(id(event.optimizer)),
+            fix_site=self.doctor.made_at.get(id(event.optimizer)), fix=self._fix(event),
             figures={"norms": [float(f"{n:.4g}") for n in norms],
                      "losses": [float(f"{v:.4g}") for v in losses]},
         )  # fmt: skip
+
+    def _fix(self, event: Sample) -> str:
+        """A learning rate with which the first step would have moved weights by a hundredth."""
+        rates = {float(g.get("lr", 0.0) or 0.0) for g in event.optimizer.param_groups}
+        first = self.past[id(event.optimizer)][0][1]
+        if len(rates) != 1 or not (rate := rates.pop()) or not math.isfinite(first):
+            return self.fix
+        smaller = 10.0 ** math.floor(math.log10(rate * min(0.01 / max(first, 1e-30), 0.1)))
+        kind = type(event.optimizer).__name__
+        return f"optimizer = torch.optim.{kind}(model.parameters(), lr={smaller:g})  # not {rate:g}"
 
 
 _FLAT = frozenset(
