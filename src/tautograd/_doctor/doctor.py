@@ -89,7 +89,9 @@ class Doctor(Reporting):
     ) -> None:
         self.select, self.ignore = tuple(select), tuple(ignore)
         self.limit = steps
-        self.steps = 0  # optimizer steps so far
+        self.steps = 0  # optimizer steps so far,
+        self.looked = 0  # and those that were looked at closely
+        self.backwards = 0  # as long as everything is looked at
         self.events = 0
         self.ledger = Ledger()
         self.findings: list[Finding] = []
@@ -178,6 +180,11 @@ class Doctor(Reporting):
         """Whether the doctor itself is at work in this thread: what it runs is not the user's."""
         return bool(self._quiet.depth)
 
+    @property
+    def has_open_step(self) -> bool:
+        """Whether an optimizer is stepping now: a backward is its closure's."""
+        return bool(self._open)
+
     def quietly(self) -> Quiet:
         """The doctor's own work: not watched, and no mistake in it may stop the user's loop."""
         return self._quiet
@@ -257,6 +264,7 @@ class Doctor(Reporting):
                 getattr(rule, what)(event)
 
     def before_backward(self, event: Backward) -> None:
+        self.backwards += 1
         self.pulse.learn("kept" if event.retain_graph else "backward", event.site)
         self.ledger.before_backward()
         self.numbers.know(event.roots[0])
@@ -308,6 +316,7 @@ class Doctor(Reporting):
             event.number = self.now(None, None)[0]
             self.tell("before_step", event)
         self.steps += 1
+        self.looked += 1
         self.stepped[event.engine.__name__] = event.engine
         self.tell("after_step", event)
         self.ledger.after_step(event)

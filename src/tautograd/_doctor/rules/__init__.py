@@ -24,6 +24,7 @@ from .nonfinite import NonFiniteGradient
 from .order import LeafLoss, StaleGraph, StepWithoutGradients
 from .scaling import ClipBeforeUnscale, ScaledWithoutScaler
 from .schedule import Scheduler
+from .unstepped import NeverStepped
 from .updates import LostUpdate
 from .window import WindowScale
 
@@ -48,6 +49,7 @@ RULES: tuple[type[Rule], ...] = tuple(
             LostUpdate,
             MeetingLosses,
             MixedSamples,
+            NeverStepped,
             NllOfProbabilities,
             NonFiniteGradient,
             NotInOptimizer,

@@ -55,7 +55,8 @@ class Rule:
         key = details.pop("key", None) or (self.code, site)
         finding = Finding(
             self.code, self.name, message, severity=details.pop("severity", self.severity),
-            step=self.doctor.steps, site=site, why=self.why, key=key, **details,
+            step=details.pop("step", self.doctor.steps), site=site,
+            why=details.pop("why", self.why), key=key, **details,
         )  # fmt: skip
         self.doctor.add(finding)
 

@@ -8,7 +8,7 @@ import math
 import textwrap
 from typing import Any
 
-from ..events import Backward, Clear, Sample, Scaler, Step
+from ..events import Backward, Clear, Sample, Scaler, Schedule, Step
 from ..numbers import part
 from ..sites import Site, user_frames
 from .base import Rule
@@ -24,7 +24,8 @@ class LostUpdate(Rule):
         "every time. Nothing is learned, and the loss only looks as if it had converged."
     )
     quiet = (
-        "A learning rate of 0 or one that is still rising, optimizers of your own (which may round by "
+        "A learning rate of 0 in some groups, at first or under a scheduler, one that is still rising, "
+        "optimizers of your own (which may round by "
         "chance or keep what was lost), and a few skipped steps of a GradScaler."
     )
     fix = (
@@ -67,6 +68,12 @@ for _ in range(8):
         self.scaler: Site | None = None
         self.frozen: dict[int, tuple[Any, int]] = {}  # parameter -> values, windows without a step
         self.written: Site | None = None
+        self.resting: dict[int, _Resting] = {}  # optimizers whose learning rate has always been 0
+        self.scheduled: set[int] = set()
+        self.any_moved = False  # whether a step has ever moved anything
+
+    def on_schedule(self, event: Schedule) -> None:
+        self.scheduled.add(id(event.optimizer))
 
     def before_step(self, event: Step) -> None:
         self.steps[id(event.optimizer)] = event.site
@@ -83,6 +90,7 @@ for _ in range(8):
             id(p): r for r, g in zip(rates, groups, strict=True) for p in g["params"]
         }  # fmt: skip
         own = type(optimizer).__module__.startswith(event.engine.__name__ + ".")
+        self._rest(event, own and not any(rates) and id(optimizer) not in self.scheduled)
         short, long = [], []
         for p, norm, unchanged in zip(event.parameters, event.norms, event.unchanged, strict=True):
             lost = unchanged > self.share and math.isfinite(norm) and norm > 0
@@ -102,7 +110,40 @@ for _ in range(8):
             self._say(event, found)
         self._overflow(event)
 
+    # --- a learning rate of 0 ------------------------------------------------------------------
+
+    def _rest(self, event: Sample, is_zero: bool) -> None:
+        key = id(event.optimizer)
+        moving = [n for n in event.norms if math.isfinite(n) and n > 0]
+        if any(ratio != 0 for ratio in event.ratios):
+            self.any_moved = True
+        elif is_zero and moving:
+            if key not in self.resting:
+                self.resting[key] = _Resting(event, self.doctor)
+            self.resting[key].samples += 1
+            return
+        self.resting.pop(key, None)
+
+    def at_end(self) -> None:
+        """Only now: a learning rate that began with 0 may have risen at any time."""
+        for key, resting in self.resting.items():
+            if self.any_moved or key in self.scheduled or resting.samples < self.full:
+                continue
+            self.report(
+                f"The learning rate is 0 in all of {resting.samples} steps that were measured: no weight "
+                "has moved, though the gradients are not 0.",
+                self.steps.get(key), parameters=resting.names, fix_site=resting.made, step=resting.step,
+                why="A step is the learning rate times a direction: with 0 it goes nowhere.",
+                fix=f"optimizer = torch.optim.{resting.kind}(model.parameters(), lr=1e-3)  # not 0",
+                key=(self.code, key), figures={"learning rate": 0.0, "steps": resting.samples},
+            )  # fmt: skip
+
+    # --- said ----------------------------------------------------------------------------------
+
     def _say(self, event: Sample, found: list[tuple[Any, float]]) -> None:
+        if min(p.element_size() for p, _ in found) >= 4:
+            self._say_full(event, found)
+            return
         kinds = sorted({str(p.dtype).rpartition(".")[2] for p, _ in found})
         share = min(unchanged for _, unchanged in found)
         self.report(
@@ -112,6 +153,24 @@ for _ in range(8):
             self.steps.get(id(event.optimizer)), parameters=self.doctor.names(p for p, _ in found),
             fix_site=self.doctor.made_at.get(id(event.optimizer)),
             figures={"share unmoved": round(share, 4), "dtypes": kinds},
+        )  # fmt: skip
+
+    def _say_full(self, event: Sample, found: list[tuple[Any, float]]) -> None:
+        """Weights of full precision: it is the step that is too small."""
+        kinds = sorted({str(p.dtype).rpartition(".")[2] for p, _ in found})
+        rates = sorted({float(g.get("lr", 0.0) or 0.0) for g in event.optimizer.param_groups})
+        said = " and ".join(f"{rate:g}" for rate in rates)
+        self.report(
+            f"No entry of {len(found)} parameters in {' and '.join(kinds)} is moved by the step, again "
+            f"and again, though the gradients are not 0: with a learning rate of {said} the update is "
+            "below half a unit in the last place of the weights.",
+            self.steps.get(id(event.optimizer)), parameters=self.doctor.names(p for p, _ in found),
+            fix_site=self.doctor.made_at.get(id(event.optimizer)),
+            why="An update that is less than half of a weight's last digit is rounded away, every time: "
+            "the learning rate is too small for anything to be learned.",
+            fix=f"optimizer = torch.optim.{type(event.optimizer).__name__}(model.parameters(), lr=1e-3)"
+            f"  # not {said}",
+            figures={"learning rate": rates, "dtypes": kinds},
         )  # fmt: skip
 
     def _overflow(self, event: Sample) -> None:
@@ -186,6 +245,17 @@ for _ in range(8):
                     site, parameters=self.doctor.names(p for _, p in windows),
                     fix="p.sub_(lr * p.grad)  # in place, under torch.no_grad()",
                 )  # fmt: skip
+
+
+class _Resting:
+    """An optimizer whose learning rate is 0, as long as nothing else was seen."""
+
+    def __init__(self, event: Sample, doctor: Any) -> None:
+        self.samples = 0
+        self.step = doctor.steps
+        self.kind = type(event.optimizer).__name__
+        self.names = doctor.names(event.parameters)
+        self.made = doctor.made_at.get(id(event.optimizer))
 
 
 def _copy_written(frames: list[Any]) -> Site | None:
