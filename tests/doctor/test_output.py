@@ -63,7 +63,7 @@ def test_the_verdict_says_what_else_there_is_to_say(said):
     clean = Said([])
     assert str(clean) == "taut doctor: no finding in 40 optimizer steps of torch 2.13.0."
     clean.steps, clean.stepped = 0, {}
-    assert "nothing to judge: no optimizer step of torch 2.13.0 was seen" in str(clean)
+    assert "nothing to judge: torch 2.13.0 was used, but no optimizer was made" in str(clean)
 
 
 @pytest.mark.parametrize("columns", ["40", "80", "300"])
@@ -211,3 +211,9 @@ def test_callbacks_watch_from_begin_to_end(monkeypatch, capsys, trainer, fails):
     assert "TG101" in capsys.readouterr().err
     train(clear=False)
     assert callback.doctor.steps == 6, "it has stopped watching"
+
+
+def test_a_count_says_how_many_steps_were_looked_at(said):
+    said.findings[0].count = 11
+    said.steps, said.looked = 30, 12
+    assert "seen 11 times (12 of 30 steps were looked at closely)" in str(said)

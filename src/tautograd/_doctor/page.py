@@ -16,7 +16,7 @@ from .._view import shell
 from .heat import by_layer, heat_map
 from .plots import Mark, chart, colours, rounded, spark, thinned
 from .report import Plain
-from .wording import counted, figure, near, place, verdict, when
+from .wording import counted, figure, looked, near, place, verdict, when
 
 _FOLDER = Path(__file__).parent
 MOST_NAMES = 12
@@ -78,17 +78,19 @@ def _findings(report: Plain, root: str | None) -> Iterator[str]:
             yield f'<td class="where mono">{escape(place(finding["site"], root))}</td>'
             yield f'<td class="number">{finding["count"]:,}</td></tr>'
         yield "</tbody></table>"
+        if said := looked(report):
+            yield f'<p class="soft">Times that each was seen{escape(said)}.</p>'
     for number, finding in enumerate(findings, 1):
-        yield from _finding(number, finding, root)
+        yield from _finding(number, finding, report, root)
     yield "</section>\n"
 
 
-def _finding(number: int, finding: Plain, root: str | None) -> Iterator[str]:
+def _finding(number: int, finding: Plain, report: Plain, root: str | None) -> Iterator[str]:
     severity = finding["severity"]
     yield f'<article id="f{number}" class="{severity}" aria-labelledby="f{number}-title">'
     yield f'<div class="title"><h3 id="f{number}-title"><span class="code">{finding["code"]}</span> '
     yield f'{escape(finding["name"])}</h3><span class="chip {severity}">{severity}</span>'
-    yield f'<span class="where">{escape(when(finding))}</span></div>'
+    yield f'<span class="where">{escape(when(finding, report))}</span></div>'
     yield f'<p class="message">{escape(finding["message"])}</p><div class="columns"><div>'
     yield from _excerpts(finding, root)
     yield "</div><div>"
@@ -146,7 +148,7 @@ def _excerpts(finding: Plain, root: str | None) -> Iterator[str]:
 
 
 def _excerpt(site: Plain, lines: dict[int, str], kinds: dict[int, str], root: str | None) -> str:
-    notes = {"hot": "← here", "mend": "← change this line"}
+    notes = {"hot": "↑ here", "mend": "↑ change this line"}
     rows = []
     for number, text in sorted(lines.items()) or [(site["line"], "(its text cannot be read)")]:
         kind = kinds.get(number, "")

@@ -25,7 +25,7 @@ def _lines(report: Plain, paint: Paint, root: str | None) -> Iterator[str]:
     width = max(min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST), 40)
     known: set[tuple[str, str]] = set()
     for finding in report["findings"]:
-        yield from _finding(finding, paint, root, width, known)
+        yield from _finding(finding, report, paint, root, width, known)
         yield ""
     if len(report["findings"]) > 1:
         yield from _summary(report, paint, root)
@@ -46,14 +46,19 @@ def _lines(report: Plain, paint: Paint, root: str | None) -> Iterator[str]:
 
 
 def _finding(
-    finding: Plain, paint: Paint, root: str | None, width: int, known: set[tuple[str, str]]
+    finding: Plain,
+    report: Plain,
+    paint: Paint,
+    root: str | None,
+    width: int,
+    known: set[tuple[str, str]],
 ) -> Iterator[str]:
     kind = _KINDS[finding["severity"]]
     site, change = finding["site"], finding["fix_site"]
     yield (
         f"{paint(place(site, root), 'title')}: {paint(finding['code'], kind)} "
         f"{paint(finding['name'], 'title')} {paint('[' + finding['severity'] + ']', kind)} "
-        f"{when(finding)}"
+        f"{when(finding, report)}"
     )
     yield from textwrap.wrap(
         finding["message"], width - 2, initial_indent="  ", subsequent_indent="  "

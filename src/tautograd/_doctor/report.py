@@ -6,8 +6,9 @@ import json
 import linecache
 import math
 import os
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -36,6 +37,9 @@ class Reporting:
     ending: str = ""  # why the run ended before its end, if it did
     script: str = ""
     has_compiled: bool = False
+    looked: int = -1  # steps that were looked at closely; -1: all
+    backwards: int = 0  # that were looked at closely
+    optimizers: Sequence[Any] = ()
 
     @property
     def history(self) -> History | None:
@@ -120,6 +124,12 @@ def plain(doctor: Reporting) -> Plain:
         "script": doctor.script,
         "engines": [engine_name(engine) for engine in doctor.stepped.values() or doctor.watched],
         "steps": doctor.steps,
+        "looked": doctor.steps if doctor.looked < 0 else doctor.looked,
+        "seen": {
+            "backwards": doctor.backwards,
+            "optimizers": len(doctor.optimizers),
+            "imports": [] if doctor.watched else _imports(doctor.script),
+        },
         "ending": doctor.ending,
         "ignored": doctor.ignored,
         "notes": [NOTE] if doctor.has_compiled else [],
@@ -129,6 +139,16 @@ def plain(doctor: Reporting) -> Plain:
         ],
         "history": None if history is None else history.to_dict(),
     }
+
+
+def _imports(script: str) -> list[str]:
+    """The engines that a script names in its imports, though nothing that trains was loaded."""
+    text = "".join(linecache.getlines(script)) if script.endswith(".py") else ""
+    return [
+        name
+        for name in ("torch", "tautograd")
+        if re.search(rf"^\s*(import|from)\s+{name}\b", text, re.MULTILINE)
+    ]
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -114,7 +114,7 @@ def github_lines(report: Plain, root: str | None = None) -> Iterator[str]:
         fields["title"] = f"{finding['code']} {finding['name']}"
         command = {"error": "error", "warning": "warning"}.get(finding["severity"], "notice")
         said = ",".join(f"{key}={_escaped(str(value), ':,')}" for key, value in fields.items())
-        yield f"::{command} {said}::{_escaped(f'{_message(finding)} ({when(finding)})')}"
+        yield f"::{command} {said}::{_escaped(f'{_message(finding)} ({when(finding, report)})')}"
 
 
 def _escaped(text: str, more: str = "") -> str:

@@ -38,10 +38,19 @@ def counted(number: int, noun: str, several: str = "") -> str:
     return f"{number:,} {noun if number == 1 else several or noun + 's'}"
 
 
-def when(finding: Plain) -> str:
+def when(finding: Plain, report: Plain) -> str:
     """At which step it was first seen, and how often since; a loop that repeats is not always looked at."""
-    first = f"after step {finding['step']}" if finding["step"] else "before the first step"
-    return f"{first}, seen {finding['count']:,} times" if finding["count"] > 1 else first
+    first = f"after step {finding['step']:,}" if finding["step"] else "before the first step"
+    if finding["count"] < 2:
+        return first
+    return f"{first}, seen {finding['count']:,} times{looked(report)}"
+
+
+def looked(report: Plain) -> str:
+    """How many steps were looked at closely, if that is not all of them."""
+    if report["looked"] >= report["steps"]:
+        return ""
+    return f" ({report['looked']:,} of {report['steps']:,} steps were looked at closely)"
 
 
 def figure(value: Any) -> str:
@@ -68,7 +77,16 @@ def verdict(report: Plain) -> str:
     elif report["verdict"] == "clean":
         said = f"no finding in {within}"
     elif engines:
-        said = f"nothing to judge: no optimizer step of {engines} was seen"
+        seen = report["seen"]
+        what = "no optimizer stepped" if seen["optimizers"] else "no optimizer was made"
+        times = f"{counted(seen['backwards'], 'backward')} of {engines} ran"
+        said = (
+            f"nothing to judge: {times if seen['backwards'] else f'{engines} was used'}, but {what}"
+        )
+    elif named := " and ".join(report["seen"]["imports"]):
+        said = (
+            f"nothing to judge: {named} was imported, but neither a model nor an optimizer was made"
+        )
     else:
         said = "nothing to judge: neither torch nor tautograd was used"
     if report["ignored"]:

@@ -26,8 +26,7 @@ class _Slot:
 
 
 class StateAliased(Rule):
-    """Weights that were tied and are no more, a copy in the place of a tied weight, shared state, and
-    a count of steps that is not the steps' own."""
+    """Tied weights that came apart or became copies, shared state, a count of steps that is wrong."""
 
     code = "TG304"
     name = "state-aliased"
