@@ -43,7 +43,12 @@ def when(finding: Plain, report: Plain) -> str:
     first = f"after step {finding['step']:,}" if finding["step"] else "before the first step"
     if finding["count"] < 2:
         return first
-    return f"{first}, seen {finding['count']:,} times{looked(report)}"
+    measured = len(report["history"]["steps"]) if report["history"] else 0
+    if report["looked"] < finding["count"] <= measured < report["steps"]:  # by its numbers
+        within = f" ({measured:,} of {report['steps']:,} steps were measured)"
+    else:
+        within = looked(report)
+    return f"{first}, seen {finding['count']:,} times{within}"
 
 
 def looked(report: Plain) -> str:
