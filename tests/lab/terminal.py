@@ -66,7 +66,7 @@ class Terminal:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self._more():
             pass
-        return self.process.wait(5)
+        return self.process.wait(60)
 
     def close(self) -> None:
         if self.process.poll() is None:
