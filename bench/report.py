@@ -106,7 +106,10 @@ def as_markdown(record: dict[str, Any]) -> str:
     lines += [
         "",
         f"{setting}, {versions}.",
-        "Each figure is a median of interleaved runs, each ratio that of tautograd's to PyTorch's eager.",
+        "Each figure is a median of interleaved runs, each ratio that of the first two columns. The second "
+        "is PyTorch's eager\nmode, but torch.compile for the compiled GPT, the limit for the time to "
+        "compile, the eager step for memory of compiled ones,\nand the same step without the doctor for "
+        "the doctor's.",
     ]
     return "\n".join(lines)
 

@@ -142,6 +142,8 @@ def compiled_step(name: str, against: str = "PyTorch") -> Callable[[], Figures]:
         mine, peer = found.pop("tautograd"), found.pop(against, None)
         if peer is None:  # torch.compile does not work here
             peer = found.pop("PyTorch")
+        elif "PyTorch" in found:
+            found["eager"] = found.pop("PyTorch")
         return Figures(mine, peer, found)
 
     return measure
