@@ -12,6 +12,10 @@ from typing import Any
 Result = dict[str, Any]
 
 PACKAGES = ("tautograd", "numpy", "scipy", "ml_dtypes", "torch", "jax")
+NOTE = """\
+Each figure is a median of interleaved runs, each ratio that of the first two columns. The second is PyTorch's eager
+mode, but torch.compile for the compiled GPT, the limit for the time to compile, the eager step for memory of compiled ones,
+and the same step without the doctor for the doctor's."""
 START, END = "<!-- bench: written by `make bench` -->", "<!-- /bench -->"
 
 
@@ -106,10 +110,7 @@ def as_markdown(record: dict[str, Any]) -> str:
     lines += [
         "",
         f"{setting}, {versions}.",
-        "Each figure is a median of interleaved runs, each ratio that of the first two columns. The second "
-        "is PyTorch's eager\nmode, but torch.compile for the compiled GPT, the limit for the time to "
-        "compile, the eager step for memory of compiled ones,\nand the same step without the doctor for "
-        "the doctor's.",
+        NOTE,
     ]
     return "\n".join(lines)
 
