@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import select
@@ -66,6 +67,16 @@ class Terminal:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self._more():
             pass
+        return self.process.wait(60)
+
+    def interrupt(self, seconds: float = 60) -> int:
+        """Ctrl-C until it ends: one that comes just as Python's readline begins to wait is not seen."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self.process.poll() is None:
+            with contextlib.suppress(OSError):
+                self.type("\x03")
+            if not self._more():
+                break
         return self.process.wait(60)
 
     def close(self) -> None:

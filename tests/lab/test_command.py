@@ -179,8 +179,7 @@ def test_stopping_keeps_the_place(learner, how):
     said = again.until("runs the program")
     assert "goes on where you stopped" in said
     assert "2/6" not in said
-    again.type("\x03")
-    assert again.end() == 130
+    assert again.interrupt() == 130
 
 
 def test_ctrl_c_in_a_learners_program_stops_only_that(learner):
@@ -195,8 +194,7 @@ def test_ctrl_c_in_a_learners_program_stops_only_that(learner):
     time.sleep(1.0)
     lab.type("\x03")
     assert "You stopped your program" in lab.until(MEND)
-    lab.type("\x03")
-    assert lab.end() == 130
+    assert lab.interrupt() == 130
     assert learner.yours.read_text() == "while True:\n    pass\n"
     assert learner.lesson["step"] == "mend"
 
