@@ -69,14 +69,16 @@ class Terminal:
             pass
         return self.process.wait(60)
 
-    def interrupt(self, seconds: float = 60) -> int:
-        """Ctrl-C until it ends: one that comes just as Python's readline begins to wait is not seen."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and self.process.poll() is None:
-            with contextlib.suppress(OSError):
-                self.type("\x03")
-            if not self._more():
-                break
+    def interrupt(self) -> int:
+        """Ctrl-C, and the exit status. One that comes just as Python's readline begins to wait is not
+        seen, so it is typed again if nothing has ended in five seconds."""
+        for _ in range(6):
+            self.type("\x03")
+            deadline = time.monotonic() + 5
+            while time.monotonic() < deadline and self.process.poll() is None and self._more():
+                pass
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self.process.wait(1)
         return self.process.wait(60)
 
     def close(self) -> None:
