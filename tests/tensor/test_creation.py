@@ -284,7 +284,8 @@ a=np.ones(2); t=torch.as_tensor(a,dtype=torch.float32); t[0]=5; a
 a=np.ones(2); t=torch.asarray(a); t[0]=5; a ; a=np.ones(2); t=torch.asarray(a,copy=True); t[0]=5; a
 x=torch.ones(2); torch.asarray(x) is x ; x=torch.ones(2); torch.asarray(x,copy=True) is x
 a=np.ones(3); a.flags.writeable=False; torch.from_numpy(a)
-x=torch.ones(2); y=torch.Tensor(x); y[0]=5; x ; torch.set_default_device('cpu'); z=torch.zeros(1); torch.set_default_device(None); z
+x=torch.ones(2); y=torch.Tensor(x); y[0]=5; x
+torch.set_default_device('cpu'); z=torch.zeros(1); torch.set_default_device(None); z
 torch.set_default_dtype(torch.double); r = torch.tensor(1.); torch.set_default_dtype(torch.float); r
 torch.set_default_dtype(torch.double); r = torch.zeros(1); torch.set_default_dtype(torch.float); r
 torch.set_default_dtype(torch.double); r = torch.tensor(1j); torch.set_default_dtype(torch.float); r

@@ -36,7 +36,10 @@ NO_ZERO_DIVISION = frozenset(
 # Differences that are known, and why: (record, dtype) among extreme numbers.
 KNOWN = {
     ("gelu", "float32"): "1 + erf(x) near zero: CUDA's erf is an ulp off, as it is for PyTorch",
-    ("special_ndtr", "float32"): "1 + erf(x) near zero, as PyTorch computes it: an ulp of erf is 3e-8",
+    (
+        "special_ndtr",
+        "float32",
+    ): "1 + erf(x) near zero, as PyTorch computes it: an ulp of erf is 3e-8",
     ("hypot", "float64"): "a result within an ulp of the largest number overflows",
     ("special_log_ndtr", "float64"): "CuPy's is 17 ulps off at 1e-24",
 }

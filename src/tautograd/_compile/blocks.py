@@ -33,7 +33,9 @@ def repeated(part: Any, memory: Memory) -> Callable[[], None]:
     if count < LEAST:
         return lambda: first.run(table, 0, count)
     second = _Side(part.other, table, steps)
-    second.rooms = rooms = [(n, np.empty(memory.program.buffers[n].nbytes + 64, np.uint8)) for n in block.inner]
+    second.rooms = rooms = [
+        (n, np.empty(memory.program.buffers[n].nbytes + 64, np.uint8)) for n in block.inner
+    ]
     sums = [(v, np.zeros(memory.program.buffers[v.buffer].nbytes, np.uint8)) for v in block.sums]
     moved = {n: _aligned(room) for n, room in rooms}
     moved.update({view.buffer: _start(room) for view, room in sums})

@@ -87,7 +87,7 @@ def _stack(*tensors: Any, dim: int) -> Any:
     if _plain(tensors):
         shape = (*first.shape[:dim], 1, *first.shape[dim:])
         return np.concatenate([x.reshape(shape) for x in tensors], dim)
-    if dim < first.ndim and all([type(x) is np.ndarray and x.size for x in tensors]):
+    if dim < first.ndim and all(type(x) is np.ndarray and x.size for x in tensors):
         shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
         return np.reshape(_cat(*tensors, dim=dim), shape)  # a dimension split in two: a view
     shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
