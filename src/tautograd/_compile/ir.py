@@ -10,7 +10,7 @@ means. Every shape, stride and dtype is known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any
 
@@ -293,6 +293,23 @@ def views_in(value: Any) -> Iterator[View]:
     elif isinstance(value, dict):
         for part in value.values():
             yield from views_in(part)
+
+
+def rewritten(instruction: Any, change: Callable[[View], View]) -> Any:
+    """An instruction with each of its views changed, also those inside tuples, lists and dictionaries."""
+
+    def within(value: Any) -> Any:
+        if isinstance(value, View):
+            return change(value)
+        if isinstance(value, (tuple, list)):
+            parts = [within(v) for v in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        if isinstance(value, dict):
+            return {k: within(v) for k, v in value.items()}
+        return value
+
+    parts = {f.name: within(getattr(instruction, f.name)) for f in fields(instruction)}
+    return type(instruction)(**parts)
 
 
 def overlap(a: View, b: View) -> bool:

@@ -30,7 +30,6 @@ class Part:
     why: str = ""
     block: Block | None = None  # whose body these are, for one example
     other: Any = None  # the same native code for a second thread
-    run: Callable[[], Any] | None = None
 
 
 class Replay:

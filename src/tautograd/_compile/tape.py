@@ -73,11 +73,7 @@ class Tape:
                 return View(
                     number, start_of(array) - first, array.shape, array.strides, array.dtype
                 )
-        if (
-            parts
-            and parts[0][2] >= 0
-            and any(low < last and first < high for first, last, _ in parts)
-        ):
+        if any(low < last and first < high for first, last, _ in parts):
             self.refuse("an argument that shares memory with another tensor", "alias")
         size = max(owner.nbytes, high - start, 1)
         number = self._new_buffer(size, kind, owner)

@@ -9,10 +9,23 @@ gradient) is added up in place.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
-from ..ir import Block, Buffer, Instruction, Kind, Map, Number, Product, Program, Reduce, View, span
+from ..ir import (
+    Block,
+    Buffer,
+    Instruction,
+    Kind,
+    Map,
+    Number,
+    Product,
+    Program,
+    Reduce,
+    View,
+    rewritten,
+    span,
+)
 
 LEAST = 1 << 18  # bytes: of a matrix that is worth it
 
@@ -169,7 +182,11 @@ def _block(
                 small[view.buffer] = len(buffers)
                 buffers.append(Buffer(len(buffers), view.strides[0], Kind.SCRATCH))
         body.append(first)
-    body = [_renumbered(instruction, small) for instruction in body]
+
+    def renumbered(view: View) -> View:
+        return replace(view, buffer=small.get(view.buffer, view.buffer))
+
+    body = [rewritten(instruction, renumbered) for instruction in body]
     moving = {n: step for n, step in steps.items() if step and n not in small}
     count = _examples(run[0])
     assert count is not None
@@ -193,13 +210,3 @@ def _of_one(instruction: Any) -> Any:
         right=_example(instruction.right),
         output=_example(instruction.output),
     )
-
-
-def _renumbered(instruction: Any, small: dict[int, int]) -> Any:
-    def change(value: Any) -> Any:
-        if isinstance(value, View):
-            return replace(value, buffer=small.get(value.buffer, value.buffer))
-        return tuple(map(change, value)) if isinstance(value, tuple) else value
-
-    parts = {f.name: change(getattr(instruction, f.name)) for f in fields(instruction)}
-    return type(instruction)(**parts)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
-from ..ir import Call, Instruction, Kind, Map, Program, View, span
+from ..ir import Call, Instruction, Kind, Map, Program, View, overlap, rewritten
 
 
 def forward_copies(program: Program) -> Program:
@@ -77,8 +77,8 @@ def _unnoticed(
         found = instructions[i]
         if found is None or i == copy or i < first or i > last:
             continue
-        touching = [v for v in found.writes() if _touch(v, target)]
-        reading = [v for v in found.reads() if _touch(v, target)]
+        touching = [v for v in found.writes() if overlap(v, target)]
+        reading = [v for v in found.reads() if overlap(v, target)]
         if i > copy:
             if touching:
                 return False
@@ -98,14 +98,6 @@ def _elementwise(instruction: Instruction, source: View, target: View, reading: 
     return all(view == moved for view in reading)
 
 
-def _touch(a: View, b: View) -> bool:
-    if a.buffer != b.buffer:
-        return False
-    low, high = span(a)
-    start, end = span(b)
-    return low < end and start < high
-
-
 def _moved(view: View, source: View, target: View) -> View:
     return replace(view, buffer=target.buffer, offset=view.offset - source.offset + target.offset)
 
@@ -113,15 +105,7 @@ def _moved(view: View, source: View, target: View) -> View:
 def renamed(instruction: Any, source: View, target: View) -> Any:
     """An instruction with one buffer's views put elsewhere."""
 
-    def change(value: Any) -> Any:
-        if isinstance(value, View):
-            return _moved(value, source, target) if value.buffer == source.buffer else value
-        if isinstance(value, (tuple, list)):
-            parts = [change(v) for v in value]
-            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-        if isinstance(value, dict):
-            return {k: change(v) for k, v in value.items()}
-        return value
+    def change(view: View) -> View:
+        return _moved(view, source, target) if view.buffer == source.buffer else view
 
-    parts = {f.name: change(getattr(instruction, f.name)) for f in fields(instruction)}
-    return type(instruction)(**parts)
+    return rewritten(instruction, change)
