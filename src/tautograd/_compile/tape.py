@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.strided import storage_of
+from .._arrays.strided import address, storage_of
 from .._autograd.sites import mark
 from .errors import CompileError, cannot_record
 from .instructions import instructions_for
@@ -44,7 +44,6 @@ class Tape:
         self.narrow: Any = None  # the dtype to which an optimizer's formula rounds its values
         self._owners: dict[int, tuple[Any, list[tuple[int, int, int]]]] = {}
         self._kept_alive: list[Any] = []
-        self.written: set[int] = set()
         self.tolerant = (
             False  # whether the run goes on as it is written where it cannot be recorded
         )
@@ -70,15 +69,13 @@ class Tape:
         low, high = span_of(array)
         for first, last, number in parts:
             if first <= low and high <= last:
-                return View(
-                    number, start_of(array) - first, array.shape, array.strides, array.dtype
-                )
+                return View(number, address(array) - first, array.shape, array.strides, array.dtype)
         if any(low < last and first < high for first, last, _ in parts):
             self.refuse("an argument that shares memory with another tensor", "alias")
         size = max(owner.nbytes, high - start, 1)
         number = self._new_buffer(size, kind, owner)
         parts.append((start, start + size, number))
-        return View(number, start_of(array) - start, array.shape, array.strides, array.dtype)
+        return View(number, address(array) - start, array.shape, array.strides, array.dtype)
 
     def argument(self, array: Any) -> View:
         """The memory of an argument: a buffer of its own, wherever it lies."""
@@ -88,7 +85,7 @@ class Tape:
             self.refuse("an argument that shares memory with another argument", "alias")
         number = self._new_buffer(max(high - low, 1), Kind.ARGUMENT, array)
         parts.append((low, high, number))
-        return View(number, start_of(array) - low, array.shape, array.strides, array.dtype)
+        return View(number, address(array) - low, array.shape, array.strides, array.dtype)
 
     def _home(self, array: Any) -> tuple[Any, int, list[tuple[int, int, int]]]:
         owner = storage_of(array)
@@ -97,7 +94,7 @@ class Tape:
         found = self._owners.get(id(owner))
         if found is None:
             found = self._owners[id(owner)] = owner, []
-        return owner, start_of(owner), found[1]
+        return owner, address(owner), found[1]
 
     def _new_buffer(self, size: int, kind: Kind, array: Any) -> int:
         buffers = self.program.buffers
@@ -150,7 +147,6 @@ class Tape:
         if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:
             return found  # made from Python values alone, or a view: nothing happens at a replay
         targets = [view for _, view in writes]
-        self.written.update(view.buffer for view in targets)
         call = Noted(function, plain_args, plain_kwargs, outputs, targets, ufunc, method)
         noted = instructions_for(self, call)
         self.program.instructions.extend(noted)
@@ -240,7 +236,7 @@ def writable(view: Any) -> Any:
     whole = in_rows(owner)
     if not whole.flags.c_contiguous:
         return view
-    return np.ndarray(view.shape, view.dtype, whole, start_of(view) - start_of(owner), view.strides)
+    return np.ndarray(view.shape, view.dtype, whole, address(view) - address(owner), view.strides)
 
 
 def in_rows(owner: Any) -> Any:
@@ -285,14 +281,9 @@ def reveal(value: Any) -> Any:
     return value
 
 
-def start_of(array: Any) -> int:
-    """The address of an array's first element."""
-    return int(array.__array_interface__["data"][0])
-
-
 def span_of(array: Any) -> tuple[int, int]:
     """The addresses between which an array's elements lie."""
-    low = high = start_of(array)
+    low = high = address(array)
     if not array.size:
         return low, low
     for n, stride in zip(array.shape, array.strides, strict=True):
@@ -303,4 +294,4 @@ def span_of(array: Any) -> tuple[int, int]:
     return low, high + array.itemsize
 
 
-__all__ = ["CompileError", "Tape", "reveal", "span_of", "start_of"]
+__all__ = ["CompileError", "Tape", "reveal", "span_of"]
