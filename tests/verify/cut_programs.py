@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from tests.verify.wrong_rules import leaf
+from tests.verify.programs import leaf
 
 Program = Callable[[Any], tuple[Callable[[], Any], dict[str, Any], str, list[str]]]
 

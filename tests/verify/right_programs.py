@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.verify.wrong_rules import function, leaf
+from tests.verify.programs import function, leaf
 
 Program = Callable[[Any], tuple[Callable[[], Any], dict[str, Any]]]
 

@@ -10,10 +10,13 @@ import pytest
 
 from tautograd._verify.locate import CHANGED, TWICE, locate
 from tests.both import shared_out
+from tests.verify.programs import FIRST_ORDER, SECOND_ORDER
 from tests.verify.right_programs import RIGHT
-from tests.verify.wrong_rules import FIRST_ORDER, SECOND_ORDER
 
 ENGINES = "torch", "tautograd"
+
+for family in "rules", "in_some_form", "in_programs", "in_second_order":
+    importlib.import_module(f"tests.verify.wrong_{family}")  # which enters its programs
 
 
 def line_of(program: Any) -> int:
@@ -28,7 +31,7 @@ def assert_located(found: Any, program: Any, wanted: str) -> None:
     suspect = found.suspects[0]
     assert suspect.site is not None
     assert suspect.site.line == line_of(program), suspect.site
-    assert suspect.site.file == __file__.replace("test_locate", "wrong_rules")
+    assert suspect.site.file == inspect.getsourcefile(program)
     assert suspect.module == module
     if operation != "register_hook":
         assert suspect.entries
