@@ -36,7 +36,7 @@ CHAPTERS = {  # of the functions of `torch`: the modules that declare them
     "Making tensors": "creation filled ranges interop grids",
     "Random numbers": "random random_state",
     "Pointwise": "elementwise arithmetic combining comparison complex division exponential floating "
-    "gamma_functions bessel bitwise powers rounding selection special_functions activations "
+    "gamma_functions bessel bitwise powers rounding selection clamping special_functions activations "
     "rectifiers trigonometric polynomials",
     "Reductions and scans": "counting cumulative differences extremes histograms norms "
     "numerical_gradient prods quantiles reductions softmaxes statistics truths",
@@ -44,7 +44,7 @@ CHAPTERS = {  # of the functions of `torch`: the modules that declare them
     "Shape and views": "broadcasting diagonals inplace_views joining layout ones parts permutations "
     "rearranging repeating resizing shuffles splitting strided_views triangles views",
     "Indexing and scattering": "along_dimension gathering index_put index_reduce indexing masking "
-    "part_scatters scatter_reduce writing",
+    "part_scatters scatter_reduce taking writing",
     "Linear algebra": "added_products chains cholesky contractions determinants distances einsum "
     "eigenvalues householder inverses least_squares linear lu lu_systems matmul matrix_functions "
     "matrix_norms products qr renorming singular_values tensor_systems",

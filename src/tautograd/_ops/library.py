@@ -29,6 +29,7 @@ from . import (
     norm_pools,
     packed_sequences,
     padding,
+    pair_losses,
     patches,
     pooling,
     recurrent_functions,

@@ -12,12 +12,12 @@ from .._arrays.strided import has_memory
 from .._autograd.apply import apply
 from .._tensor.arguments import as_element, number
 from .._tensor.tensor import Tensor, make
-from .along_dimension import put_op
 from .elementwise import check_broadcast
 from .index_arguments import count, own_copy, require_tensors, spoken
 from .public import public
 from .record import LINEAR, Op
 from .samples import Sample, T
+from .taking import put_op
 
 
 def _masked_fill(x: Any, mask: Any, value: Any) -> Any:
