@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from ..._tensor.settings import get_num_threads
 from ..ir import Buffer, Instruction
 from . import cache, engine, module, threads
 from .described import Fused
+from .methods import ONE_ARGUMENT, Method, function_of
 from .products import blas
 
 
@@ -35,35 +35,14 @@ class Native:
         start = self._memory.ctypes.data
         self.own = start + (-start) % 64
         self.address = loaded.address(module.ENTRY)
-        self._method = _method(loaded.address(module.CALL))
-        make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype = ctypes.py_object
-        make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        self.call: Callable[[int], int] = make(ctypes.addressof(self._method), self.own, None)
+        self._method = Method(b"run_program", loaded.address(module.CALL), ONE_ARGUMENT, None)
+        self.call: Callable[[int], int] = function_of(self._method, self.own)
 
     def run(self, table: int) -> None:
         """Run on the buffers whose addresses stand in an array at `table`, by buffer number."""
         status = self.call(table)
         if status:
             raise IndexError(f"index out of range in instruction {status - 1}")
-
-
-class _MethodDefinition(ctypes.Structure):
-    """CPython's `PyMethodDef`."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-_ONE_ARGUMENT = 0x0008  # METH_O
-
-
-def _method(address: int) -> Any:
-    return _MethodDefinition(b"run_program", address, _ONE_ARGUMENT, None)
 
 
 def lower(

@@ -1,0 +1,30 @@
+"""Machine code as functions of CPython's own kind: the cheapest way from Python into it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+
+class Method(ctypes.Structure):
+    """CPython's `PyMethodDef`: name, address, flags, documentation."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+NO_ARGUMENTS = 0x0004  # METH_NOARGS
+ONE_ARGUMENT = 0x0008  # METH_O
+
+
+def function_of(method: Method, own: Any) -> Callable[..., Any]:
+    """A Python function that gives machine code `own` and its argument; the caller keeps `method`."""
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make(ctypes.addressof(method), own, None)  # type: ignore[no-any-return]
