@@ -17,6 +17,8 @@ import numpy as np
 from tautograd._arrays.cuda_array import CudaArray
 from tautograd._arrays.cuda_base import Backend
 from tautograd._arrays.cuda_ufuncs import IN_MAIN_MEMORY
+from tautograd._arrays.strided import storage_of
+from tautograd._compile.memory import bytes_at
 
 NAMES: dict[str, Any] = json.loads((Path(__file__).parent / "cupy_names.json").read_text())
 _UFUNCS = frozenset(NAMES["ufuncs"])
@@ -108,6 +110,13 @@ class FakeBackend(Backend):
 
     def address(self, raw: Any) -> int:
         return int(raw.__array_interface__["data"][0])
+
+    def memory_of(self, raw: Any) -> Any:
+        return storage_of(raw)
+
+    def whole(self, raw: Any) -> Any:
+        owner = storage_of(raw)
+        return bytes_at(self.address(owner), max(owner.nbytes, 1))
 
     def empty(self, shape: Any, dtype: Any) -> Any:
         return np.empty(shape, dtype)

@@ -138,6 +138,14 @@ class CupyBackend(Backend):
     def address(self, raw: Any) -> int:
         return int(raw.data.ptr)
 
+    def memory_of(self, raw: Any) -> Any:
+        return raw.data.mem
+
+    def whole(self, raw: Any) -> Any:
+        memory = raw.data.mem
+        start = self.cupy.cuda.MemoryPointer(memory, 0)
+        return self.array((memory.size,), np.uint8, start)
+
     def is_sole_owner(self, array: CudaArray) -> bool:
         raw = array.raw
         if getrefcount(raw) > 3:  # the slot, the name here, and the argument

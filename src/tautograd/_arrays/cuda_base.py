@@ -57,6 +57,14 @@ class Backend:
     def address(self, raw: Any) -> int:
         raise NotImplementedError
 
+    def memory_of(self, raw: Any) -> Any:
+        """The piece of memory that an array lies in: one object for all arrays in it."""
+        raise NotImplementedError
+
+    def whole(self, raw: Any) -> Any:
+        """All bytes of the piece of memory that an array lies in."""
+        raise NotImplementedError
+
     def device_index(self, raw: Any) -> int:
         return 0
 

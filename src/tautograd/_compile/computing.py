@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import ARRAYS
 from .ir import Instruction, Map, Number, Product, Reduce, View, overlap
 from .noted import UFUNCS, Noted, Rule, copy, mapped
 
@@ -34,7 +35,7 @@ def loop_of(ufunc: Any, args: Any, dtype: Any = None) -> tuple[Any, ...] | None:
     """The dtypes in which a ufunc computes: its inputs', then its result's."""
     kinds: list[Any] = []
     for arg in args:
-        if isinstance(arg, (np.ndarray, np.generic)):
+        if isinstance(arg, (*ARRAYS, np.generic)):
             kinds.append(arg.dtype)
         elif type(arg) in (int, float, complex):
             kinds.append(type(arg))
@@ -82,7 +83,7 @@ def _reduce(
         value = options.get(extra)
         if value is not None and value is not True and value is not np._NoValue:
             return None
-    if name not in _REDUCIBLE or not isinstance(array, np.ndarray) or not array.size:
+    if name not in _REDUCIBLE or not isinstance(array, ARRAYS) or not array.size:
         return None
     dtype = call.result.dtype
     if dtype.kind not in "fiub" or (dtype.kind == "f" and dtype.itemsize < 4):
@@ -113,7 +114,7 @@ def kept_dims(view: View, ndim: int, axes: tuple[int, ...]) -> View:
 def _mean(tape: Any, call: Noted) -> list[Instruction] | None:
     options = call.named("array", "axis", "dtype", "out", "keepdims")
     array = options["array"]
-    if not isinstance(array, np.ndarray) or array.dtype.char not in "fd":
+    if not isinstance(array, ARRAYS) or array.dtype.char not in "fd":
         return None
     if options.get("dtype") not in (None, array.dtype):
         return None
@@ -137,7 +138,7 @@ def _matmul(tape: Any, call: Noted) -> list[Instruction] | None:
 
 def product(tape: Any, a: Any, b: Any, target: View) -> list[Instruction] | None:
     """Stacks of matrices times stacks of matrices, as np.matmul has them."""
-    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.size and b.size):
+    if not (isinstance(a, ARRAYS) and isinstance(b, ARRAYS) and a.size and b.size):
         return None
     if (
         not a.dtype == b.dtype == target.dtype
@@ -176,12 +177,12 @@ def _dot(tape: Any, call: Noted) -> list[Instruction] | None:
 def _vecdot(tape: Any, call: Noted) -> list[Instruction] | None:
     """Sums of products along the last axis: the products, then their sums."""
     a, b = call.args[:2]
-    if call.kwargs or not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
+    if call.kwargs or not (isinstance(a, ARRAYS) and isinstance(b, ARRAYS)):
         return None
     dtype = call.result.dtype
     if a.dtype != dtype or b.dtype != dtype or dtype.char not in "fd" or not a.size or not b.size:
         return None
-    products = tape.scratch(np.broadcast_shapes(a.shape, b.shape), dtype)
+    products = tape.scratch(np.broadcast_shapes(a.shape, b.shape), dtype, a)
     first = mapped(tape, "multiply", (a, b), products, (dtype,) * 3)
     axis = products.ndim - 1
     target = kept_dims(call.result, products.ndim, (axis,))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.cuda_array import CudaArray
 from .._autograd.api import grad as grad_function
 from .._autograd.apply import edge_of
 from .._autograd.engine import run_backward
@@ -55,7 +56,7 @@ def differentiate(
     tape.note(Call(_nothing, (), {}, (), effect=True, name=CUT))
     incoming, gradients = [], []
     for root in roots:
-        array = np.ones(plain(root).shape, plain(root).dtype)
+        array = np.ones_like(plain(root), order="C")
         incoming.append(tape.argument(array))
         gradients.append(make(tape.wrap(array)))
     with pause(tape):
@@ -212,8 +213,9 @@ class CompiledNode(Node):
         if lifted:
             return self._differentiably(slots)
         (token,) = self.saved
+        like = next((g for g in slots if type(g) is CudaArray), None)
         gradients = [
-            np.zeros(shape, dtype) if g is None else np.ascontiguousarray(g, dtype)
+            np.zeros(shape, dtype, like=like) if g is None else np.ascontiguousarray(g, dtype)
             for g, (shape, dtype) in zip(slots, self.outputs, strict=True)
         ]
         entry = self.owner.entry

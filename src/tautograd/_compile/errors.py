@@ -28,6 +28,8 @@ ADVICE = {
     "iterator": "Take the next element outside of the compiled function, and pass it as an argument.",
     "hook": "Return what the hook computes in place of its argument, take it away, or leave it to code that "
     "is not compiled.",
+    "device": "Move tensors to where the model is before they are passed to the compiled function, and what it "
+    "returns afterwards.",
     "optimizer": "Leave `optimizer.step()` outside of the compiled function.",
 }
 

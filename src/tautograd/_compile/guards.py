@@ -17,6 +17,7 @@ from .._arrays.dtypes import get_default_dtype
 from .._autograd.effects import structure
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
+from .arrays import KINDS, where_of
 from .capture import Capture
 from .ir import Kind
 from .lifting import grad_of
@@ -44,7 +45,7 @@ class Form:
             number = self.numbers.setdefault(id(value), len(self.numbers))
             data = value._data
             leaf = value._node is None
-            shown = data.shape, data.strides, data.dtype, data.flags.writeable
+            shown = data.shape, data.strides, data.dtype, where_of(data)
             hooks = hooks_of(value) if leaf and value._watched else None
             return kind, number, shown, value.requires_grad, leaf, hooks
         if isinstance(value, (tuple, list)):
@@ -83,7 +84,7 @@ def is_ordinary(tensors: Any) -> bool:
         return False
     if modes.vmap_levels or modes.forward_level or modes.anomaly or modes.function_modes:
         return False
-    return all(type(t._data) is np.ndarray and not t._tangents for t in tensors)
+    return all(type(t._data) in KINDS and not t._tangents for t in tensors)
 
 
 class Guards:

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from .._autograd.autocast_state import _state as autocasting
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
+from .arrays import KINDS
 from .recorded import Recorded
 from .tape import Tape
 
@@ -82,7 +81,7 @@ def set_grad(tensor: Tensor, grad: Any) -> None:
 def _get_data(self: Tensor) -> Any:
     value = _data.__get__(self)
     tape = modes.recorder
-    if type(value) is np.ndarray:
+    if type(value) in KINDS:
         return value if tape is None or tape.paused or tape.dead else tape.seen(self, value)
     if type(value) is Recorded and (value.tape is not tape or tape.paused or tape.dead):
         return value.value
@@ -99,11 +98,11 @@ def _set_data(self: Tensor, value: Any) -> None:
     except AttributeError:
         tape.made.append(weakref.ref(self))
     else:
-        if type(before) is not Recorded and type(value) in (Recorded, np.ndarray):
+        if type(before) is not Recorded and (type(value) is Recorded or type(value) in KINDS):
             tape.refuse("giving other memory to a tensor from outside (`.data = …`)", "memory")
             _data.__set__(self, value.value if type(value) is Recorded else value)
             return
-    _data.__set__(self, tape.born(value) if type(value) is np.ndarray else value)
+    _data.__set__(self, tape.born(value) if type(value) in KINDS else value)
 
 
 def _get_grad(self: Tensor) -> Any:

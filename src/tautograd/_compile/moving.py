@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import ARRAYS
 from .ir import (
     Gather,
     GatherAlong,
@@ -24,7 +25,7 @@ def _triangle(tape: Any, call: Noted) -> list[Instruction] | None:
     """np.triu and np.tril: zeros by a mask that never changes."""
     options = call.named("m", "k")
     array = options["m"]
-    if not isinstance(array, np.ndarray) or array.ndim < 2:
+    if not isinstance(array, ARRAYS) or array.ndim < 2:
         return None
     mask = call.function(np.ones(array.shape[-2:], np.bool_), options.get("k", 0))
     target = call.result
@@ -33,7 +34,7 @@ def _triangle(tape: Any, call: Noted) -> list[Instruction] | None:
 
 def _copied(tape: Any, call: Noted) -> list[Instruction] | None:
     source = call.args[0]
-    if not isinstance(source, np.ndarray) or not call.outputs:
+    if not isinstance(source, ARRAYS) or not call.outputs:
         return None
     return [copy(tape.view(source), call.result)]
 
@@ -60,7 +61,7 @@ def _copyto(tape: Any, call: Noted) -> list[Instruction] | None:
     if not is_operand(source):
         return None
     if where is not True:
-        if not isinstance(where, np.ndarray):
+        if not isinstance(where, ARRAYS):
             return None
         return chosen(tape, (where, source, options["dst"]), target)
     return _moved(tape, source, target)
@@ -82,7 +83,7 @@ def _assigned(tape: Any, call: Noted) -> list[Instruction] | None:
     if not all(map(_is_plain_index, parts)) or not is_operand(value):
         return None
     part = array[(*parts, ...)] if Ellipsis not in parts else array[parts]
-    if isinstance(value, np.ndarray):
+    if isinstance(value, ARRAYS):
         while value.ndim > part.ndim:  # NumPy drops leading dimensions of size one
             value = value[0]
     return _moved(tape, value, tape.view(part))
@@ -100,7 +101,7 @@ def _filled(tape: Any, call: Noted) -> list[Instruction] | None:
     if value is None:
         value = call.args[1] if len(call.args) > 1 else call.kwargs["fill_value"]
     target = call.result
-    if isinstance(value, np.ndarray):
+    if isinstance(value, ARRAYS):
         return [copy(tape.view(value), target)]
     return [copy(Number(np.asarray(value).astype(target.dtype)[()]), target)]
 
@@ -109,7 +110,7 @@ def _where(tape: Any, call: Noted) -> list[Instruction] | None:
     if len(call.args) != 3 or not all(map(is_operand, call.args)):
         return None
     condition = call.args[0]
-    if isinstance(condition, np.ndarray) and condition.dtype != np.bool_:
+    if isinstance(condition, ARRAYS) and condition.dtype != np.bool_:
         return None
     return chosen(tape, call.args, call.result)
 
@@ -118,7 +119,7 @@ def _joined(tape: Any, call: Noted) -> list[Instruction] | None:
     """np.concatenate: each part is copied to its place."""
     parts = call.args[0]
     axis = call.args[1] if len(call.args) > 1 else call.kwargs.get("axis", 0)
-    if axis is None or not all(isinstance(p, np.ndarray) for p in parts):
+    if axis is None or not all(isinstance(p, ARRAYS) for p in parts):
         return None
     target = call.result
     axis %= target.ndim
@@ -135,7 +136,7 @@ def _joined(tape: Any, call: Noted) -> list[Instruction] | None:
 def _stacked(tape: Any, call: Noted) -> list[Instruction] | None:
     parts = call.args[0]
     axis = call.args[1] if len(call.args) > 1 else call.kwargs.get("axis", 0)
-    if not all(isinstance(p, np.ndarray) for p in parts):
+    if not all(isinstance(p, ARRAYS) for p in parts):
         return None
     target = call.result
     axis %= target.ndim
@@ -154,13 +155,13 @@ def _stacked(tape: Any, call: Noted) -> list[Instruction] | None:
 
 
 def _is_index(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype in (np.int64, np.int32)
+    return isinstance(value, ARRAYS) and value.dtype in (np.int64, np.int32)
 
 
 def _taken(tape: Any, call: Noted) -> list[Instruction] | None:
     options = call.named("a", "indices", "axis", "out", "mode")
     array, index, axis = options["a"], options["indices"], options.get("axis")
-    if not isinstance(array, np.ndarray) or not _is_index(index):
+    if not isinstance(array, ARRAYS) or not _is_index(index):
         return None
     if options.get("mode", "raise") != "raise":
         return None
@@ -174,7 +175,7 @@ def _taken(tape: Any, call: Noted) -> list[Instruction] | None:
 def _indexed(tape: Any, call: Noted) -> list[Instruction] | None:
     array, index = call.args
     parts = index if isinstance(index, tuple) else (index,)
-    arrays = [i for i, part in enumerate(parts) if isinstance(part, np.ndarray)]
+    arrays = [i for i, part in enumerate(parts) if isinstance(part, ARRAYS)]
     if len(arrays) != 1 or not _is_index(parts[arrays[0]]):
         return None
     if any(i != arrays[0] and part != slice(None) for i, part in enumerate(parts)):
@@ -185,7 +186,7 @@ def _indexed(tape: Any, call: Noted) -> list[Instruction] | None:
 def _taken_along(tape: Any, call: Noted) -> list[Instruction] | None:
     options = call.named("arr", "indices", "axis")
     array, index, axis = options["arr"], options["indices"], options.get("axis", -1)
-    if axis is None or not _is_index(index) or not isinstance(array, np.ndarray):
+    if axis is None or not _is_index(index) or not isinstance(array, ARRAYS):
         return None
     axis %= array.ndim
     shape = call.result.shape
@@ -213,7 +214,7 @@ def _at(tape: Any, call: Noted) -> list[Instruction] | None:
     array, index, values = call.args
     if isinstance(index, tuple):
         index = index[0] if len(index) == 1 else None
-    if not _is_index(index) or index.ndim != 1 or not isinstance(values, np.ndarray):
+    if not _is_index(index) or index.ndim != 1 or not isinstance(values, ARRAYS):
         return None
     if values.dtype != array.dtype or array.dtype.char not in "fd":
         return None

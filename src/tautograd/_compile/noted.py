@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import ARRAYS
 from .ir import Instruction, Map, Number, Operand, View, overlap
 
 
@@ -70,10 +71,10 @@ def chosen(tape: Any, args: Any, target: View) -> list[Instruction] | None:
 
 def operand_of(tape: Any, value: Any, dtype: Any, shape: tuple[int, ...]) -> Operand:
     """An operand broadcast to a shape; a number as one of the dtype it takes part in."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, ARRAYS):
         return tape.view(value).broadcast(shape)  # type: ignore[no-any-return]
     return Number(np.asarray(value).astype(dtype)[()])
 
 
 def is_operand(value: Any) -> bool:
-    return isinstance(value, (np.ndarray, *NUMBERS))
+    return isinstance(value, (*ARRAYS, *NUMBERS))

@@ -19,7 +19,7 @@ from .._autograd.sites import internal
 
 
 class Recorded(NDArrayOperatorsMixin):
-    """A NumPy array on a tape."""
+    """An array on a tape: NumPy's, or a GPU's."""
 
     __slots__ = ("tape", "value")
 
@@ -66,6 +66,11 @@ class Recorded(NDArrayOperatorsMixin):
         return self.value.base
 
     @property
+    def gpu_index(self) -> int | None:
+        """The number of the GPU it lives on, if it does."""
+        return getattr(self.value, "gpu_index", None)
+
+    @property
     def real(self) -> Any:
         return np.real(self)
 
@@ -86,7 +91,7 @@ class Recorded(NDArrayOperatorsMixin):
         return self.tape.run(function, args, kwargs, ufunc=ufunc, method=method)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return self.tape.run(function, args, kwargs)
+        return self.tape.run(function, args, kwargs, like=self.value)
 
     def __getitem__(self, index: Any) -> Any:
         return self.tape.run(_getitem, (self, index), {})
@@ -179,6 +184,10 @@ class Recorded(NDArrayOperatorsMixin):
         else:
             self.refuse("a tensor's value as a Python number (`.item()`)", "item")
         return self.value.item(*args)
+
+    def host(self) -> Any:
+        self.refuse("moving a tensor from one device to another", "device")
+        return self.value.host() if hasattr(self.value, "host") else self.value
 
     def tolist(self) -> Any:
         self.refuse("a tensor's values as Python numbers (`.tolist()`)", "item")

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.cuda_array import CudaArray
 from .._arrays.strided import address, storage_of
 from .._autograd.sites import mark
+from .arrays import ARRAYS, empty, key_of, owner_of
 from .errors import CompileError, cannot_record
 from .instructions import instructions_for
 from .ir import Buffer, Call, Kind, Program, View
@@ -42,7 +44,7 @@ class Tape:
     def __init__(self) -> None:
         self.program = Program()
         self.narrow: Any = None  # the dtype to which an optimizer's formula rounds its values
-        self._owners: dict[int, tuple[Any, list[tuple[int, int, int]]]] = {}
+        self._owners: dict[int, tuple[Any, Any, list[tuple[int, int, int]]]] = {}
         self._kept_alive: list[Any] = []
         self.tolerant = (
             False  # whether the run goes on as it is written where it cannot be recorded
@@ -88,13 +90,11 @@ class Tape:
         return View(number, address(array) - low, array.shape, array.strides, array.dtype)
 
     def _home(self, array: Any) -> tuple[Any, int, list[tuple[int, int, int]]]:
-        owner = storage_of(array)
-        if not isinstance(owner, np.ndarray):
-            owner = array
-        found = self._owners.get(id(owner))
+        key = key_of(array)
+        found = self._owners.get(id(key))
         if found is None:
-            found = self._owners[id(owner)] = owner, []
-        return owner, address(owner), found[1]
+            found = self._owners[id(key)] = key, owner_of(array), []
+        return found[1], address(found[1]), found[2]
 
     def _new_buffer(self, size: int, kind: Kind, array: Any) -> int:
         buffers = self.program.buffers
@@ -102,8 +102,7 @@ class Tape:
         return len(buffers) - 1
 
     def knows(self, array: Any) -> bool:
-        owner = storage_of(array)
-        return id(owner) in self._owners
+        return id(key_of(array)) in self._owners
 
     def external(self, array: Any) -> Recorded:
         """The memory of a tensor that was there before the run."""
@@ -115,9 +114,9 @@ class Tape:
         self.view(array, Kind.CONSTANT)
         return self.wrap(array)
 
-    def scratch(self, shape: tuple[int, ...], dtype: Any) -> View:
+    def scratch(self, shape: tuple[int, ...], dtype: Any, like: Any) -> View:
         """Memory for a value in between, which the recording itself does not need."""
-        return self.view(self._own(np.empty(shape, dtype)), Kind.SCRATCH)
+        return self.view(self._own(empty(shape, dtype, like)), Kind.SCRATCH)
 
     def constant(self, array: Any) -> Any:
         """An array that the program needs and nobody else knows."""
@@ -127,10 +126,14 @@ class Tape:
     # --- what happens ----------------------------------------------------------------------------------
 
     def run(
-        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ufunc: Any = None, method: str = ""
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ufunc: Any = None, method: str = "",
+        like: Any = None,
     ) -> Any:  # fmt: skip
-        """Compute, and note what was computed."""
+        """Compute, and note what was computed; `like` is where a function of no arrays makes one."""
         plain_args, plain_kwargs = reveal(args), reveal(kwargs)
+        on_tape = has_recorded(args) or has_recorded(tuple(kwargs.values()))
+        if not on_tape and type(like) is CudaArray:
+            plain_kwargs["like"] = like
         if not self.dead:
             _refuse_values(self, function, args, kwargs)
         if self.dead:
@@ -141,7 +144,6 @@ class Tape:
             self._begin_from_content(array)
         with np.errstate(all="ignore"):
             result = function(*plain_args, **plain_kwargs)
-        on_tape = has_recorded(args) or has_recorded(tuple(kwargs.values()))
         made = Kind.SCRATCH if on_tape else Kind.CONSTANT  # as in np.arange(n, like=x)
         found, outputs = self._results(result, [array for array, _ in writes], made)
         if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:
@@ -155,7 +157,9 @@ class Tape:
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
         """A function with an effect, that gives a new array: it will be called at every replay."""
-        result = np.asarray(function(*reveal(args), **reveal(kwargs)))
+        result = function(*reveal(args), **reveal(kwargs))
+        if not isinstance(result, ARRAYS):
+            result = np.asarray(result)
         if self.dead:
             return result
         view = self.view(self._own(result), Kind.SCRATCH)
@@ -172,7 +176,7 @@ class Tape:
         """Arguments with views in place of arrays."""
         if isinstance(value, Recorded):
             return self.view(value.value)
-        if isinstance(value, np.ndarray):
+        if isinstance(value, ARRAYS):
             return self.view(value)
         if isinstance(value, (tuple, list)):
             parts = [self.views(v) for v in value]
@@ -188,7 +192,7 @@ class Tape:
         if buffer.kind is not Kind.CONSTANT:
             return
         owner = buffer.array
-        content = self._own(np.array(owner, copy=True))
+        content = self._own(np.copy(owner, order="K"))
         source = self.view(content)
         buffer.kind = Kind.SCRATCH
         whole = View(view.buffer, 0, owner.shape, owner.strides, owner.dtype)
@@ -209,7 +213,7 @@ class Tape:
             targets.extend(out if isinstance(out, tuple) else (out,))
         if function in _WRITING or method == "at":
             targets.append(args[0] if args else kwargs["dst"])
-        return [(t, self.view(t)) for t in targets if isinstance(t, np.ndarray)]
+        return [(t, self.view(t)) for t in targets if isinstance(t, ARRAYS)]
 
     def _results(self, result: Any, written: list[Any], kind: Kind) -> tuple[Any, list[View]]:
         """Results on the tape, and views of those that are new."""
@@ -220,7 +224,7 @@ class Tape:
             return whole, [view for _, views in pairs for view in views]
         if isinstance(result, np.generic):
             result = np.asarray(result)
-        if not isinstance(result, np.ndarray):
+        if not isinstance(result, ARRAYS):
             return result, []
         if any(result is array for array in written) or self.knows(result):
             return self.wrap(writable(result)), []
@@ -230,6 +234,8 @@ class Tape:
 
 def writable(view: Any) -> Any:
     """A view as tensors have them: NumPy gives some (`np.diagonal`) that it lets nobody write to."""
+    if not isinstance(view, np.ndarray):
+        return view
     owner = storage_of(view)
     if view.flags.writeable or not view.size or not owner.flags.writeable:
         return view

@@ -198,7 +198,7 @@ def _in_memory_order(array: Any, sampler: Sampler, source: Any, args: Any, kwarg
     shape = tuple(array.shape)
     if source.on_gpu:
         sampler = on_gpu(sampler)
-        return sampler(source, shape, *args, **kwargs)
+        return sampled(sampler, source, shape, *args, **kwargs)
     if np.ndim(array) < 2 or array.flags.c_contiguous:
         return sampled(sampler, source, shape, *args, **kwargs)
     if sampler is normal:

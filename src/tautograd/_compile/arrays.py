@@ -1,0 +1,43 @@
+"""What counts as an array while a computation is recorded: NumPy's, and those on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays import cuda_array
+from .._arrays.cuda_array import CudaArray, wrap
+from .._arrays.strided import storage_of
+
+ARRAYS = (np.ndarray, CudaArray)
+KINDS = frozenset(ARRAYS)
+
+
+def key_of(array: Any) -> Any:
+    """What owns an array's memory: the same object for every view of it."""
+    if type(array) is CudaArray:
+        return cuda_array.backend.memory_of(array.raw)
+    owner = storage_of(array)
+    return owner if isinstance(owner, np.ndarray) else array
+
+
+def owner_of(array: Any) -> Any:
+    """An array of all the memory that an array looks into; of a GPU's, its bytes."""
+    if type(array) is CudaArray:
+        return wrap(cuda_array.backend.whole(array.raw))
+    return key_of(array)
+
+
+def empty(shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
+    """Memory where another array is."""
+    if type(like) is CudaArray:
+        return wrap(cuda_array.backend.empty(shape, dtype))
+    return np.empty(shape, dtype)
+
+
+def where_of(array: Any) -> Any:
+    """Which memory an array is in: a GPU's number, or whether main memory can be written to."""
+    if type(array) is CudaArray:
+        return "cuda", array.gpu_index
+    return array.flags.writeable
