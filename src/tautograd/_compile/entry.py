@@ -82,6 +82,7 @@ class Entry:
         self.form = _form(call, found)
         self.has_views = any(isinstance(leaf, Seen) for leaf in leaves_in(found.result))
         self.quick: Any = None
+        self.steady: Any = None  # what the quick way goes by
 
     @classmethod
     def recorded(

@@ -20,6 +20,8 @@ from .ir import Kind
 from .lifting import set_grad
 from .replay import fresh
 from .results import Made
+from .sameness import Sameness
+from .steady import Steady
 
 MISS: Any = object()
 _data_of = attrgetter("_data")
@@ -44,16 +46,20 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     nodes = [None if r is None else entry.node_of(r) for r in results]
     wants = [r is not None and r.requires_grad and not r.used for r in results]
     had, were = [t for t, _ in guards.grads], [g for _, g in guards.grads]
-    have, become = [t for t, _ in found.grads_after], [g for _, g in found.grads_after]
     plans = list(zip(sources, nodes, wants, strict=True))
     forms = entry.form
     count = len(forms)
     table, slots = replay.table, replay.slots
     offsets = [view.offset for view in found.arguments]
     run = replay.whole(0)
-    effects, versions, after = found.effects, found.versions, found.grads_after
-    before, same_variables = guards.grads, guards.variables.sameness()
+    always, versions, after = found.effects, found.versions, found.grads_after
+    same_variables = guards.variables.sameness()
+    steady = entry.steady = Steady(entry)
+    kept = Sameness()
+    kept.attributes += [(tensor, "_grad", grad) for tensor, grad in after]
+    have_become = kept.natively() if steady.native else kept.by_python()
     updates = [*guards.updates, *guards.fixed]
+    choices = [u.chooses_the_same for u in guards.updates] + [u.holds for u in guards.fixed]
     tensors, arrays = guards.tensors, guards.arrays
     outside = {id(array) for array in arrays}
     recording, lower = entry.modes
@@ -74,17 +80,22 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
         out._output_nr = 0
         return out
 
-    def attempt(args: tuple[Any, ...]) -> Any:
+    def nothing_wrong() -> bool:
+        """Whether the record holds, as Python sees it."""
         own = modes.__dict__
-        if (
-            guards.structure != structure[0]
-            or own["way"][0] is not recording
-            or own.get("recorder") is not None
-            or own.get("vmap_levels")
-            or own.get("lower") is not lower
-            or defaults.float is not number
-            or len(args) != count
-        ):
+        return (
+            own["way"][0] is recording
+            and own.get("recorder") is None
+            and not own.get("vmap_levels")
+            and own.get("lower") is lower
+            and all(map(is_, map(_data_of, tensors), arrays))
+            and all(map(is_, map(_grad_of, had), were))
+            and all(update.holds() for update in updates)
+            and same_variables()
+        )
+
+    def attempt(args: tuple[Any, ...]) -> Any:
+        if guards.structure != structure[0] or defaults.float is not number or len(args) != count:
             return MISS
         for argument, (shape, strides, dtype, wanted) in zip(args, forms, strict=True):
             if type(argument) is not Tensor:
@@ -102,14 +113,19 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                 or id(data) in outside
             ):
                 return MISS
-        if not all(map(is_, map(_data_of, tensors), arrays)):
-            return MISS
-        if before and not all(map(is_, map(_grad_of, had), were)):
-            return MISS
-        for update in updates:
-            if not update.holds():
+        effects = always
+        if modes.__dict__ is steady.home and steady.same():
+            if steady.settled():
+                effects = steady.counts
+            elif all(chooses() for chooses in choices):
+                steady.remember_settings()
+            else:
                 return MISS
-        if not same_variables() or not acquire(False):
+        elif nothing_wrong():
+            steady.remember()
+        else:
+            return MISS
+        if not acquire(False):
             return MISS
         try:
             for i, slot in slots:
@@ -121,7 +137,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
         finally:
             release()
         entry.calls += 1
-        if not all(map(is_, map(_grad_of, have), become)):
+        if not have_become():
             for tensor, grad in after:
                 set_grad(tensor, grad)
         for box, growth in versions:

@@ -8,7 +8,6 @@ causes a new record.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import is_
 from struct import Struct
 from types import SimpleNamespace
 from typing import Any
@@ -18,9 +17,11 @@ import numpy as np
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from ..optim._batches import Batch, _computed_in
+from .counting import counted, is_settled
 from .ir import Kind
 from .lifting import Lifting, pause
 from .recorded import Recorded
+from .sameness import Sameness
 from .variables import frozen
 
 
@@ -32,32 +33,45 @@ class Update:
     group: dict[str, Any]
     number: int
     batch: Batch
-    layout: Any
     flags: tuple[Any, ...]
     row: Any
-    groups: int
-    members: int
 
     def __post_init__(self) -> None:
         self.real = self.optimizer.param_groups[self.number]
         self.group = dict(self.group)  # which may say more than the optimizer's own: see `settings`
         self.added = {k: v for k, v in self.group.items() if self.real.get(k, ...) is not v}
-        self.state = self.optimizer.state
-        self.states = len(self.state)
-        self.of_owners = [self.state.get(p) for p in self.batch.owners]
-        entries = [(one, k, v) for one in self.of_owners if one for k, v in one.items()]
-        self.entries = [list(column) for column in zip(*entries, strict=True)] or [[], [], []]
         self.write = Struct(f"{self.row.size}{self.row.dtype.char}").pack_into
         self.memory = self.row.data
+        self.places = self._places()
+        self.same = self.places.by_python()
 
     write: Any = None
     memory: Any = None
-    state: Any = None
-    states: int = 0
-    of_owners: Any = None  # the state of each parameter
-    entries: Any = None  # those states, names in them, and what is there
     real: Any = None
     added: Any = None
+    places: Any = None  # what has to be there for the record to hold
+    same: Any = None
+
+    def _places(self) -> Sameness:
+        """The optimizer's groups, parameters and states; step counts as this program alone changes them."""
+        optimizer, found = self.optimizer, Sameness()
+        found.attribute("_layouts", [optimizer])
+        found.attribute("state", [optimizer])
+        found.attribute("param_groups", [optimizer])
+        found.item(optimizer._layouts, self.number)
+        found.all_of(optimizer.param_groups)
+        found.item(self.real, "params")
+        found.all_of(self.real["params"])
+        found.lengths.append((optimizer.state, len(optimizer.state)))
+        for owner in self.batch.owners:
+            state = optimizer.state.get(owner)
+            if state is not None:
+                found.item(optimizer.state, owner)
+                found.item(state, *state)
+                counts = [state[name] for name in optimizer._scalars if name in state]
+                found.attribute("_data", counts)
+                found.entries += [(t._version_box, 0, t._version_box[0]) for t in counts]
+        return found
 
     def settings(self) -> dict[str, Any]:
         """The group as the optimizer's formula sees it, with the numbers of now."""
@@ -68,45 +82,32 @@ class Update:
         return self.group
 
     def __call__(self) -> None:
-        own = modes.__dict__  # this thread's, found once
-        before, own["_grad"] = own["_grad"], False  # an optimizer computes with plain numbers
-        try:
-            group = self.settings() if self.added else self.real
-            found = self.optimizer._constants(group, self.batch.scalars)
-        finally:
-            own["_grad"] = before
-        self.write(self.memory, 0, *found.values())
+        self.write(self.memory, 0, *self._constants(self.batch.scalars).values())
 
     def _constants(self, scalars: list[Any]) -> dict[str, Any]:
-        own = modes.__dict__
-        before, own["_grad"] = own["_grad"], False
-        try:
-            found: dict[str, Any] = self.optimizer._constants(self.settings(), scalars)
-        finally:
-            own["_grad"] = before
-        return found
+        settings = self.settings() if self.added else self.real
+        return _with_plain_numbers(self.optimizer._constants, settings, scalars)  # type: ignore[no-any-return]
+
+    def counted(self) -> Any:
+        """The same as calling this while no setting changes, in less time; None if it takes Python."""
+        settings = self.settings()
+        if not is_settled(settings):
+            return None
+        places = self.batch.scalars, self.write, self.memory
+        return _with_plain_numbers(counted, self.optimizer, settings, *places)
 
     def holds(self) -> bool:
         """Whether the optimizer would still do what was recorded."""
+        return bool(self.same() and self.chooses_the_same())
+
+    def chooses_the_same(self) -> bool:
+        """Whether the settings choose the formula that was recorded."""
         optimizer = self.optimizer
-        return (
-            optimizer._layouts.get(self.number) is self.layout
-            and optimizer.state is self.state
-            and len(self.state) == self.states
-            and self._has_these_states()
-            and len(optimizer.param_groups) == self.groups
-            and optimizer.param_groups[self.number] is self.real
-            and len(self.real["params"]) == self.members
-            and optimizer._flags(self.settings()) == self.flags
+        settings = self.settings() if self.added else self.real
+        return bool(
+            optimizer._flags(settings) == self.flags
             and (not optimizer._formula_varies or self._has_these_numbers())
         )
-
-    def _has_these_states(self) -> bool:
-        """Whether nobody has put other tensors in the place of an optimizer's states."""
-        states, names, tensors = self.entries
-        if not all(map(is_, map(self.state.get, self.batch.owners), self.of_owners)):
-            return False
-        return all(map(is_, map(dict.get, states, names), tensors))
 
     def _has_these_numbers(self) -> bool:
         """Whether the next step's formula is the one that was recorded, where it depends on the step."""
@@ -172,9 +173,19 @@ def record_update(
         for k, owner in enumerate(batch.owners):
             tensors = [owner, owner._grad, *(tensors[k] for tensors in batch.states)]
             _update_one(tape, optimizer._formula, tensors, named, flags, real, compute)
-        sizes = len(optimizer.param_groups), len(optimizer.param_groups[number]["params"])
-        found.append(Update(optimizer, group, number, batch, layout, flags, row, *sizes))
+        with pause(tape):
+            found.append(Update(optimizer, group, number, batch, flags, row))
     return found
+
+
+def _with_plain_numbers(function: Any, *args: Any) -> Any:
+    """Call what computes an optimizer's numbers, whether or not gradients are asked for."""
+    own = modes.__dict__  # this thread's, found once
+    before, own["_grad"] = own["_grad"], False
+    try:
+        return function(*args)
+    finally:
+        own["_grad"] = before
 
 
 class _Constant(Recorded):
