@@ -41,3 +41,8 @@ def where_of(array: Any) -> Any:
     if type(array) is CudaArray:
         return "cuda", array.gpu_index
     return array.flags.writeable
+
+
+def is_on_gpu(program: Any) -> bool:
+    """Whether any of a program's memory is a GPU's."""
+    return any(type(buffer.array) is CudaArray for buffer in program.buffers)

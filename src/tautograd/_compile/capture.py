@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._arrays.cuda_array import CudaArray
 from .._autograd.modes import modes
 from .._autograd.sites import resolve
 from .._autograd.views import detached
 from .._tensor.tensor import Tensor
+from .arrays import is_on_gpu
 from .differentiable import differentiate
 from .generators import noting_seeds
 from .ir import Kind, Program, View
@@ -119,6 +121,7 @@ def _finish(
     if tape.tolerant:  # then the graph is still there
         kept |= held_by(tensors_in(returned))
     _refuse_escapes(tape, kept)
+    _refuse_two_devices(tape, result)
     grads = [view for _, view in backward[2]] if backward else []
     for _, gradient in after:  # from now on a tensor's own memory
         if gradient is not None:
@@ -144,6 +147,22 @@ def _becomes(tape: Recording, view: View, kind: Kind) -> None:
     buffer = tape.program.buffers[view.buffer]
     if buffer.kind is Kind.SCRATCH:
         buffer.kind = kind
+
+
+def _refuse_two_devices(tape: Recording, result: Any) -> None:
+    """A program runs on one device; what it reads from main memory is sent to a GPU before each run."""
+    if not is_on_gpu(tape.program):
+        return
+    buffers = tape.program.buffers
+    seen = {view.buffer for view in views_of(result)}
+    for i, instruction in enumerate(tape.program.instructions):
+        for view in instruction.writes():
+            buffer = buffers[view.buffer]
+            outside = buffer.kind in (Kind.EXTERNAL, Kind.ARGUMENT) or view.buffer in seen
+            if outside and not isinstance(buffer.array, CudaArray):
+                where = tape.program.sites[i]
+                tape.refuse("computing on the CPU beside a GPU", "device", where)
+                return
 
 
 def _refuse_escapes(tape: Recording, kept: set[int]) -> None:

@@ -14,6 +14,7 @@ from .._autograd.sites import warning_level
 from .._autograd.views import detached
 from .._tensor.tensor import Tensor, make
 from ..nn.modules.module import Module
+from .arrays import is_on_gpu
 from .capture import Capture, capture
 from .differentiable import Differentiable, UsedNode, is_cut
 from .guards import Form, Guards
@@ -201,22 +202,27 @@ class Entry:
         return tensor
 
 
-def ready(name: str, program: Program, inputs: list[View], native: bool) -> Replay:
+def ready(name: str, program: Program, inputs: list[View], native: bool) -> Any:
     """A program that can run: natively, or by NumPy where no machine code can be made of it.
 
     The function has run by now, so what it did and gave must not be lost.
     """
+    kind: Any = Replay
+    if is_on_gpu(program):
+        from .cuda import CudaReplay
+
+        kind = CudaReplay
     try:
-        return Replay(program, inputs, native)
+        return kind(program, inputs, native)
     except Exception as error:
         if not native:
             raise
         why = f"{type(error).__name__}: {error}"
         warnings.warn(
-            f"{name}: no machine code could be made ({why}); it is replayed by NumPy",
+            f"{name}: no machine code could be made ({why}); it is replayed by calls of array functions",
             stacklevel=warning_level(),
         )
-        found = Replay(program, inputs, native=False)
+        found = kind(program, inputs, False)
         found.why_not_native = why
         return found
 

@@ -131,4 +131,6 @@ def sampler_on_gpu(sampler: Callable[..., Any]) -> Callable[..., Any]:
         given = [v.host() if isinstance(v, CudaArray) else v for v in values]
         return wrap(backend.to_device(np.asarray(sampler(here, *given, **options))))
 
+    # Whether numbers of a dtype are drawn by a kernel, which a graph can draw anew at each launch.
+    drawn.captures = lambda dtype: sampler in KERNELS and dtype.kind in "fV"  # type: ignore[attr-defined]
     return drawn

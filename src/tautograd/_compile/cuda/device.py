@@ -1,0 +1,77 @@
+"""What a program asks of a GPU: memory, copies, kernels from source. CuPy's is here, the tests have another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..._arrays import cuda_array
+from ..._arrays.cuda_array import wrap
+
+_TO_DEVICE, _WITHIN_DEVICE = 1, 3  # cudaMemcpyKind
+# Each operation is rounded by itself, as it is where operations run one by one.
+_OPTIONS = ("--std=c++17", "--fmad=false")
+
+
+class Device:
+    """A GPU by CuPy."""
+
+    can_capture = True
+
+    def __init__(self, cupy: Any) -> None:
+        self.cupy = cupy
+        self.runtime = cupy.cuda.runtime
+        self.current_stream = cupy.cuda.get_current_stream
+
+    def allocate(self, nbytes: int) -> Any:
+        """Bytes of memory, as an array of CuPy's."""
+        return self.cupy.empty(max(nbytes, 1), np.uint8)
+
+    def address(self, raw: Any) -> int:
+        return int(raw.data.ptr)
+
+    def placed(self, raw: Any, shape: Any, dtype: Any, offset: int, strides: Any) -> Any:
+        """An array over bytes of memory."""
+        return wrap(self.cupy.ndarray(shape, dtype, raw.data + offset, strides))
+
+    def zero(self, raw: Any) -> None:
+        raw.fill(0)
+
+    def send(self, address: int, source: Any) -> None:
+        """Bytes of main memory to an address; they may change as soon as this returns."""
+        stream = self.current_stream().ptr
+        self.runtime.memcpyAsync(
+            address, source.__array_interface__["data"][0], source.nbytes, _TO_DEVICE, stream
+        )
+
+    def copy(self, address: int, source: int, nbytes: int) -> None:
+        """Bytes from one place to another."""
+        stream = self.current_stream().ptr
+        self.runtime.memcpyAsync(address, source, nbytes, _WITHIN_DEVICE, stream)
+
+    def functions(self, source: str, names: Iterable[str]) -> dict[str, Any]:
+        """Kernels by their names, compiled from one source."""
+        module = self.cupy.RawModule(code=source, options=_OPTIONS)
+        return {name: module.get_function(name).kernel for name in names}
+
+    def product(self, left: Any, right: Any, out: Any, adds: bool) -> bool:
+        """A product by cuBLAS; False where it has no such call."""
+        gemm = cuda_array.backend.gemm
+        x, y, into = left.raw, right.raw, out.raw
+        if x.ndim == 2:
+            return gemm(x, y, into, adds) is not None
+        return not adds and gemm(x, y, into) is not None
+
+
+@cache
+def _of_cupy(cupy: Any) -> Device:
+    return Device(cupy)
+
+
+def device() -> Any:
+    """The GPU that programs run on."""
+    backend = cuda_array.backend
+    return getattr(backend, "device", None) or _of_cupy(backend.cupy)

@@ -1,0 +1,63 @@
+"""A stretch of a program as one CUDA graph: run once as it is, then captured, from then on launched.
+
+The first run loads the kernels. What cannot be captured (a call that waits for the GPU) is no error: the
+capture is given up, the stream is as before, and the stretch runs without a graph from then on. Random numbers
+are those of a run without a graph: their count is told anew at each launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..ir import Call, Instruction
+from .device import device
+
+
+class Stretch:
+    """The runs of one stretch, and its graph once there is one."""
+
+    def __init__(self, runs: list[Callable[[], None]], instructions: Iterable[Instruction]) -> None:
+        self.runs = runs
+        effects = [i for i in instructions if isinstance(i, Call) and i.effect]
+        self.generators = {id(g): g for i in effects for g in i.args if hasattr(g, "next_draw")}
+        self.why_no_graph = _why_not(effects)
+        self.graph: Any = None
+        self.warm = False
+
+    def __call__(self) -> None:
+        if self.graph is None and self.warm and not self.why_no_graph:
+            self.graph = self._captured()
+        if self.graph is not None:
+            self.graph.replay()
+            return
+        for run in self.runs:
+            run()
+        self.warm = True
+
+    def _captured(self) -> Any:
+        from ...cuda.graphs import CUDAGraph, graph
+
+        draws = [(g, g.draws) for g in self.generators.values()]
+        found = CUDAGraph()
+        try:
+            with graph(found):
+                for run in self.runs:
+                    run()
+        except Exception as error:
+            for generator, count in draws:
+                generator.draws = count
+            self.why_no_graph = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            return None
+        return found
+
+
+def _why_not(effects: list[Call]) -> str:
+    """Why a stretch cannot be a graph, as far as it can be told beforehand."""
+    if not device().can_capture:
+        return "no CUDA graphs here"
+    for call in effects:
+        captures = getattr(call.function, "captures", None)
+        if captures is None or not captures(call.outputs[0].dtype):
+            return f"{call.name} happens in Python"
+    return ""

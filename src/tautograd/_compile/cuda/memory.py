@@ -1,0 +1,114 @@
+"""Where a program's buffers lie on a GPU, and which of them are told anew from main memory at each run.
+
+Everything that a program touches is there: what the recording found in main memory (an optimizer's numbers, a
+tensor on the CPU that takes part as a number) has a place on the GPU to which it is sent before each run.
+Results of calls that nobody sees afterwards stay where the call put them (`lent`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..._arrays.cuda_array import CudaArray
+from ..._arrays.strided import address
+from ..ir import Kind, Program, View
+from ..memory import bytes_at, bytes_of, planned, rounded_up
+from ..tape import span_of
+from .device import device
+
+
+class DeviceMemory:
+    """The base of every buffer, as bytes on the GPU."""
+
+    def __init__(
+        self,
+        program: Program,
+        touched: Iterable[set[int]],
+        saved: frozenset[int],
+        lent: frozenset[int],
+    ) -> None:
+        self.program = program
+        self.device = device()
+        self.lent = lent
+        offsets, self.scratch_bytes = planned(program, touched, saved | lent)
+        self.saved_bytes = 0
+        for number in sorted(saved):
+            offsets[number] = self.scratch_bytes + self.saved_bytes
+            self.saved_bytes += rounded_up(program.buffers[number].nbytes)
+        self.arena = self.device.allocate(self.scratch_bytes + self.saved_bytes)
+        self.saved = self.device.placed(
+            self.arena, (self.saved_bytes,), np.dtype(np.uint8), self.scratch_bytes, (1,)
+        )
+        self._bases: list[tuple[Any, int] | None] = [None] * len(program.buffers)
+        self._arrays: dict[View, Any] = {}
+        self._told: list[tuple[Any, int, int]] = []  # bytes of main memory, where they go, how many
+        told = 0
+        for buffer in program.buffers:
+            here = buffer.array is None or type(buffer.array) is CudaArray
+            if buffer.number in offsets:
+                self._bases[buffer.number] = self.arena, offsets[buffer.number]
+            elif buffer.number in lent or buffer.kind is Kind.SCRATCH:
+                continue
+            elif buffer.kind is Kind.ARGUMENT:
+                self._bases[buffer.number] = self.device.allocate(buffer.nbytes), 0
+            elif here:
+                self._bases[buffer.number] = buffer.array.raw, 0
+            elif buffer.kind is Kind.CONSTANT:
+                base = self.device.allocate(buffer.nbytes)
+                self.device.send(self.device.address(base), bytes_of(buffer.array))
+                self._bases[buffer.number] = base, 0
+            else:
+                self._told.append((bytes_of(buffer.array), told, buffer.number))
+                told += rounded_up(buffer.nbytes)
+        self._numbers = self.device.allocate(told)
+        self._staged = np.zeros(max(told, 1), np.uint8)
+        for _, at, number in self._told:
+            self._bases[number] = self._numbers, at
+
+    def tell(self) -> None:
+        """Send what main memory holds and may have changed."""
+        if self._told:
+            staged = self._staged
+            for source, at, _ in self._told:
+                staged[at : at + source.nbytes] = source
+            self.device.send(self.device.address(self._numbers), staged)
+
+    def take(self, view: View, array: Any) -> None:
+        """Copy an argument, with what lies between its elements, to its place."""
+        low, high = span_of(array)
+        if high <= low:
+            return
+        place = self.start(view.buffer) + view.offset + low - address(array)
+        if type(array) is CudaArray:
+            self.device.copy(place, low, high - low)
+        else:
+            self.device.send(place, bytes_at(low, high - low))
+
+    def lend(self, number: int, array: Any) -> None:
+        """From now on a buffer is where a call has put its result."""
+        self._bases[number] = array.raw, 0
+
+    def start(self, number: int) -> int:
+        """Where a buffer begins."""
+        found = self._bases[number]
+        assert found is not None
+        return int(self.device.address(found[0])) + found[1]
+
+    def array(self, view: View, new: bool = False) -> Any:
+        """A view as an array; always the same one, unless a new one is asked for."""
+        if not view.size:
+            return self.device.placed(self.arena, view.shape, view.dtype, 0, view.strides)
+        found = self._arrays.get(view)
+        if found is None or new:
+            base = self._bases[view.buffer]
+            assert base is not None
+            raw, start = base
+            found = self.device.placed(
+                raw, view.shape, view.dtype, start + view.offset, view.strides
+            )
+            if view.buffer not in self.lent and not new:
+                self._arrays[view] = found
+        return found

@@ -1,0 +1,149 @@
+"""Instructions to launches: kernels from nests that are grouped as for a CPU, products, and the memory between.
+
+`can_lower` says whether an instruction can be part of a kernel or a product, `lower` makes a list of them
+ready to launch; both as `native` has them, so that a program is cut into parts in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..ir import Buffer, Gather, GatherAlong, Instruction, Map, Product, Reduce, overlap
+from ..native.described import Fused, describe
+from ..native.fusion import Nest
+from ..native.liveness import covers, elide
+from ..native.loops import shape_of
+from ..native.module import Call as Placed
+from ..native.module import _temporary_places as temporary_places
+from ..native.normal import Normal
+from ..native.reductions import FUNCTIONS
+from .expressions import cannot
+from .grouping import grouped
+from .kernels import Kernel, kernel_of
+from .scalars import is_half, is_known
+
+
+def can_lower(instruction: Instruction) -> str | None:
+    """None if an instruction can become part of a kernel, or a product by cuBLAS; else why not."""
+    if not isinstance(instruction, (Map, Reduce, Product, Gather, GatherAlong)):
+        return "a call into Python"
+    for view in (*instruction.reads(), *instruction.writes()):
+        if not is_known(view.dtype):
+            return "complex numbers" if view.dtype.kind == "c" else f"no rule for {view.dtype}"
+    for view in instruction.writes():
+        if view.size and not covers(view):
+            return "it writes an element more than once"
+    if isinstance(instruction, Map):
+        return cannot(instruction.function, instruction.loop)
+    if isinstance(instruction, Reduce):
+        known = instruction.function in FUNCTIONS and is_known(instruction.dtype)
+        if not known or (instruction.dtype.kind == "b" and instruction.function == "multiply"):
+            return f"no rule for {instruction.function}.reduce of {instruction.dtype}"
+        return None
+    if isinstance(instruction, Product):
+        dtype = instruction.output.dtype
+        alike = {instruction.left.dtype, instruction.right.dtype} == {dtype}
+        if dtype.kind != "f" or is_half(dtype) or not alike:
+            return f"a product of {dtype}"
+        return None
+    if instruction.output.size and not instruction.source.shape[instruction.axis]:
+        return "nothing to take from"
+    kind = instruction.index.dtype.kind
+    return None if kind in "iu" else f"an index of {instruction.index.dtype}"
+
+
+class OnGpu(Normal):
+    """Instructions in the form that kernels and cuBLAS can run; long sums are cut where they are launched."""
+
+    def _take(self, instruction: Instruction) -> None:
+        plain = isinstance(instruction, Reduce) and instruction.input.size
+        if plain and not overlap(instruction.input, instruction.output):  # type: ignore[union-attr]
+            self._emit(instruction)
+        else:
+            super()._take(instruction)
+
+
+@dataclass(slots=True)
+class Launch:
+    """One kernel with its memory, or one product."""
+
+    name: str  # of the kernel; "" for a product
+    arguments: list[tuple[int, int]]  # buffer and offset
+    kernel: Kernel | None = None
+    product: Product | None = None
+
+
+@dataclass(slots=True)
+class Lowered:
+    """Launches in their order, the source of their kernels, and the memory they need for themselves."""
+
+    launches: list[Launch]
+    sources: dict[str, str]
+    kernels: list[Fused]
+    buffers: dict[int, Buffer]
+    places: dict[int, int]  # of memory of their own: where in it each buffer lies
+    own_bytes: int
+    partial_bytes: int = 0
+    tickets: int = 0
+    functions: dict[str, Any] = field(default_factory=dict)
+
+
+def lower(
+    instructions: Sequence[Instruction],
+    buffers: Iterable[Buffer],
+    needed: Iterable[int],
+    alone: bool = False,
+) -> Lowered:
+    """Kernels and products for instructions; `needed` are the buffers whose content is read afterwards."""
+    normal = OnGpu(instructions, {b.number: b for b in buffers})
+    nests = grouped(normal.instructions, normal.small)
+    nests = elide(nests, normal.buffers, needed)
+    writer = _Writer(normal)
+    launches = [writer.launch(nest) for nest in nests]
+    placed = [Placed(x.name, x.arguments, False, 0) for x in launches]
+    places, own = temporary_places(normal, placed)
+    kernels = [describe(nest, normal) for nest in nests]
+    found = [x.kernel for x in launches if x.kernel is not None]
+    return Lowered(
+        launches,
+        writer.sources,
+        kernels,
+        normal.buffers,
+        places,
+        own,
+        max((k.partial_bytes for k in found), default=0),
+        max((k.tickets for k in found), default=0),
+    )
+
+
+class _Writer:
+    """Kernels as they are written: nests that differ only in where their memory lies share one."""
+
+    def __init__(self, normal: Normal) -> None:
+        self.normal = normal
+        self.sources: dict[str, str] = {}
+        self._known: dict[Any, tuple[str, Kernel, list[int]]] = {}
+
+    def launch(self, nest: Nest) -> Launch:
+        if not nest.steps:
+            product = self.normal.instructions[nest.instructions[0]]
+            assert isinstance(product, Product)
+            views = (product.left, product.right, product.output)
+            return Launch("", [(v.buffer, v.offset) for v in views], None, product)
+        for step in nest.steps:
+            step.number = 0  # no kernel says where an index was out of range
+        shape, places = shape_of(nest)
+        known = self._known.get(shape)
+        if known is None:
+            kernel = kernel_of(nest)
+            text = kernel.text("NAME")
+            name = self.sources.setdefault(text, f"k{len(self.sources)}")
+            order = [places.index(a) for a in kernel.arguments]
+            known = self._known[shape] = name, kernel, order
+        name, kernel, order = known
+        return Launch(name, [places[i] for i in order], kernel)
+
+
+__all__ = ["Launch", "Lowered", "can_lower", "lower"]

@@ -1,0 +1,206 @@
+"""A recorded program on a GPU, ready to run: memory in place, kernels compiled, calls between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._arrays import cuda_array
+from ..._arrays.cuda_array import CudaArray, wrap
+from ..._arrays.strided import address
+from ..differentiable import is_cut
+from ..ir import Call, Kind, Program, View
+from ..replay import _crossing, _parts, _touched
+from . import program as lowering
+from .calls import run_of
+from .device import device
+from .graph import Stretch
+from .memory import DeviceMemory
+from .prelude import PRELUDE
+from .program import Launch, Lowered
+
+
+class CudaReplay:
+    """One or more stretches of a program (forward, backward) over the same memory of a GPU."""
+
+    staged = (-1,)  # no argument is read where the caller has it
+
+    def __init__(self, program: Program, arguments: list[View], kernels: bool = True) -> None:
+        self.program = program
+        self.arguments = arguments
+        self.why_not_native = "" if kernels else "not asked for"
+        cuts = [i for i, instruction in enumerate(program.instructions) if is_cut(instruction)]
+        self.saved = _crossing(program, cuts)
+        starts, stops = [0, *(cut + 1 for cut in cuts)], [*cuts, len(program.instructions)]
+        lowered = lowering if kernels else None
+        pairs = list(zip(starts, stops, strict=True))
+        self.stretches = [_parts(program, a, b, lowered, self.saved) for a, b in pairs]
+        lent = _lent(program, self.saved)
+        self.memory = DeviceMemory(program, _touched(self.stretches), self.saved, lent)
+        self._compile()
+        self._runs = [
+            Stretch(self._bound(parts), program.instructions[a:b])
+            for parts, (a, b) in zip(self.stretches, pairs, strict=True)
+        ]
+
+    def _compile(self) -> None:
+        """All kernels of the program as one module."""
+        natives = [p.native for parts in self.stretches for p in parts if p.native is not None]
+        names: dict[str, str] = {}
+        for native in natives:
+            for text in native.sources:
+                names.setdefault(text, f"k{len(names)}")
+        bodies = [text.replace(" NAME(", f" {name}(", 1) for text, name in names.items()]
+        functions = {}
+        if bodies:
+            source = "\n".join([PRELUDE, *bodies])
+            functions = device().functions(source, names.values())
+        for native in natives:
+            native.functions = {old: functions[names[text]] for text, old in native.sources.items()}
+        tools = device()
+        self._own = tools.allocate(max((n.own_bytes for n in natives), default=0))
+        self._partial = tools.allocate(max((n.partial_bytes for n in natives), default=0))
+        self._tickets = tools.allocate(4 * max((n.tickets for n in natives), default=0))
+        tools.zero(self._tickets)
+
+    def _bound(self, parts: list[Any]) -> list[Callable[[], None]]:
+        runs: list[Callable[[], None]] = []
+        for part in parts:
+            if part.native is None:
+                runs.extend(run_of(i, self.memory) for i in part.instructions)
+            else:
+                runs.extend(self._launched(part.native, x) for x in part.native.launches)
+        return runs
+
+    def _launched(self, native: Lowered, launch: Launch) -> Callable[[], None]:
+        own = _Own(self.memory, native, self._own)
+        if launch.product is not None:
+            return run_of(launch.product, own)  # type: ignore[arg-type]
+        kernel = launch.kernel
+        assert kernel is not None
+        function = native.functions[launch.name]
+        tools = device()
+        more: tuple[int, ...] = ()
+        if kernel.parts > 1:
+            more = (tools.address(self._partial), tools.address(self._tickets))
+        grid, block = (kernel.blocks,), (kernel.threads,)
+        arguments = launch.arguments
+
+        def run() -> None:
+            function(grid, block, (*[own.start(b) + at for b, at in arguments], *more))
+
+        return run
+
+    # --- as a program on the CPU has them -----------------------------------------------------------
+
+    def take_over(self) -> None:
+        """After the recording: what it left for backward comes into place, the rest of it goes."""
+        memory = self.memory
+        for buffer in self.program.buffers:
+            if buffer.number in self.saved:
+                source = buffer.array
+                if type(source) is CudaArray:
+                    memory.device.copy(memory.start(buffer.number), source.address, buffer.nbytes)
+            if buffer.kind in (Kind.SCRATCH, Kind.ARGUMENT):
+                buffer.array = None
+
+    def load(self, arrays: list[Any]) -> None:
+        """Take the arguments of this call."""
+        for view, array in zip(self.arguments, arrays, strict=False):
+            self.memory.take(view, array)
+
+    def run(self, stretch: int = 0) -> None:
+        self.memory.tell()
+        self._runs[stretch]()
+
+    def kind_of(self, view: View) -> Kind:
+        return self.program.buffers[view.buffer].kind
+
+    def unload(self, arrays: list[Any], written: set[int]) -> None:
+        """Give back what the program wrote into arguments."""
+        for i in written:
+            np.copyto(arrays[i], self.memory.array(self.arguments[i]))
+
+    def result(self, view: View, arrays: Sequence[Any] = ()) -> Any:
+        """What the program left in a place: a copy of its own memory, a view of anyone else's."""
+        kind = self.program.buffers[view.buffer].kind
+        if kind is Kind.EXTERNAL:
+            return self.memory.array(view, new=True)
+        if kind is Kind.ARGUMENT:
+            for array, whole in zip(arrays, self.arguments, strict=False):
+                if whole.buffer == view.buffer:
+                    return _seen_as(array, view, view.offset - whole.offset)
+        return fresh(self.memory.array(view), view)
+
+    @property
+    def why_no_graph(self) -> str:
+        """Why the program is not one CUDA graph; empty if it is, or will be."""
+        return "; ".join(s.why_no_graph for s in self._runs if s.why_no_graph)
+
+
+class _Own:
+    """Memory as one part of a program sees it: with the temporary buffers of its own."""
+
+    def __init__(self, memory: DeviceMemory, native: Lowered, own: Any) -> None:
+        self.memory, self.places, self.own = memory, native.places, own
+        self.device, self.lent = memory.device, memory.lent
+        self._arrays: dict[View, Any] = {}
+
+    def start(self, number: int) -> int:
+        if number in self.places:
+            return int(self.device.address(self.own)) + self.places[number]
+        return self.memory.start(number)
+
+    def array(self, view: View) -> Any:
+        if view.buffer not in self.places:
+            return self.memory.array(view)
+        if view not in self._arrays:
+            at = self.places[view.buffer] + view.offset
+            self._arrays[view] = self.device.placed(
+                self.own, view.shape, view.dtype, at, view.strides
+            )
+        return self._arrays[view]
+
+
+def fresh(array: Any, view: View) -> Any:
+    """A copy with the same strides: of what lies between, too, if there are gaps or repetitions."""
+    if view.is_contiguous() or not view.size:
+        return np.copy(array)
+    low = high = 0
+    for n, stride in zip(view.shape, view.strides, strict=True):
+        low, high = low + min(0, (n - 1) * stride), high + max(0, (n - 1) * stride)
+    tools = device()
+    room = tools.allocate(high - low + view.dtype.itemsize)
+    tools.copy(tools.address(room), address(array) + low, high - low + view.dtype.itemsize)
+    return tools.placed(room, view.shape, view.dtype, -low, view.strides)
+
+
+def _seen_as(array: Any, view: View, offset: int) -> Any:
+    """An array's memory as a view has it, `offset` bytes from its first element."""
+    if not view.size:
+        return np.empty_like(array, shape=view.shape, dtype=view.dtype)
+    if array.dtype == view.dtype:
+        return array.strided(view.shape, view.strides, offset)
+    raw = cuda_array.backend.whole(array.raw)
+    start = address(array) - address(wrap(raw)) + offset
+    return device().placed(raw, view.shape, view.dtype, start, view.strides)
+
+
+def _lent(program: Program, saved: frozenset[int]) -> frozenset[int]:
+    """Buffers that one call alone writes, whole, and nobody sees after a run."""
+    writers: dict[int, int] = {}
+    for instruction in program.instructions:
+        for view in instruction.writes():
+            writers[view.buffer] = writers.get(view.buffer, 0) + 1
+    found = set()
+    for instruction in program.instructions:
+        if not isinstance(instruction, Call):
+            continue
+        for view in instruction.outputs:
+            buffer = program.buffers[view.buffer]
+            mine = buffer.kind is Kind.SCRATCH and writers[view.buffer] == 1
+            if mine and view.buffer not in saved and view.offset == 0:
+                found.add(view.buffer)
+    return frozenset(found)
