@@ -46,3 +46,11 @@ def where_of(array: Any) -> Any:
 def is_on_gpu(program: Any) -> bool:
     """Whether any of a program's memory is a GPU's."""
     return any(type(buffer.array) is CudaArray for buffer in program.buffers)
+
+
+def in_rows(array: Any, dtype: Any) -> Any:
+    """An array of a dtype that lies by rows, copied if need be."""
+    if type(array) is not CudaArray:
+        return np.ascontiguousarray(array, dtype)
+    found: Any = array if array.dtype == dtype else array.astype(dtype)
+    return found if found.flags.c_contiguous else np.copy(found, order="C")

@@ -23,6 +23,7 @@ from .._autograd.node import FREED, Node, next_sequence
 from .._autograd.saved import second_time
 from .._autograd.sites import mark
 from .._tensor.tensor import Tensor, make
+from .arrays import in_rows
 from .ir import Call, View
 from .lifting import Lifting, pause, plain
 from .released import nodes_of
@@ -215,7 +216,7 @@ class CompiledNode(Node):
         (token,) = self.saved
         like = next((g for g in slots if type(g) is CudaArray), None)
         gradients = [
-            np.zeros(shape, dtype, like=like) if g is None else np.ascontiguousarray(g, dtype)
+            np.zeros(shape, dtype, like=like) if g is None else in_rows(g, dtype)
             for g, (shape, dtype) in zip(slots, self.outputs, strict=True)
         ]
         entry = self.owner.entry
