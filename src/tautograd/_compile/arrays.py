@@ -54,3 +54,10 @@ def in_rows(array: Any, dtype: Any) -> Any:
         return np.ascontiguousarray(array, dtype)
     found: Any = array if array.dtype == dtype else array.astype(dtype)
     return found if found.flags.c_contiguous else np.copy(found, order="C")
+
+
+def arrays_of(value: Any) -> list[Any]:
+    """The arrays and array scalars in a result, in order."""
+    if isinstance(value, (tuple, list)):
+        return [x for part in value for x in arrays_of(part)]
+    return [value] if isinstance(value, (*ARRAYS, np.generic)) else []

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import arrays_of
 from .ir import (
     Call,
     Gather,
@@ -118,13 +119,6 @@ def _call(i: Call, array: Array) -> Callable[[], Any]:
             np.copyto(out, result, casting="unsafe")
 
     return call
-
-
-def arrays_of(value: Any) -> list[Any]:
-    """The arrays and array scalars in a result, in order."""
-    if isinstance(value, (tuple, list)):
-        return [x for part in value for x in arrays_of(part)]
-    return [value] if isinstance(value, (np.ndarray, np.generic)) else []
 
 
 def filled_in(value: Any, array: Array) -> Any:

@@ -130,6 +130,12 @@ class Recorded(NDArrayOperatorsMixin):
     def fill(self, value: Any) -> None:
         np.copyto(self, value, casting="unsafe")  # type: ignore[arg-type]
 
+    def as_kernel(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A function made for a GPU's arrays, called as one; None where it does not apply."""
+        if not hasattr(self.value, "gpu_index"):
+            return None
+        return self.tape.kernel(function, args, kwargs)
+
     def rounded(self) -> Any:
         """What an optimizer's formula asks for: the value as the parameter's dtype has it."""
         narrow = self.tape.narrow

@@ -13,7 +13,7 @@ import numpy as np
 from .._arrays.cuda_array import CudaArray
 from .._arrays.strided import address, storage_of
 from .._autograd.sites import mark
-from .arrays import ARRAYS, empty, key_of, owner_of
+from .arrays import ARRAYS, arrays_of, empty, key_of, owner_of
 from .errors import CompileError, cannot_record
 from .instructions import instructions_for
 from .ir import Buffer, Call, Kind, Program, View
@@ -167,6 +167,17 @@ class Tape:
             Call(function, self.views(args), self.views(kwargs), (view,), effect=True, name=name)
         )
         return self.wrap(result)
+
+    def kernel(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of plain arrays that gives new ones, or None: it will be called at every replay."""
+        result = function(*reveal(args), **reveal(kwargs))
+        if result is None or self.dead:
+            return result
+        made = arrays_of(result)
+        outputs = tuple([self.view(self._own(array), Kind.SCRATCH) for array in made])
+        name = getattr(function, "__name__", "kernel").strip("_")
+        self.note(Call(function, self.views(args), self.views(kwargs), outputs, name=name))
+        return self._results(result, [], Kind.SCRATCH)[0]
 
     def note(self, instruction: Any) -> None:
         self.program.instructions.append(instruction)

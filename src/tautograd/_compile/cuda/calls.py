@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays import cuda_array
 from ..._arrays.cuda_array import CudaArray
+from ..arrays import arrays_of
 from ..calls import as_call, filled_in, ufunc_named
-from ..ir import Call, Instruction, Map, Number, Product, Reduce
+from ..ir import Call, Instruction, Map, Number, Product, Reduce, View
 from .memory import DeviceMemory
 
 Run = Callable[[], None]
@@ -40,30 +42,33 @@ def _call(i: Call, memory: DeviceMemory) -> None:
     found = i.function(*args, **kwargs)
     if not i.outputs:
         return
-    for view, result in zip(i.outputs, _arrays_of(found), strict=True):
-        if view.buffer in memory.lent and _fits(view, result):
-            memory.lend(view.buffer, result)
-            continue
-        if view.buffer in memory.lent:
-            room = memory.device.allocate(memory.program.buffers[view.buffer].nbytes)
-            memory.lend(view.buffer, memory.device.placed(room, (1,), np.dtype(np.uint8), 0, (1,)))
-        np.copyto(memory.array(view), result, casting="unsafe")
+    pairs = list(zip(i.outputs, arrays_of(found), strict=True))
+    for number in {view.buffer for view in i.outputs} & memory.lent:
+        _place(number, [pair for pair in pairs if pair[0].buffer == number], memory)
+    for view, result in pairs:
+        place = memory.array(view)
+        if type(result) is not CudaArray or result.address != place.address:
+            np.copyto(place, result, casting="unsafe")
 
 
-def _fits(view: Any, result: Any) -> bool:
-    return (
-        type(result) is CudaArray
-        and view.offset == 0
-        and result.dtype == view.dtype
-        and result.shape == view.shape
-        and (result.strides == view.strides or (view.is_contiguous() and result.flags.c_contiguous))
-    )
+def _place(number: int, pairs: list[tuple[View, Any]], memory: DeviceMemory) -> None:
+    """Let a buffer be where its results are, if they lie there as they did; else memory is made for it."""
+    first = pairs[0][1]
+    if all(type(result) is CudaArray for _, result in pairs):
+        whole = cuda_array.backend.whole(first.raw)
+        start = memory.device.address(whole)
+        if all(_fits(view, result, start) for view, result in pairs):
+            memory.lend(number, whole)
+            return
+    memory.lend(number, memory.device.allocate(memory.program.buffers[number].nbytes))
 
 
-def _arrays_of(value: Any) -> list[Any]:
-    if isinstance(value, (tuple, list)):
-        return [x for part in value for x in _arrays_of(part)]
-    return [value] if isinstance(value, (CudaArray, np.ndarray, np.generic)) else []
+def _fits(view: View, result: Any, start: int) -> bool:
+    """Whether a result lies in its memory as it did when it was recorded."""
+    alike = result.dtype == view.dtype and result.shape == view.shape
+    steps = zip(view.shape, result.strides, view.strides, strict=True)
+    same = alike and all(n == 1 or a == b for n, a, b in steps)
+    return not view.size or (same and result.address - start == view.offset)
 
 
 def _map(i: Map, memory: DeviceMemory) -> None:

@@ -87,9 +87,9 @@ class DeviceMemory:
         else:
             self.device.send(place, bytes_at(low, high - low))
 
-    def lend(self, number: int, array: Any) -> None:
-        """From now on a buffer is where a call has put its result."""
-        self._bases[number] = array.raw, 0
+    def lend(self, number: int, raw: Any) -> None:
+        """From now on a buffer is this piece of memory, in which a call has put its result."""
+        self._bases[number] = raw, 0
 
     def start(self, number: int) -> int:
         """Where a buffer begins."""

@@ -189,18 +189,16 @@ def _seen_as(array: Any, view: View, offset: int) -> Any:
 
 
 def _lent(program: Program, saved: frozenset[int]) -> frozenset[int]:
-    """Buffers that one call alone writes, whole, and nobody sees after a run."""
-    writers: dict[int, int] = {}
-    for instruction in program.instructions:
+    """Buffers that one call alone writes, and nobody sees after a run."""
+    writers: dict[int, set[int]] = {}
+    for i, instruction in enumerate(program.instructions):
         for view in instruction.writes():
-            writers[view.buffer] = writers.get(view.buffer, 0) + 1
+            writers.setdefault(view.buffer, set()).add(i)
     found = set()
-    for instruction in program.instructions:
-        if not isinstance(instruction, Call):
-            continue
-        for view in instruction.outputs:
-            buffer = program.buffers[view.buffer]
-            mine = buffer.kind is Kind.SCRATCH and writers[view.buffer] == 1
-            if mine and view.buffer not in saved and view.offset == 0:
-                found.add(view.buffer)
+    for i, instruction in enumerate(program.instructions):
+        if isinstance(instruction, Call):
+            for view in instruction.outputs:
+                own = program.buffers[view.buffer].kind is Kind.SCRATCH
+                if own and writers[view.buffer] == {i} and view.buffer not in saved:
+                    found.add(view.buffer)
     return frozenset(found)

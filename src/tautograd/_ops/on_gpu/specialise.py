@@ -3,6 +3,9 @@
 The record's text stays as it is: what is declared here is tried first, on a GPU's arrays alone, and
 gives None where it does not apply. It is put in place when CUDA is first used, so a program without
 a GPU never meets it.
+
+While a computation is recorded to be compiled, most records are taken down by their own formula, of which
+kernels are made. Those in `WHOLE` stay one kernel of the program, because no formula comes near them.
 """
 
 from __future__ import annotations
@@ -13,6 +16,14 @@ from typing import Any
 from ..._arrays.cuda_array import CudaArray
 from ..record import REGISTRY, Op
 from ..rule_calls import BoundRule, DerivedRule
+
+WHOLE = frozenset(("scaled_dot_product_attention", "nll_loss", "embedding_dense_backward"))
+
+
+def _on_tape(fast: Any, args: Any, parameters: Any) -> Any:
+    """A kernel as part of what is being recorded; None where nothing is, or it does not apply."""
+    note = getattr(args[0], "as_kernel", None)
+    return None if note is None else note(fast, args, parameters)
 
 
 def forward_of(name: str) -> Callable[[Any], Any]:
@@ -25,6 +36,10 @@ def forward_of(name: str) -> Callable[[Any], Any]:
         def forward(*args: Any, **parameters: Any) -> Any:
             if type(args[0]) is CudaArray:
                 found = fast(*args, **parameters)
+                if found is not None:
+                    return found
+            elif name in WHOLE:
+                found = _on_tape(fast, args, parameters)
                 if found is not None:
                     return found
             return plain(*args, **parameters)
@@ -64,6 +79,10 @@ def _chosen(op: Op, bound: BoundRule, fast: Any) -> BoundRule:
     def rule(g: Any, *rest: Any) -> Any:
         if type(g) is CudaArray or (type(g) is tuple and type(g[0]) is CudaArray):
             found = fast(g, *rest)
+            if found is not None:
+                return found
+        elif op.name in WHOLE:
+            found = _on_tape(fast, (g, *rest), {})
             if found is not None:
                 return found
         return plain(g, *rest)
