@@ -8,17 +8,19 @@ It has the functions that CuPy 14 has, and refuses the arguments that CuPy's do 
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tautograd._arrays.cuda_array import CudaArray
+from tautograd._arrays import cuda_array, cuda_backend
+from tautograd._arrays.cuda_array import CudaArray, wrap
 from tautograd._arrays.cuda_base import Backend
 from tautograd._arrays.cuda_ufuncs import IN_MAIN_MEMORY
 from tautograd._arrays.strided import storage_of
-from tautograd._compile.memory import bytes_at
+from tautograd._compile.tape import in_rows
 
 NAMES: dict[str, Any] = json.loads((Path(__file__).parent / "cupy_names.json").read_text())
 _UFUNCS = frozenset(NAMES["ufuncs"])
@@ -56,6 +58,14 @@ def _checked(function: Any, name: str, parameters: str | None) -> Any:
         return found
 
     return call
+
+
+class _Memory(np.ndarray):
+    """Bytes of main memory, with their address where CuPy's have it."""
+
+    @property
+    def ptr(self) -> int:
+        return int(self.ctypes.data)
 
 
 class FakeBackend(Backend):
@@ -115,8 +125,10 @@ class FakeBackend(Backend):
         return storage_of(raw)
 
     def whole(self, raw: Any) -> Any:
-        owner = storage_of(raw)
-        return bytes_at(self.address(owner), max(owner.nbytes, 1))
+        return in_rows(storage_of(raw)).reshape(-1).view(np.uint8)
+
+    def allocate(self, size: int) -> Any:
+        return np.empty(size, np.uint8).view(_Memory)
 
     def empty(self, shape: Any, dtype: Any) -> Any:
         return np.empty(shape, dtype)
@@ -139,7 +151,17 @@ class FakeBackend(Backend):
         """Nothing runs in the background here."""
 
 
+@contextmanager
+def installed() -> Iterator[None]:
+    """The stand-in as what computes on a GPU, while this lasts."""
+    found = cuda_backend.Found
+    before = found.backend, found.looked, found.reason, cuda_array.backend
+    cuda_backend.use(FakeBackend())
+    yield
+    found.backend, found.looked, found.reason, cuda_array.backend = before
+    if before[0] is not None:
+        cuda_backend.use(before[0])
+
+
 def on_gpu(array: Any) -> CudaArray:
-    out: CudaArray = object.__new__(CudaArray)
-    out.raw = np.array(array, order="K")
-    return out
+    return wrap(np.array(array, order="K"))

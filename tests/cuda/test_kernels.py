@@ -1,4 +1,4 @@
-"""Without a GPU: kernels made from optimizers' formulas, as text, and the arguments of cuBLAS."""
+"""Without a GPU: kernels made from optimizers' formulas, as text, the arguments of cuBLAS, and views."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import tautograd as torch
+from tautograd._arrays import cuda_array
+from tautograd._arrays.cuda_array import wrap
 from tautograd._arrays.cuda_gemm import Gemm
 from tautograd.optim._on_gpu import source_of
 from tautograd.optim._program import _programs
+from tests.cuda.fake import installed
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "SGD": {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
@@ -59,14 +62,6 @@ def test_every_formula_becomes_a_kernel(kind: str) -> None:
 # --- cuBLAS ---------------------------------------------------------------------------------------
 
 
-class _Array(np.ndarray):
-    """A NumPy array with the address where CuPy's has it."""
-
-    @property
-    def data(self) -> Any:  # type: ignore[override]
-        return type("Pointer", (), {"ptr": self.ctypes.data})()
-
-
 def _columns(address: int, height: int, width: int, leading: int) -> Any:
     """A matrix in memory by columns, as cuBLAS sees it."""
     import ctypes
@@ -93,25 +88,16 @@ def _batched(h: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: in
 def gemm() -> Gemm:
     """`Gemm` with a cuBLAS of NumPy."""
     found = Gemm.__new__(Gemm)
-    found.cupy = type(
-        "Cupy",
-        (),
-        {
-            "ascontiguousarray": staticmethod(lambda x: np.array(x, order="C").view(_Array)),
-            "broadcast_to": staticmethod(lambda x, s: np.broadcast_to(x, s, subok=True)),
-        },
-    )
-    found.handle_of = lambda: 0  # type: ignore[method-assign,assignment]
-    found.empty = lambda shape, dtype: np.empty(shape, dtype).view(_Array)
+    found.backend = cuda_array.backend
+    found.handle_of = lambda: 0
     found.calls = {"f": (_sgemm, _batched)}
     found.one = found.zero = {"f": 0}
-    found.half = set()
     return found
 
 
 def _made(*shape: int) -> Any:
     rng = np.random.default_rng(sum(shape))
-    return rng.standard_normal(shape).astype(np.float32).view(_Array)
+    return rng.standard_normal(shape).astype(np.float32)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +119,48 @@ def _made(*shape: int) -> Any:
     ],
 )
 def test_products_however_the_factors_lie(x: Any, y: Any) -> None:
-    found = gemm()(x, y)
-    assert found is not None
-    np.testing.assert_allclose(np.asarray(found), np.asarray(x) @ np.asarray(y), 1e-5, 1e-5)
+    with installed():
+        found = gemm()(wrap(x), wrap(y))
+        assert found is not None
+        np.testing.assert_allclose(found.host(), x @ y, 1e-5, 1e-5)
+        assert found.source is not None or found.raw.flags.c_contiguous
+
+
+# --- views ----------------------------------------------------------------------------------------
+
+STEPS: list[tuple[str, Any]] = [
+    ("reshape", lambda x: np.reshape(x, (4, -1, 5))),
+    ("flat", lambda x: np.reshape(x, -1)),
+    ("permuted", lambda x: np.transpose(x, (1, 2, 0))),
+    ("turned", np.transpose),
+    ("swapped", lambda x: np.swapaxes(x, 0, -1)),
+    ("more", lambda x: np.expand_dims(x, -2)),
+    ("first", lambda x: x[1]),
+    ("inner", lambda x: x[:, -1]),
+    ("last", lambda x: x[..., 2] if x.ndim > 1 else x[2]),
+]
+
+
+@pytest.mark.parametrize("second", STEPS, ids=lambda s: s[0])
+@pytest.mark.parametrize("first", STEPS, ids=lambda s: s[0])
+def test_views_are_where_numpy_has_them(first: Any, second: Any) -> None:
+    """Two steps in a row: shape, strides, address, values, and the memory they write to."""
+    base = whole = np.arange(60, dtype=np.float32).reshape(4, 3, 5)
+    with installed():
+        there = wrap(np.array(whole))
+        for _, step in (first, second):
+            try:
+                whole = step(whole)
+            except (ValueError, IndexError) as error:
+                with pytest.raises(type(error)):
+                    step(there)
+                return
+            there = step(there)
+        view = np.shares_memory(whole, base)
+        assert (there.shape, there.dense) == (whole.shape, whole.flags.c_contiguous)
+        assert there.flags.f_contiguous == whole.flags.f_contiguous
+        if view:
+            assert there.strides == whole.strides
+            assert there.ptr == there.raw.ctypes.data
+            assert there.storage().size == 60
+        assert (there.host() == whole).all()

@@ -17,23 +17,17 @@ import numpy as np
 import pytest
 
 import tautograd as torch
-from tautograd._arrays import cuda_array, cuda_backend
 from tautograd._arrays.cuda_array import CudaArray
 from tautograd._arrays.cuda_detour import detours
-from tests.cuda.fake import FakeBackend
+from tests.cuda.fake import installed
 from tools.gpu.examples import APART, EXAMPLES, USUALLY, apart
 from tools.gpu.ops_matrix import Matrix
 
 
 @pytest.fixture(autouse=True, scope="module")
 def stand_in() -> Iterator[None]:
-    found = cuda_backend.Found
-    before = found.backend, found.looked, found.reason, cuda_array.backend
-    cuda_backend.use(FakeBackend())
-    yield
-    found.backend, found.looked, found.reason, cuda_array.backend = before
-    if before[0] is not None:
-        cuda_backend.use(before[0])
+    with installed():
+        yield
 
 
 @pytest.fixture(scope="module")

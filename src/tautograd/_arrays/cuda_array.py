@@ -1,9 +1,13 @@
 """Arrays on a GPU: CuPy's, behind NumPy's dispatch protocols.
 
-A `CudaArray` holds one array of CuPy's and answers `np.` functions, ufuncs, operators and `[]` by
-calling CuPy's function of the same name, so that operations and rules run there as they are written.
-What CuPy does otherwise, or not at all, is in one table (`cuda_functions`). A function that is in
-neither is run by NumPy on a copy in main memory (`cuda_detour`): right, but slow.
+A `CudaArray` answers `np.` functions, ufuncs, operators and `[]` by calling CuPy's function of the same
+name, so that operations and rules run there as they are written. `cuda_calls` finds the function and
+brings the arguments over; what CuPy does otherwise, or not at all, is in one table (`cuda_functions`).
+
+It knows the shape, strides and address of its elements itself, and holds an array of CuPy's (`raw`) only
+once something has asked for that: kernels of our own need addresses alone, views are arithmetic
+(`cuda_views`), and to make an array of CuPy's costs more than to launch a kernel. What is not known yet is
+found out when it is first read (`__getattr__`).
 
 The engine's other array types (`BatchedArray`, lifted tensors) come first: asked together with one
 of those, a `CudaArray` leaves the answer to it.
@@ -11,75 +15,133 @@ of those, a `CudaArray` leaves the answer to it.
 
 from __future__ import annotations
 
-from operator import attrgetter
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from . import cuda_views
 from .cuda_base import Backend
-
-_ndarray = np.ndarray
-_NUMBERS = frozenset((float, int, bool, complex))
-# What has no array in it, and goes through as it is.
-_PLAIN = _NUMBERS | {str, type(None), slice, type(Ellipsis), np.dtype, type, np.ufunc}
 
 _new: Any = object.__new__
 
 
+class _Flags:
+    """What NumPy's `flags` say of an array, as far as the engine asks."""
+
+    __slots__ = ("_array",)
+
+    writeable = True
+
+    def __init__(self, array: CudaArray) -> None:
+        self._array = array
+
+    @property
+    def c_contiguous(self) -> bool:
+        return self._array.dense
+
+    @property
+    def f_contiguous(self) -> bool:
+        array = self._array
+        return cuda_views.is_by_rows(array.shape[::-1], array.strides[::-1], array.itemsize)
+
+    @property
+    def forc(self) -> bool:
+        return self.c_contiguous or self.f_contiguous
+
+
 class CudaArray(NDArrayOperatorsMixin):
-    """An array in a GPU's memory; `raw` is CuPy's array."""
+    """An array in a GPU's memory."""
 
-    __slots__ = ("raw",)
+    __slots__ = (
+        "dense", "dtype", "how", "memory", "ptr", "raw", "shape", "size", "source", "strides",
+    )  # fmt: skip
 
-    raw: Any
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # in bytes
+    dtype: Any
+    size: int
+    ptr: int  # where its first element lies in the GPU's memory
+    dense: bool  # whether its elements lie one after the other, by rows
+    raw: Any  # CuPy's array
+    memory: (
+        Any  # what keeps the memory, as long as there is neither an array of CuPy's nor a source
+    )
+    source: CudaArray | None  # the array whose memory it looks into
+    how: tuple[Any, ...]  # by which step from there
 
-    shape = property(attrgetter("raw.shape"))
-    ndim = property(attrgetter("raw.ndim"))
-    size = property(attrgetter("raw.size"))
-    dtype = property(attrgetter("raw.dtype"))
-    strides = property(attrgetter("raw.strides"))
-    flags = property(attrgetter("raw.flags"))
-    nbytes = property(attrgetter("raw.nbytes"))
-    itemsize = property(attrgetter("raw.itemsize"))
+    def __getattr__(self, name: str) -> Any:
+        """What is not known yet."""
+        found: Any
+        if name == "raw":
+            found = cuda_views.raw_of(self, backend)
+        elif name in ("shape", "dtype"):
+            found = getattr(self.raw, name)
+        elif name == "size":
+            found = prod(self.shape)
+        elif name == "ptr":
+            found = int(backend.address(self.raw))
+        elif name == "strides":
+            if self.memory is None and self.source is None:
+                found = self.raw.strides
+            else:
+                found = cuda_views.bytes_by_rows(self.shape, self.dtype.itemsize)
+        elif name == "dense":
+            if self.memory is None and self.source is None:
+                found = bool(self.raw.flags.c_contiguous)
+            else:
+                found = cuda_views.is_by_rows(self.shape, self.strides, self.dtype.itemsize)
+        else:
+            raise AttributeError(f"'CudaArray' object has no attribute '{name}'")
+        setattr(self, name, found)
+        return found
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def flags(self) -> _Flags:
+        return _Flags(self)
 
     # --- dispatch --------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if method == "__call__":
-            rule = UFUNCS.get(ufunc)
-            if rule is None:
-                rule = backend.find_ufunc(ufunc)
-        else:
-            rule = backend.find_method(ufunc, method)
-        return run(getattr(ufunc, method), rule, inputs, options)
+        if not options and method == "__call__":
+            quick = QUICK.get(ufunc)
+            if quick is not None:
+                found = quick(*inputs)
+                if found is not None:
+                    return found
+        return cuda_calls.of_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if not kwargs and function in VIEWS and type(args[0]) is CudaArray:
-            out: CudaArray = _new(CudaArray)
-            out.raw = VIEWS[function](args[0].raw, *args[1:])
-            return out
-        for kind in types:
-            if kind is not CudaArray and kind is not _ndarray:
-                return NotImplemented
-        rule = FUNCTIONS.get(function)
-        if rule is None:
-            rule = backend.find_function(function)
-        return run(function, rule, args, kwargs)
+        return cuda_calls.of_function(function, types, args, kwargs)
 
     def __getitem__(self, index: Any) -> CudaArray:
-        out: CudaArray = _new(CudaArray)
-        out.raw = backend.get_item(self.raw, _index(index))
-        return out
+        found = cuda_views.picked(self, index)
+        if found is None:
+            found = wrap(backend.get_item(self.raw, cuda_calls.index_on_device(index)))
+        return found  # type: ignore[no-any-return]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        backend.set_item(self.raw, _index(index), _on_device(value))
+        place = cuda_calls.index_on_device(index)
+        backend.set_item(self.raw, place, cuda_calls.value_on_device(value))
 
     # --- what a NumPy array also has ---------------------------------------------------------------
 
     @property
     def T(self) -> CudaArray:
-        return wrap(self.raw.T)
+        return cuda_views.transposed(self)  # type: ignore[no-any-return]
 
     @property
     def real(self) -> CudaArray:
@@ -91,12 +153,12 @@ class CudaArray(NDArrayOperatorsMixin):
 
     @property
     def base(self) -> CudaArray | None:
-        found = self.raw.base
-        return None if found is None else wrap(found)
+        found = self.storage()
+        return None if found is self else found
 
     def root_gradient(self) -> Any:
         """The gradient that backward starts from: one, or None where it has to be made."""
-        return backend.one(self.raw.dtype) if self.raw.ndim == 0 else None
+        return None if self.shape else backend.one(self.dtype)
 
     @property
     def has_kernels(self) -> bool:
@@ -106,12 +168,12 @@ class CudaArray(NDArrayOperatorsMixin):
     @property
     def gpu_index(self) -> int:
         """The number of the GPU it lives on."""
-        return int(backend.device_index(self.raw))
+        return int(backend.device_index(self))
 
     @property
     def address(self) -> int:
         """Where its first element lies in the GPU's memory."""
-        return int(backend.address(self.raw))
+        return self.ptr
 
     def astype(self, dtype: Any, order: str = "K", copy: bool = True, **options: Any) -> CudaArray:
         return np.astype(self, dtype, copy=copy)  # type: ignore[call-overload,no-any-return]
@@ -123,10 +185,12 @@ class CudaArray(NDArrayOperatorsMixin):
         return wrap(self.raw.view(dtype))
 
     def reshape(self, *shape: Any, **options: Any) -> CudaArray:
-        return wrap(self.raw.reshape(*shape, **options))
+        given = shape[0] if len(shape) == 1 else shape
+        found = None if options else cuda_views.reshaped(self, given)
+        return wrap(self.raw.reshape(given, **options)) if found is None else found
 
     def transpose(self, *axes: Any) -> CudaArray:
-        return wrap(self.raw.transpose(*axes))
+        return np.transpose(self, axes[0] if len(axes) == 1 else axes or None)  # type: ignore[return-value]
 
     def fill(self, value: Any) -> None:
         self[...] = value
@@ -178,15 +242,17 @@ class CudaArray(NDArrayOperatorsMixin):
         return complex(self.host())
 
     def __index__(self) -> int:
-        if self.raw.dtype.kind not in "iu" or self.raw.size != 1:
+        if self.dtype.kind not in "iu" or self.size != 1:
             raise TypeError("only integer arrays of one element can be converted to an index")
         return int(self.host().item())
 
     def __len__(self) -> int:
-        return len(self.raw)
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
 
     def __iter__(self) -> Any:
-        if not self.raw.ndim:
+        if not self.shape:
             raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(len(self)))
 
@@ -205,12 +271,14 @@ class CudaArray(NDArrayOperatorsMixin):
 
     def storage(self) -> CudaArray:
         """The array that owns the memory it looks into."""
-        base = self.raw.base
+        if self.source is not None:
+            return self.source.storage()
+        base = None if self.memory is not None else self.raw.base
         return self if base is None else wrap(base)
 
     def strided(self, shape: Any, strides: Any, offset: int = 0) -> CudaArray:
         """An array over the same memory, `offset` and `strides` in bytes from where it begins."""
-        return wrap(backend.strided(self.raw, shape, strides, offset))
+        return cuda_views.strided(self, shape, strides, offset)  # type: ignore[no-any-return]
 
     def is_sole_owner(self) -> bool:
         """Whether nothing but this object looks into its memory, all of which it shows."""
@@ -221,193 +289,24 @@ def wrap(raw: Any) -> CudaArray:
     """An array of CuPy's as the engine holds it."""
     out: CudaArray = _new(CudaArray)
     out.raw = raw
+    out.memory = out.source = None
     return out
 
 
-# Functions that take arrays from main memory: those that make an array of them, and those that take
-# indices, or values to write, after their first argument.
-_MAKERS = frozenset((np.asarray, np.array))
-_TAKES_HOST = frozenset((np.take, np.take_along_axis, np.put_along_axis, np.copyto))
-
-
-def run(function: Any, rule: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's function by CuPy's rule for it; in main memory where there is none, or it refuses."""
-    if function in _MAKERS:
-        args = tuple([_brought_over(x) for x in args])
-    elif function in _TAKES_HOST or getattr(function, "__name__", "") in _METHODS_WITH_INDICES:
-        if function is np.copyto and type(args[0]) is _ndarray:  # from the GPU: it is waited for
-            return function(args[0], args[1].host(), *args[2:], **kwargs)
-        args = (args[0], *[_brought_over(x) for x in args[1:]])
-    given = []
-    for x in args:
-        kind = type(x)
-        if kind is CudaArray:
-            given.append(x.raw)
-        elif kind in _PLAIN:
-            given.append(x)
-        else:
-            x = _unwrapped(x)
-            if x is NotImplemented:
-                return NotImplemented
-            given.append(x)
-    if kwargs:
-        out = kwargs.get("out")
-        if out is not None and type(out) is tuple and len(out) == 1:
-            (out,) = out
-            kwargs = {**kwargs, "out": out}
-        options = {}
-        for name, x in kwargs.items():
-            x = _unwrapped(x)
-            if x is NotImplemented:
-                return NotImplemented
-            options[name] = x
-    else:
-        out = None
-        options = kwargs
-    error: BaseException | None = None
-    if rule is not None:
-        try:
-            result = rule(*given, **options)
-        except backend.refusals as refusal:
-            error = refusal
-    if rule is None or error is not None:
-        from .cuda_detour import detour
-
-        result = detour(function, args, kwargs, error)
-    if out is not None:
-        return out
-    if type(result) is backend.array:
-        made = _new(CudaArray)
-        made.raw = result
-        return made
-    return wrapped(result)
-
-
-def wrapped(result: Any) -> Any:
-    """CuPy's arrays in a result as the engine holds them."""
-    if isinstance(result, backend.arrays):
-        return wrap(backend.as_array(result))
-    if isinstance(result, (tuple, list)):
-        parts = [wrapped(r) for r in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    return result
-
-
-def _unwrapped(x: Any) -> Any:
-    """An argument as CuPy takes it; NotImplemented where another array type should answer."""
-    kind = type(x)
-    if kind is CudaArray:
-        return x.raw
-    if kind in _PLAIN or isinstance(x, np.generic):
-        return x
-    if kind is tuple or kind is list:
-        parts = [_unwrapped(v) for v in x]
-        return NotImplemented if NotImplemented in map(_kept, parts) else kind(parts)
-    if isinstance(x, _ndarray):
-        if x.ndim == 0:
-            return x[()]
-        raise mixed_devices()
-    return NotImplemented if hasattr(x, "__array_ufunc__") else x
-
-
-_METHODS_WITH_INDICES = frozenset(("at", "reduceat"))
-
-
-def _brought_over(x: Any) -> Any:
-    """An argument with its arrays from main memory on the GPU."""
-    if type(x) is _ndarray and x.ndim:
-        return wrap(backend.to_device(x))
-    return tuple([_brought_over(v) for v in x]) if type(x) is tuple else x
-
-
-def _kept(x: Any) -> Any:
-    return NotImplemented if x is NotImplemented else None
-
-
-def mixed_devices() -> RuntimeError:
-    """PyTorch's error for operands that live apart."""
-    return RuntimeError(
-        "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
-    )
-
-
-def _index(index: Any) -> Any:
-    """What stands between brackets, as CuPy takes it: indices may also be in main memory."""
-    kind = type(index)
-    if kind is CudaArray:
-        return index.raw
-    if kind is tuple:
-        return tuple([_index(i) for i in index])
-    if isinstance(index, _ndarray) and index.ndim:
-        return backend.to_device(index)
-    if isinstance(index, _ndarray):
-        return index[()]
-    return backend.to_device(np.asarray(index)) if kind is list else index
-
-
-def _on_device(value: Any) -> Any:
-    """A value to be written: a number, or an array that is brought over if need be."""
-    if type(value) is CudaArray:
-        return value.raw
-    if isinstance(value, _ndarray):
-        return backend.to_device(value) if value.ndim else value[()]
-    return backend.to_device(np.asarray(value)) if isinstance(value, list) else value
-
-
-# --- operators, without the way through NumPy ----------------------------------------------------
-
-
-def _operator(ufunc: Any, reflected: bool) -> Any:
-    def method(self: CudaArray, other: Any) -> Any:
-        kind = type(other)
-        if kind is CudaArray:
-            value = other.raw
-        elif kind in _NUMBERS:
-            value = other
-        else:
-            return ufunc(other, self) if reflected else ufunc(self, other)
-        rule = UFUNCS.get(ufunc) or backend.find_ufunc(ufunc)
-        raw = self.raw
-        try:
-            result = rule(value, raw) if reflected else rule(raw, value)
-        except backend.refusals:
-            return ufunc(other, self) if reflected else ufunc(self, other)
-        out = _new(CudaArray)
-        out.raw = backend.as_array(result)
-        return out
-
-    return method
-
-
-for _name, _ufunc in (
-    ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
-):  # fmt: skip
-    setattr(CudaArray, f"__{_name}__", _operator(_ufunc, False))
-    setattr(CudaArray, f"__r{_name}__", _operator(_ufunc, True))
+def new(shape: tuple[int, ...], dtype: Any) -> CudaArray:
+    """Room for an array, with nothing in it yet."""
+    out: CudaArray = _new(CudaArray)
+    out.shape = shape
+    out.dtype = dtype
+    out.size = size = prod(shape)
+    out.memory = memory = backend.allocate(size * dtype.itemsize)
+    out.ptr = memory.ptr
+    out.dense = True
+    out.source = None
+    return out
 
 
 # --- the library underneath ----------------------------------------------------------------------
-
-
-def _expand_dims(raw: Any, axis: Any) -> Any:
-    if type(axis) is not int:
-        return backend.cupy.expand_dims(raw, axis)
-    shape = raw.shape
-    at = axis + len(shape) + 1 if axis < 0 else axis
-    return raw.reshape((*shape[:at], 1, *shape[at:]))
-
-
-# Functions of shapes alone, which are methods of CuPy's arrays.
-VIEWS: dict[Any, Any] = {
-    np.swapaxes: lambda x, i, j: x.swapaxes(i, j),
-    np.transpose: lambda x, axes=None: x.transpose(axes),
-    np.expand_dims: _expand_dims,
-    np.reshape: lambda x, shape: backend.as_array(x.reshape(shape)),
-}
-# NumPy's functions and ufuncs, and what is called instead; filled as they are asked for.
-UFUNCS: dict[Any, Any] = {}
-FUNCTIONS: dict[Any, Any] = {}
-
 
 backend: Any = Backend()
 
@@ -416,6 +315,11 @@ def install(found: Any) -> None:
     """Use this backend from now on."""
     global backend
     backend = found
-    UFUNCS.clear()
-    FUNCTIONS.clear()
-    found.fill(UFUNCS, FUNCTIONS)
+    for table in (cuda_calls.QUICK, cuda_calls.UFUNCS, cuda_calls.FUNCTIONS):
+        table.clear()
+    found.fill(cuda_calls.UFUNCS, cuda_calls.FUNCTIONS)
+
+
+from . import cuda_calls  # noqa: E402  (which needs the class, as the class's methods need it)
+
+QUICK = cuda_calls.QUICK

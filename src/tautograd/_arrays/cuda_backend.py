@@ -6,6 +6,7 @@ CuPy is imported here and nowhere else, when a CUDA device is first asked for.
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
@@ -13,16 +14,30 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .cuda_array import CudaArray, install
+from .cuda_array import CudaArray, install, wrap
 from .cuda_base import Backend
 from .cuda_gemm import Gemm
 
+_MOST_ARGUMENTS = 64  # of a kernel
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 # Reductions of ufuncs that CuPy has as functions.
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
     "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
+
+
+class Arguments(threading.local):
+    """Room for the arguments of a launch, one for each thread: the driver reads them from there."""
+
+    def __init__(self, cupy: Any) -> None:
+        self.launch = cupy.cuda.driver.launchKernel
+        self.stream = cupy.cuda.get_current_stream
+        self.room = bytearray(8 * _MOST_ARGUMENTS)
+        start = np.frombuffer(self.room, np.uint8).ctypes.data
+        self._places = start + 8 * np.arange(_MOST_ARGUMENTS)
+        self.places = int(self._places.ctypes.data)
+        cupy.cuda.runtime.free(0)  # so that this thread has the GPU's context
 
 
 class CupyBackend(Backend):
@@ -41,7 +56,9 @@ class CupyBackend(Backend):
         self._special: Any = None
         self._ones: dict[Any, Any] = {}
         self._methods: dict[Any, Any] = {}
-        self.gemm = Gemm(cupy)
+        self.allocate = cupy.cuda.alloc
+        self.gemm = Gemm(self)
+        self._arguments = Arguments(cupy)
         probe = cupy.empty(1, np.float32)
         self._holders = getrefcount(probe.data), getrefcount(probe.data.mem)
 
@@ -56,7 +73,7 @@ class CupyBackend(Backend):
     # --- functions -----------------------------------------------------------------------------------
 
     def find_ufunc(self, ufunc: Any) -> Any:
-        from .cuda_array import UFUNCS
+        from .cuda_calls import UFUNCS
         from .cuda_ufuncs import IN_MAIN_MEMORY
 
         name = ufunc.__name__
@@ -87,7 +104,7 @@ class CupyBackend(Backend):
         from .cuda_ufuncs import METHODS
 
         if method == "reduce" and name in _REDUCTIONS:
-            from .cuda_array import FUNCTIONS
+            from .cuda_calls import FUNCTIONS
 
             plain = _REDUCTIONS[name]
             return _reducer(FUNCTIONS.get(getattr(np, plain)) or getattr(self.cupy, plain))
@@ -100,7 +117,7 @@ class CupyBackend(Backend):
         return getattr(self.find_ufunc(ufunc), method, None)
 
     def find_function(self, function: Any) -> Any:
-        from .cuda_array import FUNCTIONS
+        from .cuda_calls import FUNCTIONS
 
         module = function.__module__ or "numpy"
         found: Any = self.cupy
@@ -147,8 +164,15 @@ class CupyBackend(Backend):
         return self.array((memory.size,), np.uint8, start)
 
     def is_sole_owner(self, array: CudaArray) -> bool:
+        source = array.source
+        if source is not None:
+            if getrefcount(source) > 3 or source.source is not None or source.size != array.size:
+                return False  # more than the slot, the name here, and the argument
+            return source.memory is not None
+        if array.memory is not None:
+            return True  # views of it hold the array, not its memory
         raw = array.raw
-        if getrefcount(raw) > 3:  # the slot, the name here, and the argument
+        if getrefcount(raw) > 3:
             return False
         base = raw.base
         if base is not None:
@@ -164,12 +188,13 @@ class CupyBackend(Backend):
         """A number one in the GPU's memory, always the same."""
         found = self._ones.get(dtype)
         if found is None:
-            found = self._ones[dtype] = CudaArray()
-            found.raw = self.cupy.ones((), dtype)
+            found = self._ones[dtype] = wrap(self.cupy.ones((), dtype))
         return found
 
-    def device_index(self, raw: Any) -> int:
-        return int(raw.device.id)
+    def device_index(self, array: CudaArray) -> int:
+        while array.source is not None:
+            array = array.source
+        return int((array.memory or array.raw.data).device_id)
 
     def device_count(self) -> int:
         return int(self.cupy.cuda.runtime.getDeviceCount())
@@ -201,6 +226,15 @@ class CupyBackend(Backend):
 
     def set_tf32(self, allowed: bool) -> None:
         self.gemm.set_tf32(allowed)
+
+    def launch(
+        self, function: Any, blocks: int, threads: int, shared: int, pack: Any, values: Any
+    ) -> None:
+        """Start a kernel; `pack` writes its arguments, eight bytes each, as they are handed over."""
+        room = self._arguments
+        pack(room.room, 0, *values)
+        stream = room.stream().ptr
+        room.launch(function.ptr, blocks, 1, 1, threads, 1, 1, shared, stream, room.places, 0)
 
     def compile(self, source: str, name: str) -> Any:
         """A kernel from CUDA C."""

@@ -16,8 +16,8 @@ class Backend:
 
     has_kernels = False
     deterministic = False  # whether results must be the same from run to run
-    column_sums: Any = None  # a kernel for sums over rows
     capture: Any = None  # the graph that is being captured
+    allocate: Any = None  # so many bytes of the GPU's memory, for what has kernels
 
     def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
         """Write down what is called otherwise than by its name."""
@@ -65,7 +65,7 @@ class Backend:
         """All bytes of the piece of memory that an array lies in."""
         raise NotImplementedError
 
-    def device_index(self, raw: Any) -> int:
+    def device_index(self, array: Any) -> int:
         return 0
 
     def device_count(self) -> int:

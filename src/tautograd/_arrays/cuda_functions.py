@@ -73,23 +73,6 @@ def _extreme(xp: Any, name: str, a: Any, axis: Any = None, out: Any = None, **op
     return xp.full(np.empty(a.shape, np.bool_).any(axis, keepdims=keepdims).shape, initial, a.dtype)
 
 
-def total(
-    backend: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: bool = False,
-) -> Any:
-    """`np.sum`; over the rows of a matrix by a kernel of our own, if there is one."""
-    rows = backend.column_sums
-    by_rows = rows is not None and out is None and axis in (0, (0,)) and a.ndim == 2 and a.size
-    if by_rows and a.dtype.char in "fd" and dtype in (None, a.dtype) and a.flags.c_contiguous:
-        found = rows(a)
-        return found.reshape(1, -1) if keepdims else found
-    return backend.cupy.sum(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims)
-
-
 def functions_for(backend: Any) -> dict[Any, Any]:
     """Functions that are called otherwise."""
     xp = backend.cupy
@@ -200,7 +183,9 @@ def functions_for(backend: Any) -> dict[Any, Any]:
         np.where: lambda c, x=None, y=None: where(xp, c, x, y),
         np.max: lambda a, *args, **options: _extreme(xp, "max", a, *args, **options),
         np.min: lambda a, *args, **options: _extreme(xp, "min", a, *args, **options),
-        np.sum: lambda a, *args, **options: total(backend, a, *args, **options),
+        np.sum: lambda a, axis=None, dtype=None, out=None, keepdims=False: xp.sum(
+            a, axis=axis, dtype=dtype, out=out, keepdims=bool(keepdims)
+        ),
         np.asarray: asarray,
         np.array: array,
         np.ascontiguousarray: lambda a, dtype=None: xp.ascontiguousarray(a, dtype),

@@ -174,7 +174,7 @@ def fast_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
             return None
     x, w = input._data, weight._data
     kind = type(x)
-    if kind is not _ndarray and not hasattr(x, "raw"):
+    if kind is not _ndarray and not hasattr(kind, "raw"):
         return None
     if type(w) is not kind:
         return None

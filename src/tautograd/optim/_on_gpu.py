@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import cuda_array
-from .._arrays.cuda_array import CudaArray
+from .._arrays.cuda_array import CudaArray, wrap
 from .._tensor.tensor import Tensor
 from ._batches import Batch
 from ._program import Formula, Program, program_of
@@ -167,14 +167,13 @@ class _Part:
 
     def run(self, kernel: Any, values: Any, memory: Any) -> None:
         gradients = [_dense(p._grad._data, p._data.dtype) for p in self.owners]
-        self.addresses[: len(gradients)] = [g.data.ptr for g in gradients]
+        self.addresses[: len(gradients)] = [g.ptr for g in gradients]
         arguments = self.as_value, values, memory, self.table, self.blocks
         kernel((self.count,), (_THREADS,), arguments)
 
 
 def _dense(gradient: Any, dtype: Any) -> Any:
-    """A gradient of CuPy's, by rows."""
-    raw = gradient.raw
-    if raw.dtype != dtype or not raw.flags.c_contiguous:
-        return cuda_array.backend.cupy.ascontiguousarray(raw, dtype)
-    return raw
+    """A gradient by rows."""
+    if gradient.dtype != dtype or not gradient.dense:
+        return wrap(cuda_array.backend.cupy.ascontiguousarray(gradient.raw, dtype))
+    return gradient

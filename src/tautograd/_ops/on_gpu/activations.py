@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ..._arrays.cuda_array import CudaArray, wrap
-from .launch import THREADS, Kernel, blocks_for, dense, empty, kernel, raws
+from ..._arrays.cuda_array import new
+from .launch import THREADS, Kernel, blocks_for, dense, fit, kernel
 from .specialise import forward_of, rule_of
 
 _INDEX = "Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return;"
@@ -27,15 +25,25 @@ def _of_two(name: str, expression: str) -> Kernel:
     )
 
 
-def run(found: Kernel, *arrays: Any) -> Any:
-    """A kernel of one element per thread, on arrays of one shape; None where it does not apply."""
-    given = raws(*arrays)
-    if given is None or any(a.shape != given[0].shape for a in given[1:]):
+def of_one(found: Kernel, x: Any) -> Any:
+    """A kernel of one element per thread; None where it does not apply."""
+    if not fit(x):
         return None
-    first = given[0]
-    out = empty(first.shape, first.dtype)
-    found(first.dtype.char, blocks_for(first.size), THREADS, *given, out, first.size)
-    return wrap(out)
+    out = new(x.shape, x.dtype)
+    found(x.dtype.char, blocks_for(x.size), THREADS, x.ptr, out.ptr, x.size)
+    return out
+
+
+def of_two(found: Kernel, g: Any, x: Any) -> Any:
+    """The same of two arrays of one shape."""
+    if g.shape != x.shape:
+        return None
+    g = dense(g)
+    if not fit(g, x):
+        return None
+    out = new(x.shape, x.dtype)
+    found(x.dtype.char, blocks_for(x.size), THREADS, g.ptr, x.ptr, out.ptr, x.size)
+    return out
 
 
 _SHARE = "(T)0.5 * ((T)1 + erf(x * (T)0.70710678118654752440))"
@@ -65,49 +73,19 @@ SILU_BACK = kernel(
 )
 
 
-PLUS_PRODUCT = kernel(
-    "plus_product",
-    f"(const T* a, const T* b, T* r, Int n, double alpha) {{ {_INDEX} r[i] = fma(b[i], (T)alpha, a[i]); }}",
-)
-
-
-def _plus_product(x: Any, y: Any, alpha: Any) -> Any:
-    """x + alpha·y, rounded once."""
-    if isinstance(alpha, complex) or getattr(y, "shape", None) != x.shape:
-        return None
-    given = raws(x, y)
-    if given is None:
-        return None
-    out = empty(x.shape, x.dtype)
-    size = given[0].size
-    PLUS_PRODUCT(x.dtype.char, blocks_for(size), THREADS, *given, out, size, float(alpha))
-    return wrap(out)
-
-
-def _broadcast(x: Any, y: Any) -> Any:
-    """Two of the GPU's arrays in the shape of their sum."""
-    if type(y) is not CudaArray or y.dtype != x.dtype or x.dtype.char not in "fd":
-        return None
-    shape = np.broadcast_shapes(x.shape, y.shape)
-    return [dense(np.broadcast_to(v, shape)) for v in (x, y)]
-
-
-def _scaled_sum(x: Any, y: Any, alpha: Any) -> Any:
-    pair = _broadcast(x, y)
-    return None if pair is None else _plus_product(pair[0], pair[1], alpha)
-
-
 def install() -> None:
     """Put these in place."""
-    forward_of("add_scaled")(lambda x, y, alpha: _scaled_sum(x, y, alpha))
-    forward_of("sub_scaled")(lambda x, y, alpha: _scaled_sum(x, y, -alpha))
-    forward_of("relu")(lambda x: run(RELU, x))
-    rule_of("relu", "x")(lambda g, out: run(RELU_BACK, g, out))
-    forward_of("gelu")(lambda x, approximate: run(GELU_TANH if approximate == "tanh" else GELU, x))
-    rule_of("gelu", "x")(
-        lambda g, x, approximate: run(GELU_TANH_BACK if approximate == "tanh" else GELU_BACK, g, x)
+    forward_of("relu")(lambda x: of_one(RELU, x))
+    rule_of("relu", "x")(lambda g, out: of_two(RELU_BACK, g, out))
+    forward_of("gelu")(
+        lambda x, approximate: of_one(GELU_TANH if approximate == "tanh" else GELU, x)
     )
-    rule_of("sigmoid", "x")(lambda g, out: run(SIGMOID_BACK, g, out))
-    rule_of("tanh", "x")(lambda g, out: run(TANH_BACK, g, out))
-    forward_of("silu")(lambda x: run(SILU, x))
-    rule_of("silu", "x")(lambda g, x: run(SILU_BACK, g, x))
+    rule_of("gelu", "x")(
+        lambda g, x, approximate: of_two(
+            GELU_TANH_BACK if approximate == "tanh" else GELU_BACK, g, x
+        )
+    )
+    rule_of("sigmoid", "x")(lambda g, out: of_two(SIGMOID_BACK, g, out))
+    rule_of("tanh", "x")(lambda g, out: of_two(TANH_BACK, g, out))
+    forward_of("silu")(lambda x: of_one(SILU, x))
+    rule_of("silu", "x")(lambda g, x: of_two(SILU_BACK, g, x))

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..._arrays import cuda_array
-from ..._arrays.cuda_array import wrap
+from ..._arrays.cuda_array import new
 from . import flash
-from .launch import dense, empty, kernel, raws, threads_for
+from .launch import dense, fit, kernel, threads_for
 from .specialise import forward_of, rule_of
 
 WEIGHTS = kernel(
@@ -50,7 +52,7 @@ WEIGHTS_BACK = kernel(
 
 
 def _turned(x: Any) -> Any:
-    return x.swapaxes(-1, -2)
+    return np.swapaxes(x, -1, -2)
 
 
 def _attention(q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool, noise: Any) -> Any:
@@ -58,31 +60,20 @@ def _attention(q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool, no
         return None
     if flash.suits(q, k, v):
         return flash.forward(q, k, v, scale, causal)
-    given = raws(*map(dense, (q, k, v)))
-    if given is None:
-        return None
-    q, k, v = given
-    if k.shape[:-2] != q.shape[:-2] or v.shape[:-2] != q.shape[:-2]:
+    q, k, v = dense(q), dense(k), dense(v)
+    if not fit(q, k, v) or k.shape[:-2] != q.shape[:-2] or v.shape[:-2] != q.shape[:-2]:
         return None
     gemm = cuda_array.backend.gemm
     scores = gemm(q, _turned(k))
     if scores is None:
         return None
     queries, keys = scores.shape[-2:]
-    sums = empty((*scores.shape[:-1], 1), q.dtype)
+    sums = new((*scores.shape[:-1], 1), q.dtype)
     rows = scores.size // keys
     WEIGHTS(
-        q.dtype.char,
-        rows,
-        threads_for(keys),
-        scores,
-        sums,
-        queries,
-        keys,
-        float(scale),
-        int(causal),
+        q.dtype.char, rows, threads_for(keys), scores.ptr, sums.ptr, queries, keys, scale, causal
     )
-    return wrap(gemm(scores, v)), wrap(scores), wrap(sums)
+    return gemm(scores, v), scores, sums
 
 
 def _attention_back(
@@ -93,11 +84,10 @@ def _attention_back(
         return None
     if flash.suits(q, k, v):
         return *flash.backward(flash.dense_rows(g), q, k, v, out1, out2, scale, causal), None
-    given = raws(*map(dense, (g, q, k, v, out1)))
-    if given is None or given[2].shape[:-2] != given[1].shape[:-2]:
+    g, q, k, v, weights = map(dense, (g, q, k, v, out1))
+    if not fit(g, q, k, v, weights):
         return None
-    g, q, k, v, weights = given
-    if v.shape[:-2] != q.shape[:-2]:
+    if k.shape[:-2] != q.shape[:-2] or v.shape[:-2] != q.shape[:-2]:
         return None
     gemm = cuda_array.backend.gemm
     dv = gemm(_turned(weights), g) if needs[2] else None
@@ -105,18 +95,12 @@ def _attention_back(
     if needs[0] or needs[1]:
         slopes = gemm(g, _turned(v))
         keys = slopes.shape[-1]
-        WEIGHTS_BACK(
-            q.dtype.char,
-            slopes.size // keys,
-            threads_for(keys),
-            slopes,
-            weights,
-            keys,
-            float(scale),
-        )
+        rows = slopes.size // keys
+        code = q.dtype.char
+        WEIGHTS_BACK(code, rows, threads_for(keys), slopes.ptr, weights.ptr, keys, scale)
         dq = gemm(slopes, k) if needs[0] else None
         dk = gemm(_turned(slopes), q) if needs[1] else None
-    return tuple(None if x is None else wrap(x) for x in (dq, dk, dv, None))
+    return dq, dk, dv, None
 
 
 def install() -> None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..._arrays import cuda_array
-from ..._arrays.cuda_array import CudaArray, wrap
-from .launch import empty, kernel
+from ..._arrays.cuda_array import CudaArray, new, wrap
+from ..._arrays.cuda_views import transposed
+from .launch import kernel
 
 _SHARED = 48 << 10  # bytes that every GPU has for a block
 _WIDEST, _LONGEST = 64, 128
@@ -206,11 +207,12 @@ def _bytes(longest: int, width: int, size: int) -> int:
     return size * longest * (2 * (width + 1) + 1)
 
 
-def _steps(raw: Any) -> tuple[int, int, int]:
+def _steps(x: Any) -> tuple[int, int, int]:
     """Strides in elements: from batch to batch, head to head, row to row."""
-    size = raw.dtype.itemsize
-    *outer, row, _ = [s // size for s in raw.strides]
-    return (outer[0], outer[1], row) if len(outer) == 2 else (0, outer[0], row)
+    size, strides = x.dtype.itemsize, x.strides
+    if len(strides) == 3:
+        return 0, strides[0] // size, strides[1] // size
+    return strides[0] // size, strides[1] // size, strides[2] // size
 
 
 def _threads(longest: int) -> int:
@@ -220,48 +222,57 @@ def _threads(longest: int) -> int:
 def _in_rows(shape: Any, dtype: Any) -> Any:
     """Room for heads, with those of a position side by side: as the layer after them reads it."""
     if len(shape) == 3:
-        return empty(shape, dtype)
+        return new(shape, dtype)
     b, h, t, d = shape
-    return empty((b, t, h, d), dtype).transpose(0, 2, 1, 3)
+    return transposed(new((b, t, h, d), dtype), (0, 2, 1, 3))
 
 
 def forward(q: Any, k: Any, v: Any, scale: float, causal: bool) -> Any:
     """What attention gives, and the largest score and the sum of exponentials of each query."""
-    q, k, v = q.raw, k.raw, v.raw
-    heads = q.shape[-3]
-    queries, keys, width = q.shape[-2], k.shape[-2], q.shape[-1]
-    out = _in_rows(q.shape, q.dtype)
-    bests, totals = (empty((*q.shape[:-1], 1), q.dtype) for _ in range(2))
+    shape, dtype = q.shape, q.dtype
+    heads, queries, width = shape[-3:]
+    keys = k.shape[-2]
+    out = _in_rows(shape, dtype)
+    lead = (*shape[:-1], 1)
+    bests, totals = new(lead, dtype), new(lead, dtype)
     longest = max(queries, keys)
     of_width("flash", width)(
-        q.dtype.char, q.size // (queries * width), _threads(longest), q, k, v, out, bests, totals, heads, queries,
-        keys, float(scale), int(causal), *_steps(q), *_steps(k), *_steps(v), *_steps(out),
-        shared=_bytes(longest, width, q.dtype.itemsize),
+        dtype.char, bests.size // queries, _threads(longest), q.ptr, k.ptr, v.ptr, out.ptr, bests.ptr, totals.ptr,
+        heads, queries, keys, scale, causal, *_steps(q), *_steps(k), *_steps(v), *_steps(out),
+        shared=_bytes(longest, width, dtype.itemsize),
     )  # fmt: skip
-    return wrap(out), wrap(bests), wrap(totals)
+    return out, bests, totals
 
 
 def backward(
     g: Any, q: Any, k: Any, v: Any, bests: Any, totals: Any, scale: float, causal: bool
 ) -> Any:
     """The gradients of q, k and v; side by side in memory where they are of one shape."""
-    g, q, k, v, bests, totals = (x.raw for x in (g, q, k, v, bests, totals))
-    heads = q.shape[-3]
-    queries, keys, width = q.shape[-2], k.shape[-2], q.shape[-1]
-    if q.shape == k.shape and q.ndim == 4:
-        b, h, t, d = q.shape
-        whole = empty((b, t, 3, h, d), q.dtype)
-        dq, dk, dv = (whole[:, :, i].transpose(0, 2, 1, 3) for i in range(3))
+    shape, dtype = q.shape, q.dtype
+    heads, queries, width = shape[-3:]
+    keys = k.shape[-2]
+    if shape == k.shape and len(shape) == 4:
+        b, h, t, d = shape
+        whole = new((b, t, 3, h, d), dtype)
+        dq, dk, dv = _parts(whole, shape)
     else:
-        dq, dk, dv = (_in_rows(x.shape, q.dtype) for x in (q, k, v))
+        dq, dk, dv = (_in_rows(x.shape, dtype) for x in (q, k, v))
     longest = max(queries, keys)
     of_width("flash_back", width)(
-        q.dtype.char, q.size // (queries * width), _threads(longest), g, q, k, v, bests, totals, dq, dk, dv,
-        heads, queries, keys, float(scale), int(causal), *_steps(g), *_steps(q), *_steps(k), *_steps(v),
+        dtype.char, bests.size // queries, _threads(longest), g.ptr, q.ptr, k.ptr, v.ptr, bests.ptr, totals.ptr,
+        dq.ptr, dk.ptr, dv.ptr, heads, queries, keys, scale, causal, *_steps(g), *_steps(q), *_steps(k), *_steps(v),
         *_steps(dq), *_steps(dk),
-        shared=_bytes(longest, width, q.dtype.itemsize),
+        shared=_bytes(longest, width, dtype.itemsize),
     )  # fmt: skip
-    return wrap(dq), wrap(dk), wrap(dv)
+    return dq, dk, dv
+
+
+def _parts(whole: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Three arrays of heads in one of positions, each position with its three parts."""
+    _, h, t, d = shape
+    size = whole.dtype.itemsize
+    strides = (3 * t * h * d * size, d * size, 3 * h * d * size, size)
+    return [whole.strided(shape, strides, i * h * d * size) for i in range(3)]
 
 
 def dense_rows(g: Any) -> Any:

@@ -7,6 +7,7 @@ same order: results are the same from run to run.
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Any
 
 from ..._arrays import cuda_array
@@ -64,25 +65,33 @@ __device__ T block_max(T v) {
 
 
 class Kernel:
-    """One `__global__` function, for each element type."""
+    """One `__global__` function, for each element type.
+
+    What it takes (pointers and whole numbers, or doubles; eight bytes each) is read from its text.
+    """
+
+    define = ""  # what the source goes by, besides the element type
 
     def __init__(self, name: str, source: str) -> None:
         self.name = name
         self.source = source
         self._compiled: dict[str, Any] = {}
+        given = source[1 : source.index(")")].split(",")
+        kinds = ["d" if "double " in p and "*" not in p else "q" for p in given]
+        self._pack = Struct("".join(kinds)).pack_into
 
     def text(self, code: str) -> str:
         """The source for an element type, by NumPy's code of it."""
         head = self.define + _PRELUDE % _C_NAMES[code]
         return head + f'extern "C" __global__ void {self.name}' + self.source
 
-    define = ""  # what the source goes by, besides the element type
-
-    def __call__(self, code: str, blocks: int, threads: int, *args: Any, shared: int = 0) -> None:
+    def __call__(self, code: str, blocks: int, threads: int, *values: Any, shared: int = 0) -> None:
+        """Start it; arrays are given by their addresses."""
+        backend = cuda_array.backend
         found = self._compiled.get(code)
         if found is None:
-            found = self._compiled[code] = cuda_array.backend.compile(self.text(code), self.name)
-        found((blocks,), (threads,), args, shared)
+            found = self._compiled[code] = backend.compile(self.text(code), self.name)
+        backend.launch(found, blocks, threads, shared, self._pack, values)
 
 
 KERNELS: list[Kernel] = []
@@ -105,31 +114,28 @@ def blocks_for(size: int) -> int:
     return (size + THREADS - 1) // THREADS
 
 
-def raws(*arrays: Any) -> list[Any] | None:
-    """CuPy's arrays, if all are on the GPU, dense, by rows, and of one real dtype, and not empty."""
-    first = arrays[0]
+def fit(first: Any, *others: Any) -> bool:
+    """Whether all are on the GPU, dense, by rows, of one real dtype, and not empty."""
     if type(first) is not CudaArray:
-        return None
-    dtype = first.raw.dtype
-    if dtype.char not in _C_NAMES:
-        return None
-    found = []
-    for array in arrays:
-        if type(array) is not CudaArray:
-            return None
-        raw = array.raw
-        if raw.dtype != dtype or not raw.flags.c_contiguous or not raw.size:
-            return None
-        found.append(raw)
-    return found
+        return False
+    dtype = first.dtype
+    if dtype.char not in _C_NAMES or not first.dense or not first.size:
+        return False
+    for array in others:
+        if type(array) is not CudaArray or array.dtype != dtype or not array.dense:
+            return False
+        if not array.size:
+            return False
+    return True
 
 
 def dense(array: Any) -> Any:
     """A GPU's array by rows, copied if need be."""
-    if type(array) is not CudaArray or array.raw.flags.c_contiguous:
+    if type(array) is not CudaArray or array.dense:
         return array
     return wrap(cuda_array.backend.cupy.ascontiguousarray(array.raw))
 
 
-def empty(shape: Any, dtype: Any) -> Any:
-    return cuda_array.backend.array(shape, dtype)
+def address_of(array: Any) -> int:
+    """Where an array lies, zero for none."""
+    return 0 if array is None else int(array.ptr)

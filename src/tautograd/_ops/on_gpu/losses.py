@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.cuda_array import CudaArray, wrap
-from .launch import THREADS, blocks_for, dense, empty, kernel, raws
+from ..._arrays.cuda_array import CudaArray, new
+from .launch import THREADS, blocks_for, dense, fit, kernel
 from .specialise import forward_of, rule_of
 
 _MOST_ROWS = 1 << 14
@@ -68,27 +68,24 @@ MSE_BACK = kernel(
 )
 
 
-def _targets(target: Any, rows: int) -> Any:
-    if type(target) is not CudaArray or target.raw.dtype != np.int64 or target.raw.shape != (rows,):
-        return None
-    return target.raw if target.raw.flags.c_contiguous else None
+def _are_targets(target: Any, rows: int) -> bool:
+    if type(target) is not CudaArray or target.dtype != np.int64 or target.shape != (rows,):
+        return False
+    return target.dense
 
 
 def _nll(x: Any, target: Any, weight: Any, ignore_index: Any, reduction: str) -> Any:
     if weight is not None or reduction == "none" or x.ndim != 2 or x.shape[0] > _MOST_ROWS:
         return None
-    given = raws(dense(x))
-    if given is None:
-        return None
-    (x,) = given
+    x = dense(x)
     rows, classes = x.shape
-    places = _targets(target, rows)
-    if places is None:
+    if not fit(x) or not _are_targets(target, rows):
         return None
-    out = empty((), x.dtype)
+    out = new((), x.dtype)
     ignored = _NOTHING if ignore_index is None else ignore_index
-    NLL(x.dtype.char, 1, 1024, x, places, out, rows, classes, ignored, int(reduction == "mean"))
-    return wrap(out)
+    mean = reduction == "mean"
+    NLL(x.dtype.char, 1, 1024, x.ptr, target.ptr, out.ptr, rows, classes, ignored, mean)
+    return out
 
 
 def _nll_back(
@@ -96,48 +93,39 @@ def _nll_back(
 ) -> Any:
     if weight is not None or reduction == "none" or len(x_shape) != 2 or x_shape[0] > _MOST_ROWS:
         return None
-    given = raws(g)
-    if given is None:
-        return None
-    (g,) = given
     rows, classes = x_shape
-    places = _targets(target, rows)
-    if places is None:
+    if not fit(g) or not _are_targets(target, rows):
         return None
-    out = empty(tuple(x_shape), g.dtype)
+    out = new((rows, classes), g.dtype)
     ignored = _NOTHING if ignore_index is None else ignore_index
-    blocks = min(blocks_for(out.size), 512)
-    mean = int(reduction == "mean")
-    NLL_BACK(g.dtype.char, blocks, THREADS, g, places, out, rows, classes, ignored, mean)
-    return wrap(out)
+    blocks, mean = min(blocks_for(out.size), 512), reduction == "mean"
+    NLL_BACK(
+        g.dtype.char, blocks, THREADS, g.ptr, target.ptr, out.ptr, rows, classes, ignored, mean
+    )
+    return out
 
 
-def _pair(x: Any, y: Any, reduction: str) -> Any:
+def _are_pair(x: Any, y: Any, reduction: str) -> bool:
     if reduction == "none" or x.size > _MOST_ELEMENTS or getattr(y, "shape", None) != x.shape:
-        return None
-    return raws(x, y)
+        return False
+    return fit(x, y)
 
 
 def _mse(x: Any, y: Any, reduction: str) -> Any:
-    given = _pair(x, y, reduction)
-    if given is None:
+    if not _are_pair(x, y, reduction):
         return None
-    x, y = given
-    out = empty((), x.dtype)
-    MSE(x.dtype.char, 1, 1024, x, y, out, x.size, int(reduction == "mean"))
-    return wrap(out)
+    out = new((), x.dtype)
+    MSE(x.dtype.char, 1, 1024, x.ptr, y.ptr, out.ptr, x.size, reduction == "mean")
+    return out
 
 
 def _mse_back(g: Any, x: Any, y: Any, reduction: str) -> Any:
-    given = _pair(x, y, reduction)
-    start = raws(g)
-    if given is None or start is None or start[0].dtype != given[0].dtype:
+    if not _are_pair(x, y, reduction) or not fit(x, g):
         return None
-    x, y = given
-    out = empty(x.shape, x.dtype)
-    mean = int(reduction == "mean")
-    MSE_BACK(x.dtype.char, blocks_for(x.size), THREADS, start[0], x, y, out, x.size, mean)
-    return wrap(out)
+    out = new(x.shape, x.dtype)
+    size, mean = x.size, reduction == "mean"
+    MSE_BACK(x.dtype.char, blocks_for(size), THREADS, g.ptr, x.ptr, y.ptr, out.ptr, size, mean)
+    return out
 
 
 def install() -> None:

@@ -1,4 +1,4 @@
-"""Products and their gradients by one call each, parts put together, rows of an embedding added up."""
+"""Products and their gradients by one call each, parts put together, rows of an embedding found and added up."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..._arrays import cuda_array
-from ..._arrays.cuda_array import CudaArray, wrap
-from .launch import THREADS, blocks_for, dense, empty, kernel, raws
+from ..._arrays.cuda_array import CudaArray, new
+from ..._arrays.cuda_calls import QUICK
+from ..._arrays.cuda_products import quick_matmul
+from .launch import THREADS, blocks_for, dense, fit, kernel
 from .specialise import forward_of, rule_of
 
 # So many comparisons at most are made to add rows up in order, without atomic additions.
@@ -55,76 +57,105 @@ ROW_SUMS = kernel(
 )
 
 
+# A row of a table for each index, which is taken modulo the number of rows.
+ROWS_AT = kernel(
+    "rows_at",
+    r"""(const T* table, const Int* index, T* out, Int n, Int rows, Int width) {
+  Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  Int row = index[i / width] % rows;
+  out[i] = table[(row < 0 ? row + rows : row) * width + i % width];
+}""",
+)
+
+
 def _addmm(
     input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1, columns: bool = False
 ) -> Any:
     if beta != 1 or alpha != 1 or type(mat1) is not CudaArray or type(mat2) is not CudaArray:
         return None
-    given = raws(input)
-    if given is None or given[0].dtype != mat1.raw.dtype:
+    if not fit(input) or input.dtype != mat1.dtype or input.shape != mat2.shape[1:]:
         return None
-    (bias,) = given
-    if bias.shape != mat2.raw.shape[1:]:
-        return None
-    out = cuda_array.backend.gemm(mat1.raw, mat2.raw)
+    out = cuda_array.backend.gemm(mat1, mat2)
     if out is None:
         return None
-    ADD_BIAS(out.dtype.char, blocks_for(out.size), THREADS, out, bias, out.size, bias.size)
-    return wrap(out)
+    size, width = out.size, input.size
+    ADD_BIAS(out.dtype.char, blocks_for(size), THREADS, out.ptr, input.ptr, size, width)
+    return out
 
 
 def _times_turned(g: Any, mat2: Any) -> Any:
     """g mat2ᵀ"""
-    if type(mat2) is not CudaArray or mat2.raw.dtype.char not in "fd":
+    if type(mat2) is not CudaArray or mat2.dtype.char not in "fd":
         return None
-    found = cuda_array.backend.gemm(g.raw, mat2.raw.T)
-    return None if found is None else wrap(found)
+    return cuda_array.backend.gemm(g, mat2.T)
 
 
 def _turned_times(g: Any, mat1: Any, columns: bool) -> Any:
     """mat1ᵀ g, lying by columns if asked to."""
-    if type(mat1) is not CudaArray or mat1.raw.dtype.char not in "fd":
+    if type(mat1) is not CudaArray or mat1.dtype.char not in "fd":
         return None
     gemm = cuda_array.backend.gemm
-    found = gemm(g.raw.T, mat1.raw) if columns else gemm(mat1.raw.T, g.raw)
-    return None if found is None else wrap(found.T if columns else found)
+    if not columns:
+        return gemm(mat1.T, g)
+    found = gemm(g.T, mat1)
+    return None if found is None else found.T
 
 
 def _unbound(g: Any, dim: int) -> Any:
     """The gradients of parts as that of the whole: no copy where they lie side by side already."""
-    first = g[0].raw
-    step = g[1].raw.data.ptr - first.data.ptr if len(g) > 1 else 0
+    first = g[0]
+    if first.source is None or not first.size:
+        return None
+    step = g[1].ptr - first.ptr if len(g) > 1 else 0
     for i, part in enumerate(g):
-        raw = part.raw
-        if raw.shape != first.shape or raw.strides != first.strides or raw.dtype != first.dtype:
+        if part.shape != first.shape or part.strides != first.strides or part.dtype != first.dtype:
             return None
-        if raw.data.ptr != first.data.ptr + i * step or raw.data.mem is not first.data.mem:
+        if part.ptr != first.ptr + i * step or part.source is not first.source:
             return None
-    if step <= 0 or not first.size:
+    if step <= 0:
         return None
     shape, strides = list(first.shape), list(first.strides)
     shape.insert(dim, len(g))
     strides.insert(dim, step)
-    return wrap(cuda_array.backend.strided(first, shape, strides, 0))
+    return first.strided(shape, strides)
+
+
+def _are_indices(index: Any) -> bool:
+    return type(index) is CudaArray and index.dtype == np.int64 and index.dense
+
+
+def _rows_at(weight: Any, index: Any, padding_idx: int, scale: bool) -> Any:
+    if not fit(weight) or not _are_indices(index) or not index.size:
+        return None
+    rows, width = weight.shape
+    out = new((*index.shape, width), weight.dtype)
+    size = out.size
+    ROWS_AT(
+        out.dtype.char, blocks_for(size), THREADS, weight.ptr, index.ptr, out.ptr, size, rows, width
+    )
+    return out
 
 
 def _row_sums(values: Any, index: Any, count: int, padding_idx: int, scale: bool) -> Any:
-    if scale or type(index) is not CudaArray or index.raw.dtype != np.int64:
+    if scale or not _are_indices(index):
         return None
-    given = raws(dense(values))
-    if given is None or not index.raw.flags.c_contiguous:
+    values = dense(values)
+    if not fit(values):
         return None
-    (values,) = given
     rows, width = values.shape
     if width > 8 * THREADS or rows * count > _MOST_LOOKS:
         return None
-    out = empty((count, width), values.dtype)
-    ROW_SUMS(values.dtype.char, count, THREADS, values, index.raw, out, rows, width, padding_idx)
-    return wrap(out)
+    out = new((count, width), values.dtype)
+    code = values.dtype.char
+    ROW_SUMS(code, count, THREADS, values.ptr, index.ptr, out.ptr, rows, width, padding_idx)
+    return out
 
 
 def install() -> None:
     """Put these in place."""
+    QUICK[np.matmul] = quick_matmul(cuda_array.backend)
+    forward_of("embedding")(_rows_at)
     forward_of("addmm")(_addmm)
     rule_of("addmm", "mat1")(lambda g, mat2, alpha: _times_turned(g, mat2) if alpha == 1 else None)
     rule_of("addmm", "mat2")(

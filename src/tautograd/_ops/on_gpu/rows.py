@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..._arrays import cuda_array
-from ..._arrays.cuda_array import wrap
-from .launch import dense, empty, kernel, raws, threads_for
+import numpy as np
+
+from ..._arrays.cuda_array import new
+from ..._arrays.cuda_calls import QUICK
+from .launch import address_of, dense, fit, kernel, threads_for
 from .specialise import forward_of, rule_of
+
+_MOST_ROWS = 1 << 16  # of which few threads can make a sum
 
 SOFTMAX = kernel(
     "softmax",
@@ -119,101 +123,106 @@ NORM_WEIGHTS = kernel(
 
 
 def _softmax(x: Any, dim: int, logarithm: int) -> Any:
-    if x.ndim == 0 or dim not in (-1, x.ndim - 1):
+    if dim not in (-1, len(x.shape) - 1):
         return None
-    given = raws(dense(x))
-    if given is None:
+    x = dense(x)
+    if not x.shape or not fit(x):
         return None
-    (x,) = given
-    out = empty(x.shape, x.dtype)
+    out = new(x.shape, x.dtype)
     width = x.shape[-1]
-    SOFTMAX(x.dtype.char, x.size // width, threads_for(width), x, out, width, logarithm)
-    return wrap(out)
+    rows = x.size // width
+    SOFTMAX(x.dtype.char, rows, threads_for(width), x.ptr, out.ptr, width, logarithm)
+    return out
 
 
 def _softmax_back(g: Any, out: Any, dim: int, logarithm: int) -> Any:
-    if out.ndim == 0 or dim not in (-1, out.ndim - 1):
+    shape = out.shape
+    if not shape or dim not in (-1, len(shape) - 1) or g.shape != shape:
         return None
-    given = raws(dense(g), dense(out))
-    if given is None or given[0].shape != given[1].shape:
+    g, out = dense(g), dense(out)
+    if not fit(g, out):
         return None
-    g, out = given
-    found = empty(out.shape, out.dtype)
-    width = out.shape[-1]
-    SOFTMAX_BACK(
-        out.dtype.char, out.size // width, threads_for(width), g, out, found, width, logarithm
-    )
-    return wrap(found)
+    found = new(shape, out.dtype)
+    width = shape[-1]
+    code, rows = out.dtype.char, out.size // width
+    SOFTMAX_BACK(code, rows, threads_for(width), g.ptr, out.ptr, found.ptr, width, logarithm)
+    return found
 
 
 def _layer_norm(x: Any, weight: Any, bias: Any, rank: int, eps: float) -> Any:
     shape = x.shape
-    given = raws(dense(x), *[dense(v) for v in (weight, bias) if v is not None])
-    if given is None:
+    x, weight, bias = dense(x), dense(weight), dense(bias)
+    if not fit(x, *[v for v in (weight, bias) if v is not None]):
         return None
-    rows, width = _counts(shape, rank)
-    first = given[0]
-    out, lead = empty(shape, first.dtype), (*shape[: len(shape) - rank], *(1,) * rank)
-    mean, inverse = empty(lead, first.dtype), empty(lead, first.dtype)
-    w = None if weight is None else given[1]
-    b = None if bias is None else given[-1]
-    LAYER_NORM(
-        first.dtype.char, rows, threads_for(width), first, _or_none(w), _or_none(b), out, mean,
-        inverse, width, float(eps),
-    )  # fmt: skip
-    return wrap(out), wrap(mean), wrap(inverse)
-
-
-def _or_none(array: Any) -> Any:
-    """A pointer, zero for none."""
-    return 0 if array is None else array
-
-
-def _counts(shape: Any, rank: int) -> tuple[int, int]:
+    dtype = x.dtype
     at = len(shape) - rank
-    return math.prod(shape[:at]), math.prod(shape[at:])
+    width = shape[-1] if rank == 1 else math.prod(shape[at:])
+    lead = (*shape[:at], *(1,) * rank)
+    out, mean, inverse = new(shape, dtype), new(lead, dtype), new(lead, dtype)
+    LAYER_NORM(
+        dtype.char, x.size // width, threads_for(width), x.ptr, address_of(weight),
+        address_of(bias), out.ptr, mean.ptr, inverse.ptr, width, eps,
+    )  # fmt: skip
+    return out, mean, inverse
 
 
 def _layer_norm_back(
     g: Any, x: Any, weight: Any, out1: Any, out2: Any, needs: Any, rank: int, eps: float
 ) -> Any:
-    given = raws(*map(dense, (g, x, out1, out2)), *(() if weight is None else (dense(weight),)))
-    if given is None:
+    g, x, weight = dense(g), dense(x), dense(weight)
+    if not fit(g, x, out1, out2) or not (weight is None or fit(x, weight)):
         return None
-    g, x, mean, inverse, *rest = given
-    w = rest[0] if rest else None
-    rows, width = _counts(x.shape, rank)
-    code, dtype = x.dtype.char, x.dtype
+    inner = x.shape[len(x.shape) - rank :]
+    width = math.prod(inner)
+    rows = x.size // width
+    dtype = x.dtype
     dx = dw = db = None
     if needs[0]:
-        dx = empty(x.shape, dtype)
-        LAYER_NORM_BACK(code, rows, threads_for(width), g, x, _or_none(w), mean, inverse, dx, width)
+        dx = new(x.shape, dtype)
+        LAYER_NORM_BACK(
+            dtype.char, rows, threads_for(width), g.ptr, x.ptr, address_of(weight), out1.ptr,
+            out2.ptr, dx.ptr, width,
+        )  # fmt: skip
     if needs[1] or needs[2]:
-        inner = x.shape[x.ndim - rank :]
-        dw = empty(inner, dtype) if needs[1] else None
-        db = empty(inner, dtype) if needs[2] else None
+        dw = new(inner, dtype) if needs[1] else None
+        db = new(inner, dtype) if needs[2] else None
         NORM_WEIGHTS(
-            code,
-            (width + 31) // 32,
-            256,
-            g,
-            x,
-            mean,
-            inverse,
-            _or_none(dw),
-            _or_none(db),
-            rows,
-            width,
-        )
-    return tuple(None if v is None else wrap(v) for v in (dx, dw, db))
+            dtype.char, (width + 31) // 32, 256, g.ptr, x.ptr, out1.ptr, out2.ptr, address_of(dw),
+            address_of(db), rows, width,
+        )  # fmt: skip
+    return dx, dw, db
 
 
-def column_sums(x: Any) -> Any:
-    """The sum over the rows of a dense matrix of CuPy's."""
-    rows, width = x.shape
-    out = empty((width,), x.dtype)
-    COLUMN_SUMS(x.dtype.char, (width + 31) // 32, 256, x, out, rows, width)
-    return out
+def _sum(
+    x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
+) -> Any:
+    """`np.sum`, where it is one over the first dimensions."""
+    return None if axis is None else _column_sums(x, axis, dtype, out, bool(keepdims))
+
+
+def _column_sums(
+    x: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False
+) -> Any:
+    """`np.add.reduce` over the first dimensions of an array."""
+    if type(axis) is int:
+        axis = (axis,)
+    shape = x.shape
+    if (
+        axis is None
+        or out is not None
+        or axis != tuple(range(len(axis)))
+        or len(axis) >= len(shape)
+    ):
+        return None
+    if not axis or not fit(x) or (dtype is not None and dtype != x.dtype):
+        return None
+    left = shape[len(axis) :]
+    if math.prod(shape[: len(axis)]) > _MOST_ROWS:
+        return None
+    found = new((*(1,) * len(axis), *left) if keepdims else left, x.dtype)
+    width = found.size
+    COLUMN_SUMS(x.dtype.char, (width + 31) // 32, 256, x.ptr, found.ptr, x.size // width, width)
+    return found
 
 
 def install() -> None:
@@ -223,5 +232,6 @@ def install() -> None:
     forward_of("log_softmax")(lambda x, dim: _softmax(x, dim, 1))
     rule_of("log_softmax", "x")(lambda g, out, dim: _softmax_back(g, out, dim, 1))
     forward_of("layer_norm")(_layer_norm)
-    cuda_array.backend.column_sums = column_sums
+    QUICK[np.add, "reduce"] = _column_sums
+    QUICK[np.sum] = _sum
     rule_of("layer_norm")(_layer_norm_back)
