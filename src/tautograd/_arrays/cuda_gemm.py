@@ -71,20 +71,20 @@ class Gemm:
         stream = self.backend.cupy.cuda.get_current_stream().ptr
         return self.own_calls[code][batched], self.own.on(stream)
 
-    def __call__(self, x: Any, y: Any, out: Any = None) -> Any:
-        """`x @ y`, into `out` if given."""
+    def __call__(self, x: Any, y: Any, out: Any = None, add: bool = False) -> Any:
+        """`x @ y`, into `out` if given; added to what is there if asked to, where both are matrices."""
         dtype = x.dtype
         code = dtype.char
         if y.dtype != dtype or (code not in self.calls and code not in _TYPES):
             return None
         rank, other = len(x.shape), len(y.shape)
         if rank == 2 and other == 2:
-            return self._matrices(x, y, out, code)
-        if rank < 2 or other < 2 or code in _TYPES:
+            return self._matrices(x, y, out, code, add)
+        if rank < 2 or other < 2 or code in _TYPES or add:
             return None
         return self._batches(x, y, out, code)
 
-    def _matrices(self, x: Any, y: Any, out: Any, code: str) -> Any:
+    def _matrices(self, x: Any, y: Any, out: Any, code: str, add: bool = False) -> Any:
         m, k = x.shape
         rows, n = y.shape
         if rows != k or not (m and n and k):
@@ -98,7 +98,8 @@ class Gemm:
         x, turn_x, lead_x = self._placed(x, m, k, size)
         y, turn_y, lead_y = self._placed(y, k, n, size)
         if code in _TYPES:
-            kind, one, zero = _TYPES[code], self.one["f"], self.zero["f"]
+            kind, one = _TYPES[code], self.one["f"]
+            zero = one if add else self.zero["f"]
             self.cublas.gemmEx(
                 self.handle_of(), turn_y, turn_x, n, m, k, one, y.ptr, kind, lead_y, x.ptr, kind,
                 lead_x, zero, out.ptr, kind, n, _COMPUTE_32F, _GEMM_DEFAULT,
@@ -107,7 +108,7 @@ class Gemm:
         call, handle = self._call(code, 0)
         call(
             handle, turn_y, turn_x, n, m, k, self.one[code], y.ptr, lead_y, x.ptr, lead_x,
-            self.zero[code], out.ptr, n,
+            self.one[code] if add else self.zero[code], out.ptr, n,
         )  # fmt: skip
         return out
 

@@ -59,11 +59,7 @@ class Device:
 
     def product(self, left: Any, right: Any, out: Any, adds: bool) -> bool:
         """A product by cuBLAS; False where it has no such call."""
-        gemm = cuda_array.backend.gemm
-        x, y, into = left.raw, right.raw, out.raw
-        if x.ndim == 2:
-            return gemm(x, y, into, adds) is not None
-        return not adds and gemm(x, y, into) is not None
+        return cuda_array.backend.gemm(left, right, out, adds) is not None
 
 
 @cache
