@@ -104,7 +104,7 @@ class EmulatedDevice:
         raw[...] = 0
 
     def send(self, address: int, source: Any) -> None:
-        bytes_at(address, source.nbytes)[:] = source.view(np.uint8)
+        bytes_at(address, source.nbytes)[:] = source.reshape(-1).view(np.uint8)
 
     def copy(self, address: int, source: int, nbytes: int) -> None:
         bytes_at(address, nbytes)[:] = bytes_at(source, nbytes)
@@ -132,7 +132,7 @@ def _built(source: str, names: list[str], folder: Path) -> Any:
     """The kernels as a library: each gets a function that takes its arguments from an array."""
     calls = []
     for name in names:
-        head = source[source.index(f" {name}(") :]
+        head = source[source.index(f" {name}(") :].replace("const ", "")
         count = head[: head.index("{")].count("*")
         kinds = head[len(name) + 2 : head.index(")")].split(", ") if count else []
         given = ", ".join(f"({k.rpartition(' ')[0]})a[{i}]" for i, k in enumerate(kinds))

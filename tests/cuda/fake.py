@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -68,6 +69,15 @@ class _Memory(np.ndarray):
         return int(self.ctypes.data)
 
 
+class Piece:
+    """Memory, as long as somebody holds it: what CuPy has for each allocation."""
+
+    __slots__ = ("__weakref__", "owner")
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+
 class FakeBackend(Backend):
     """`CupyBackend`, with NumPy for CuPy."""
 
@@ -78,6 +88,7 @@ class FakeBackend(Backend):
 
     def __init__(self) -> None:
         self.cupy = _Module(np)
+        self.pieces: WeakValueDictionary[int, Piece] = WeakValueDictionary()
 
     def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
         from tautograd._arrays.cuda_backend import CupyBackend
@@ -122,7 +133,11 @@ class FakeBackend(Backend):
         return int(raw.__array_interface__["data"][0])
 
     def memory_of(self, raw: Any) -> Any:
-        return storage_of(raw)
+        owner = storage_of(raw)
+        found = self.pieces.get(id(owner))
+        if found is None or found.owner is not owner:
+            found = self.pieces[id(owner)] = Piece(owner)
+        return found
 
     def whole(self, raw: Any) -> Any:
         return in_rows(storage_of(raw)).reshape(-1).view(np.uint8)

@@ -15,6 +15,8 @@ from ..native.fusion import Nest, Touch, touches_of
 from ..native.steps import Step, step_of
 
 FEW_ROWS = 32
+FEW_STREAMS = 6  # of memory: what reads no more may share a kernel with what comes before it
+SHORT = 12  # steps of a nest that has just begun
 LONG = 1 << 18  # elements: of fewer rows than that several passes by one block each are too slow
 
 
@@ -59,7 +61,8 @@ def _join(nests: list[Nest], last: int, step: Step, instruction: Instruction) ->
     """The nest that takes the step, or -1."""
     for place in range(max(last, 0), len(nests)):
         nest = nests[place]
-        if place != last and not _reads_the_same(nest, step):
+        beside = place == len(nests) - 1 and _is_beginning(nest, step)
+        if place != last and not beside and not _reads_the_same(nest, step):
             continue
         refused = _offered(nest, step, instruction)
         if refused is None:
@@ -79,6 +82,14 @@ def _offered(nest: Nest, step: Step, instruction: Instruction) -> str | None:
             nest._restore(before)
             return "another pass over a few long rows"
     return refused
+
+
+def _is_beginning(nest: Nest, step: Step) -> bool:
+    """Whether a nest has just begun, and a step that reads little could be for what comes next in it."""
+    if not 0 < len(nest.steps) <= SHORT or nest.reduced is not None or step.reduced is not None:
+        return False
+    walking = [a for a in (*nest.read, *step.reads()) if a is not None and any(a.strides)]
+    return nest.size == math.prod(step.dims) and len(walking) <= FEW_STREAMS
 
 
 def _reads_the_same(nest: Nest, step: Step) -> bool:

@@ -1,7 +1,7 @@
 """Instructions to launches: kernels from nests that are grouped as for a CPU, products, and the memory between.
 
-`can_lower` says whether an instruction can be part of a kernel or a product, `lower` makes a list of them
-ready to launch; both as `native` has them, so that a program is cut into parts in the same way.
+`can_lower` says whether an instruction can be part of a kernel or a product, `Lowering.lower` makes a list of
+them ready to launch; both as `native` has them, so that a program is cut into parts in the same way.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from .expressions import cannot
 from .grouping import grouped
 from .kernels import Kernel, kernel_of
 from .scalars import is_half, is_known
+from .together import Flat, Group, described, groups_of
 
 
 def can_lower(instruction: Instruction) -> str | None:
@@ -70,9 +71,10 @@ class Launch:
     """One kernel with its memory, or one product."""
 
     name: str  # of the kernel; "" for a product
-    arguments: list[tuple[int, int]]  # buffer and offset
+    arguments: list[tuple[int, int]]  # buffer and offset; of all members one after the other
     kernel: Kernel | None = None
     product: Product | None = None
+    sizes: tuple[int, ...] = ()  # of members that share a launch: how many elements each has
 
 
 @dataclass(slots=True)
@@ -90,32 +92,42 @@ class Lowered:
     functions: dict[str, Any] = field(default_factory=dict)
 
 
-def lower(
-    instructions: Sequence[Instruction],
-    buffers: Iterable[Buffer],
-    needed: Iterable[int],
-    alone: bool = False,
-) -> Lowered:
-    """Kernels and products for instructions; `needed` are the buffers whose content is read afterwards."""
-    normal = OnGpu(instructions, {b.number: b for b in buffers})
-    nests = grouped(normal.instructions, normal.small)
-    nests = elide(nests, normal.buffers, needed)
-    writer = _Writer(normal)
-    launches = [writer.launch(nest) for nest in nests]
-    placed = [Placed(x.name, x.arguments, False, 0) for x in launches]
-    places, own = temporary_places(normal, placed)
-    kernels = [describe(nest, normal) for nest in nests]
-    found = [x.kernel for x in launches if x.kernel is not None]
-    return Lowered(
-        launches,
-        writer.sources,
-        kernels,
-        normal.buffers,
-        places,
-        own,
-        max((k.partial_bytes for k in found), default=0),
-        max((k.tickets for k in found), default=0),
-    )
+class Lowering:
+    """How instructions are lowered in a program; `lent` are buffers that are elsewhere at each run."""
+
+    can_lower = staticmethod(can_lower)
+
+    def __init__(self, lent: frozenset[int]) -> None:
+        self.lent = lent
+
+    def lower(
+        self,
+        instructions: Sequence[Instruction],
+        buffers: Iterable[Buffer],
+        needed: Iterable[int],
+        alone: bool = False,
+    ) -> Lowered:
+        """Kernels and products for instructions; `needed` are the buffers that are read afterwards."""
+        normal = OnGpu(instructions, {b.number: b for b in buffers})
+        nests = grouped(normal.instructions, normal.small)
+        nests = elide(nests, normal.buffers, needed)
+        groups = groups_of(nests, self.lent)
+        writer = _Writer(normal)
+        launches = [writer.launch(group) for group in groups]
+        placed = [Placed(x.name, x.arguments, False, 0) for x in launches]
+        places, own = temporary_places(normal, placed)
+        kernels = [described([describe(nest, normal) for nest in g.nests]) for g in groups]
+        found = [x.kernel for x in launches if x.kernel is not None]
+        return Lowered(
+            launches,
+            writer.sources,
+            kernels,
+            normal.buffers,
+            places,
+            own,
+            max((k.partial_bytes for k in found), default=0),
+            max((k.tickets for k in found), default=0),
+        )
 
 
 class _Writer:
@@ -126,7 +138,18 @@ class _Writer:
         self.sources: dict[str, str] = {}
         self._known: dict[Any, tuple[str, Kernel, list[int]]] = {}
 
-    def launch(self, nest: Nest) -> Launch:
+    def launch(self, group: Group) -> Launch:
+        if group.signature is None or len(group.nests) == 1:
+            return self._alone(group.nests[0])
+        arguments = []
+        for nest in group.nests:
+            _, places = shape_of(nest)
+            name, kernel, order = self._kernel(("flat", group.signature), nest, places, Flat)
+            arguments += [places[i] for i in order]
+        sizes = tuple(nest.size for nest in group.nests)
+        return Launch(name, arguments, kernel, sizes=sizes)
+
+    def _alone(self, nest: Nest) -> Launch:
         if not nest.steps:
             product = self.normal.instructions[nest.instructions[0]]
             assert isinstance(product, Product)
@@ -135,15 +158,20 @@ class _Writer:
         for step in nest.steps:
             step.number = 0  # no kernel says where an index was out of range
         shape, places = shape_of(nest)
-        known = self._known.get(shape)
+        name, kernel, order = self._kernel(shape, nest, places, kernel_of)
+        return Launch(name, [places[i] for i in order], kernel)
+
+    def _kernel(
+        self, key: Any, nest: Nest, places: list[tuple[int, int]], make: Any
+    ) -> tuple[str, Kernel, list[int]]:
+        known = self._known.get(key)
         if known is None:
-            kernel = kernel_of(nest)
+            kernel = make(nest)
             text = kernel.text("NAME")
             name = self.sources.setdefault(text, f"k{len(self.sources)}")
             order = [places.index(a) for a in kernel.arguments]
-            known = self._known[shape] = name, kernel, order
-        name, kernel, order = known
-        return Launch(name, [places[i] for i in order], kernel)
+            known = self._known[key] = name, kernel, order
+        return known
 
 
-__all__ = ["Launch", "Lowered", "can_lower", "lower"]
+__all__ = ["Launch", "Lowered", "Lowering", "can_lower"]

@@ -13,13 +13,13 @@ from ..._arrays.strided import address
 from ..differentiable import is_cut
 from ..ir import Call, Kind, Program, View
 from ..replay import _crossing, _parts, _touched
-from . import program as lowering
 from .calls import run_of
 from .device import device
 from .graph import Stretch
 from .memory import DeviceMemory
 from .prelude import PRELUDE
-from .program import Launch, Lowered
+from .program import Launch, Lowered, Lowering
+from .together import table_of
 
 
 class CudaReplay:
@@ -34,10 +34,10 @@ class CudaReplay:
         cuts = [i for i, instruction in enumerate(program.instructions) if is_cut(instruction)]
         self.saved = _crossing(program, cuts)
         starts, stops = [0, *(cut + 1 for cut in cuts)], [*cuts, len(program.instructions)]
-        lowered = lowering if kernels else None
         pairs = list(zip(starts, stops, strict=True))
-        self.stretches = [_parts(program, a, b, lowered, self.saved) for a, b in pairs]
         lent = _lent(program, self.saved)
+        lowering = Lowering(lent) if kernels else None
+        self.stretches = [_parts(program, a, b, lowering, self.saved) for a, b in pairs]
         self.memory = DeviceMemory(program, _touched(self.stretches), self.saved, lent)
         self._compile()
         self._runs = [
@@ -81,6 +81,8 @@ class CudaReplay:
         kernel = launch.kernel
         assert kernel is not None
         function = native.functions[launch.name]
+        if launch.sizes:
+            return _together(launch, own, function, len(kernel.arguments), kernel.threads)
         tools = device()
         more: tuple[int, ...] = ()
         if kernel.parts > 1:
@@ -138,6 +140,26 @@ class CudaReplay:
     def why_no_graph(self) -> str:
         """Why the program is not one CUDA graph; empty if it is, or will be."""
         return "; ".join(s.why_no_graph for s in self._runs if s.why_no_graph)
+
+
+def _together(
+    launch: Launch, own: _Own, function: Any, width: int, threads: int
+) -> Callable[[], None]:
+    """A launch on the memory of several members, which a table says."""
+    tools = device()
+    starts = [own.start(buffer) + at for buffer, at in launch.arguments]
+    rows = [starts[i * width : (i + 1) * width] for i in range(len(launch.sizes))]
+    sent = []
+    for numbers in table_of(list(zip(rows, launch.sizes, strict=True))):
+        room = tools.allocate(numbers.nbytes)
+        tools.send(tools.address(room), numbers)
+        sent.append(room)
+    grid, block = (numbers.shape[0],), (threads,)
+
+    def run() -> None:
+        function(grid, block, tuple([tools.address(room) for room in sent]))
+
+    return run
 
 
 class _Own:
