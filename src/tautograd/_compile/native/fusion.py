@@ -1,9 +1,8 @@
-"""Which instructions share a loop nest.
+"""Which steps can share a loop nest.
 
-Instructions are taken in their order. Each may join a nest that stands after everything it depends on,
-if it runs over the same dimensions and meets the nest's memory element by element: what one iteration
-writes, no other iteration reads or writes. A nest with a reduction has rows: its steps run for each
-element, or once for each row, and what needs a row's sum waits for the next pass over that row.
+A step may join a nest if it runs over the same dimensions and meets the nest's memory element by element:
+what one iteration writes, no other iteration reads or writes. A nest with a reduction has rows: its steps
+run for each element, or once for each row, and what needs a row's sum waits for the next pass over that row.
 """
 
 from __future__ import annotations
@@ -11,16 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..ir import Instruction, View, span
 from .dimensions import Factors, common, cut, cut_access, cut_step, factors
-from .steps import Access, Step, spread, step_of
+from .steps import Access, Step, spread
 
 MOST_STEPS = 64
 MOST_STREAMS = 24
-FEW_STREAMS = 6
-SMALL = 4096  # elements: below, joining saves more by having fewer nests than it costs
-NEAR = 6  # nests: a large step joins none further back, where its result would wait in memory
 
 
 @dataclass(slots=True)
@@ -58,6 +55,7 @@ class Nest:
     made: set[Access | None] = field(default_factory=set)  # written before it was read, if read
     read: set[Access | None] = field(default_factory=set)  # from memory
     ended: str = ""
+    _touches_of: list[list[Touch]] = field(default_factory=list)  # of each step
 
     @property
     def size(self) -> int:
@@ -87,7 +85,7 @@ class Nest:
         if finer:
             made, read = {now(a) for a in made}, {now(a) for a in read}
         more = {t.access for t in touches if not t.writes} - made - read
-        if len(read) + len(more) > MOST_STREAMS:
+        if sum(a is None or any(a.strides) for a in read | more) > MOST_STREAMS:
             return "too much memory at once"
         time = 0 if step.full else -1
         for new_touch in touches:
@@ -103,8 +101,51 @@ class Nest:
         if finer:
             self._cut(parts)
             self.made, self.read = made, read
-        self._add(step, touches)
+        self.add(step, touches)
         return None
+
+    def offer_all(self, steps: Sequence[Step], instructions: Sequence[Instruction]) -> str | None:
+        """Take in steps of which each is there for the last one alone; or none of them, and say why."""
+        if len(steps) == 1:
+            return self.offer(steps[0], instructions[0])
+        before = self._state()
+        for step, instruction in zip(steps, instructions, strict=True):
+            refused = self.offer(step, instruction)
+            if refused is not None:
+                self._restore(before)
+                return refused
+        self._sink(len(steps))
+        return None
+
+    def _sink(self, count: int) -> None:
+        """Let the last steps happen in the pass in which they are read."""
+        unit = self.steps[-count:]
+        for i in reversed(range(count - 1)):
+            step = unit[i]
+            readers = [s for s in unit[i + 1 :] if step.output in s.inputs]
+            if not step.full or not readers or not all(s.full for s in readers):
+                continue
+            time = min(s.time for s in readers)
+            if time > step.time:
+                step.time = time
+                for touch in self._touches_of[-count + i]:
+                    touch.time = time
+
+    def _state(self) -> tuple[Any, ...]:
+        counts = len(self.instructions), len(self.touched)
+        accesses = [touch.access for touch in self.touched]
+        sets = set(self.made), set(self.read)
+        return self.dims, self.reduced, list(self.steps), counts, accesses, sets
+
+    def _restore(self, state: tuple[Any, ...]) -> None:
+        self.dims, self.reduced, self.steps, (instructions, touched), accesses, sets = state
+        self.made, self.read = sets
+        del self.instructions[instructions:]
+        for touch in reversed(self.touched[touched:]):
+            self.of_buffer[touch.view.buffer].pop()
+        del self.touched[touched:], self._touches_of[len(self.steps) :]
+        for touch, access in zip(self.touched, accesses, strict=True):
+            touch.access = access
 
     def _fit(self, step: Step) -> tuple[Step, Factors] | None:
         """The step over the nest's dimensions, and how these have to be cut for it (not at all: [])."""
@@ -145,7 +186,7 @@ class Nest:
             if touch.access is not None:
                 touch.access = cut_access(touch.access, parts)
 
-    def _add(self, step: Step, touches: list[Touch]) -> None:
+    def add(self, step: Step, touches: list[Touch]) -> None:
         for touch in touches:
             touch.time = step.written_at if touch.writes else step.time
             self.of_buffer.setdefault(touch.view.buffer, []).append(touch)
@@ -154,6 +195,7 @@ class Nest:
             elif touch.access not in self.made:
                 self.read.add(touch.access)
         self.touched.extend(touches)
+        self._touches_of.append(touches)
         self.steps.append(step)
         self.instructions.append(step.number)
         self.reduced = self.reduced or step.reduced
@@ -168,80 +210,3 @@ def touches_of(step: Step, instruction: Instruction) -> list[Touch]:
     out = step.output
     touches.append(Touch(next(iter(instruction.writes())), out, True, 0))
     return touches
-
-
-def group(instructions: Sequence[Instruction], small_product: set[int]) -> list[Nest]:
-    """Nests in the order in which they run. Products in `small_product` are loops, others stand alone."""
-    from ..ir import Product
-
-    nests: list[Nest] = []
-    met: dict[int, list[tuple[int, Touch]]] = {}  # per buffer: nest and what it touched
-    for number, instruction in enumerate(instructions):
-        if isinstance(instruction, Product) and number not in small_product:
-            step = None
-        else:
-            step = step_of(number, instruction)
-        touches = [Touch(v, None, False, 0) for v in instruction.reads()]
-        touches += [Touch(v, None, True, 0) for v in instruction.writes()]
-        last = _last_met(touches, met)
-        place = _join(nests, last, step, instruction) if step is not None else -1
-        if place < 0:
-            place = len(nests)
-            nests.append(_alone(number, step, instruction))
-        for touch in touches:
-            met.setdefault(touch.view.buffer, []).append((place, touch))
-    return nests
-
-
-def _alone(number: int, step: Step | None, instruction: Instruction) -> Nest:
-    if step is None:
-        nest = Nest([number])
-        nest.touched = [Touch(v, None, False, 0) for v in instruction.reads()]
-        nest.touched += [Touch(v, None, True, 0) for v in instruction.writes()]
-        return nest
-    nest = Nest([], step.dims, step.reduced)
-    nest._add(step, touches_of(step, instruction))
-    return nest
-
-
-def _last_met(touches: list[Touch], met: dict[int, list[tuple[int, Touch]]]) -> int:
-    """The latest nest that an instruction has to come after (or be in); -1 if none."""
-    last = -1
-    for touch in touches:
-        for place, other in met.get(touch.view.buffer, ()):
-            if place > last and touch.meets(other):
-                last = place
-    return last
-
-
-def _join(nests: list[Nest], last: int, step: Step, instruction: Instruction) -> int:
-    """The nest that takes the step, or -1."""
-    size = math.prod(step.dims)
-    for place in range(max(last, 0), len(nests)):
-        nest = nests[place]
-        if size > SMALL and place < len(nests) - NEAR:
-            continue
-        beside = place == len(nests) - 1
-        if place != last and not _worth_joining(nest, step, size, beside):
-            continue
-        refused = nest.offer(step, instruction)
-        if refused is None:
-            return place
-        if place == last:
-            nest.ended = refused
-    return -1
-
-
-def _worth_joining(nest: Nest, step: Step, size: int, beside: bool) -> bool:
-    """Whether a step that does not depend on a nest gains by being in it.
-
-    The very next one may, if little memory is read: what follows often needs the results of both.
-    """
-    if not nest.steps or nest.size != size:
-        return False
-    if nest.reduced is None and step.reduced is None:
-        few = len(nest.read) + len(list(step.reads())) <= FEW_STREAMS
-        if size <= SMALL or (beside and few):
-            return True
-    there = {(a.buffer, a.offset) for a in nest.read if a is not None}
-    return any((access.buffer, access.offset) in there for access in step.reads())

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ..ir import Buffer, Instruction, Product, PutAlong, ScatterAdd
 from .described import Fused, describe
-from .fusion import Nest, group
-from .liveness import elide
+from .fusion import Nest
+from .grouping import nests_of
 from .loops import STATUS, Kernel, shape_of
 from .normal import Normal
 from .products import ProductKernel, blas
@@ -40,8 +40,7 @@ def build(
     threads: int = 1,
 ) -> Module:
     normal = Normal(instructions, buffers)
-    nests = group(normal.instructions, normal.small)
-    nests = elide(nests, normal.buffers, needed)
+    nests = nests_of(normal, needed)
     writer = _Writer(normal, vector_bytes, threads)
     calls = [writer.call(nest) for nest in nests]
     places, scratch = _temporary_places(normal, calls)

@@ -102,11 +102,24 @@ class Normal:
         for n in reversed(shape):
             strides.append(step)
             step *= n
+        return View(self._new(step), 0, shape, tuple(reversed(strides)), dtype)
+
+    def _new(self, size: int) -> int:
         number = self._next
         self._next += 1
-        self.buffers[number] = Buffer(number, step, Kind.SCRATCH)
+        self.buffers[number] = Buffer(number, size, Kind.SCRATCH)
         self.temporary.append(number)
-        return View(number, 0, shape, tuple(reversed(strides)), dtype)
+        return number
+
+    def another(self, buffer: int) -> int:
+        """Memory of our own as large as a buffer."""
+        return self._new(self.buffers[buffer].nbytes)
+
+    def append(self, instruction: Instruction, like: int) -> int:
+        """One more instruction that comes from where another one does; its number."""
+        self.instructions.append(instruction)
+        self.origin.append(self.origin[like])
+        return len(self.instructions) - 1
 
     # ---------------------------------------------------------------- products
 

@@ -22,7 +22,7 @@ from .types import constant, element_type
 
 WORTH_SHARING = 1 << 19  # multiplications
 SMALLEST_BLOCK = 32  # rows or columns
-GOOD_BLOCK = 128  # two for each thread, if they are as large: a thread that comes late takes fewer
+GOOD_BLOCK = 256  # two for each thread, if they are as large: a thread that comes late takes fewer
 
 
 class Blas(NamedTuple):
