@@ -100,7 +100,7 @@ ROWS: dict[str, tuple[Any, str, str]] = {
     ),
     "equal": (lambda x: x * torch.equal(x, x), "Python value", "torch.where"),
     "kept": (kept, "is kept in `KEPT`", "keep it there"),
-    "kept elsewhere": (KEEPER, "is kept after the call", "keep it there"),
+    "kept elsewhere": (KEEPER, "is kept .*after the call", "keep it there"),
     "module counter": (counting, "attribute `counter`", "buffer"),
     "global counter": (counted, "the global variable `COUNT`", "buffer"),
     "iterator": (lambda x: x * next(numbers), "`numbers`", "as an argument"),

@@ -32,10 +32,10 @@ from .variables import Variables
 class Surroundings:
     """What a function can reach from outside, before it runs and after."""
 
-    def __init__(self, fn: Callable[..., Any], form: Form) -> None:
+    def __init__(self, fn: Callable[..., Any], form: Form, arguments: Any) -> None:
         self.form = form
         self.modules = Modules()
-        self.variables = Variables(fn)
+        self.variables = Variables(fn, arguments)
         for module in (*self.variables.modules, *(m for m in form.kept if isinstance(m, Module))):
             self.modules.note(module)
 
@@ -97,7 +97,7 @@ class Entry:
     ) -> tuple[Entry, Any]:
         """Run a function while recording it; what it gave is given back."""
         tensors = list(tensors_in((args, kwargs)))
-        around = Surroundings(fn, form)
+        around = Surroundings(fn, form, (args, kwargs))
         with noting(around.modules):
             found = capture(fn, args, kwargs, around, tolerant)
         call = replaced((args, kwargs), {id(t): Given(i, None) for i, t in enumerate(tensors)})

@@ -23,6 +23,7 @@ ADVICE = {
     "past": "Pass a detached tensor (`tensor.detach()`), or leave `backward()` outside of the compiled function.",
     "memory": "Write into its memory instead: `tensor.copy_(…)`, or leave it outside of the compiled function.",
     "attribute": "Keep such a value outside of the compiled function, or in a tensor (a buffer).",
+    "mode": "Switch it on in a `with` block, or outside of the compiled function.",
     "draw": "Draw it with tensors (`torch.rand(())`), or pass it as an argument.",
     "array": "Make it a tensor (`torch.from_numpy(array)`), and pass that as an argument.",
     "iterator": "Take the next element outside of the compiled function, and pass it as an argument.",

@@ -1,0 +1,37 @@
+"""The names that are written in a function's code."""
+
+from __future__ import annotations
+
+import dis
+import functools
+from types import CodeType
+
+_BY_STRING = {"getattr", "hasattr", "setattr", "delattr", "vars", "attrgetter", "__dict__"}
+
+
+@functools.lru_cache(4096)
+def names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """The names of globals, of attributes, and strings that may be names, also in functions inside."""
+    variables: set[str] = set()
+    attributes: set[str] = set()
+    strings: set[str] = set()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
+            variables.add(instruction.argval)
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"):
+            attributes.add(instruction.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            for names, inside in zip(
+                (variables, attributes, strings), names_in(constant), strict=True
+            ):
+                names |= inside
+        elif isinstance(constant, (str, tuple)):
+            parts = (constant,) if isinstance(constant, str) else constant
+            strings.update(p for p in parts if isinstance(p, str) and p.isidentifier())
+    if not _BY_STRING.isdisjoint(variables | attributes):
+        attributes |= strings
+        strings.add("getattr")
+    if "globals" in variables:
+        variables |= strings
+    return frozenset(variables), frozenset(attributes), frozenset(strings)
