@@ -280,9 +280,9 @@ class CudaArray(NDArrayOperatorsMixin):
         """An array over the same memory, `offset` and `strides` in bytes from where it begins."""
         return cuda_views.strided(self, shape, strides, offset)  # type: ignore[no-any-return]
 
-    def is_sole_owner(self) -> bool:
-        """Whether nothing but this object looks into its memory, all of which it shows."""
-        return bool(backend.is_sole_owner(self))
+    def can_be_gradient_of(self, leaf: CudaArray) -> bool:
+        """Whether it lies as a leaf does, and nothing else looks into its memory, all of which it shows."""
+        return self.dense and leaf.dense and bool(backend.is_sole_owner(self))
 
 
 def wrap(raw: Any) -> CudaArray:

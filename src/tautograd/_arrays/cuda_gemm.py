@@ -84,9 +84,24 @@ class Gemm:
             return None
         return self._batches(x, y, out, code)
 
-    def _matrices(self, x: Any, y: Any, out: Any, code: str, add: bool = False) -> Any:
-        m, k = x.shape
-        rows, n = y.shape
+    def turned(self, x: Any, y: Any) -> Any:
+        """`x.T @ y` of two matrices, or None."""
+        if x.dtype != y.dtype or x.dtype.char not in self.calls:
+            return None
+        return self._matrices(x, y, None, x.dtype.char, turn_first=True)
+
+    def by_turned(self, x: Any, y: Any) -> Any:
+        """`x @ y.T` of two matrices, or None."""
+        if x.dtype != y.dtype or x.dtype.char not in self.calls:
+            return None
+        return self._matrices(x, y, None, x.dtype.char, turn_second=True)
+
+    def _matrices(
+        self, x: Any, y: Any, out: Any, code: str, add: bool = False, turn_first: bool = False,
+        turn_second: bool = False,
+    ) -> Any:  # fmt: skip
+        m, k = x.shape[::-1] if turn_first else x.shape
+        rows, n = y.shape[::-1] if turn_second else y.shape
         if rows != k or not (m and n and k):
             return None
         dtype = x.dtype
@@ -95,8 +110,8 @@ class Gemm:
         elif out.dtype != dtype or not out.dense or out.shape != (m, n):
             return None
         size = dtype.itemsize
-        x, turn_x, lead_x = self._placed(x, m, k, size)
-        y, turn_y, lead_y = self._placed(y, k, n, size)
+        x, turn_x, lead_x = self._placed(x, m, k, size, turn_first)
+        y, turn_y, lead_y = self._placed(y, k, n, size, turn_second)
         if code in _TYPES:
             kind, one = _TYPES[code], self.one["f"]
             zero = one if add else self.zero["f"]
@@ -112,14 +127,18 @@ class Gemm:
         )  # fmt: skip
         return out
 
-    def _placed(self, x: Any, rows: int, columns: int, size: int) -> tuple[Any, int, int]:
+    def _placed(
+        self, x: Any, rows: int, columns: int, size: int, turned: bool
+    ) -> tuple[Any, int, int]:
         """A matrix as cuBLAS can read it: (array, whether transposed, leading dimension)."""
         step, along = x.strides
+        if turned:
+            step, along = along, step
         if (along == size or columns == 1) and step >= columns * size:
             return x, _NO_TRANS, step // size
         if (step == size or rows == 1) and along >= rows * size:
             return x, _TRANS, along // size
-        return self._copied(x), _NO_TRANS, columns
+        return self._copied(x.T if turned else x), _NO_TRANS, columns
 
     def _copied(self, x: Any) -> Any:
         return wrap(self.backend.cupy.ascontiguousarray(x.raw))

@@ -136,10 +136,8 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
 
 def _keeps(leaf: Tensor, grad: Any) -> bool:
     """Whether a gradient of another array type can become the leaf's without being copied."""
-    own = getattr(grad, "is_sole_owner", None)
-    if own is None or leaf._grad is not None or not leaf._data.flags.c_contiguous:
-        return False
-    return bool(grad.flags.c_contiguous and own())
+    fits = getattr(grad, "can_be_gradient_of", None)
+    return fits is not None and leaf._grad is None and fits(leaf._data)
 
 
 def _fits(present: Any, grad: Any) -> bool:

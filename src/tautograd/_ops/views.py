@@ -99,9 +99,10 @@ def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """`reshape` to a shape that has been parsed."""
     data = input._data
     shape = infer_shape(shape, data.size)
-    if can_view(data, shape):
-        flags = getattr(data, "flags", None)
-        op = view_op if flags is None or flags.c_contiguous else reshape_alias_op
+    flags = getattr(data, "flags", None)
+    in_rows = flags is None or flags.c_contiguous
+    if in_rows or can_view(data, shape):
+        op = view_op if in_rows else reshape_alias_op
         result: Tensor = apply_view(op, input, {"size": shape})
         return result
     from .rearranging import contiguous

@@ -88,7 +88,7 @@ def _times_turned(g: Any, mat2: Any) -> Any:
     """g mat2ᵀ"""
     if type(mat2) is not CudaArray or mat2.dtype.char not in "fd":
         return None
-    return cuda_array.backend.gemm(g, mat2.T)
+    return cuda_array.backend.gemm.by_turned(g, mat2)
 
 
 def _turned_times(g: Any, mat1: Any, columns: bool) -> Any:
@@ -97,8 +97,8 @@ def _turned_times(g: Any, mat1: Any, columns: bool) -> Any:
         return None
     gemm = cuda_array.backend.gemm
     if not columns:
-        return gemm(mat1.T, g)
-    found = gemm(g.T, mat1)
+        return gemm.turned(mat1, g)
+    found = gemm.turned(g, mat1)
     return None if found is None else found.T
 
 

@@ -13,6 +13,7 @@ from .launch import address_of, dense, fit, kernel, threads_for
 from .specialise import forward_of, rule_of
 
 _MOST_ROWS = 1 << 16  # of which few threads can make a sum
+_FEW_ROWS = 1 << 12
 
 SOFTMAX = kernel(
     "softmax",
@@ -63,22 +64,45 @@ LAYER_NORM = kernel(
   if (threadIdx.x == 0) { means[blockIdx.x] = mean; inverses[blockIdx.x] = inverse; }
 }""",
 )
+# The first `lead` blocks have a row each; every other one has 32 columns, for weight and bias, and 8 threads
+# for the rows of each.
 LAYER_NORM_BACK = kernel(
     "layer_norm_back",
-    r"""(const T* g, const T* x, const T* w, const T* means, const T* inverses, T* r, Int width) {
-  g += blockIdx.x * width; x += blockIdx.x * width; r += blockIdx.x * width;
-  T mean = means[blockIdx.x], inverse = inverses[blockIdx.x];
-  T plain = 0, along = 0;
-  for (Int i = threadIdx.x; i < width; i += blockDim.x) {
-    T h = w ? g[i] * w[i] : g[i];
-    plain += h;
-    along += h * ((x[i] - mean) * inverse);
+    r"""(const T* g, const T* x, const T* w, const T* means, const T* inverses, T* r, T* dw, T* db, Int lead,
+     Int rows, Int width) {
+  if (blockIdx.x < lead) {
+    Int start = blockIdx.x * width;
+    g += start; x += start; r += start;
+    T mean = means[blockIdx.x], inverse = inverses[blockIdx.x];
+    T plain = 0, along = 0;
+    for (Int i = threadIdx.x; i < width; i += blockDim.x) {
+      T h = w ? g[i] * w[i] : g[i];
+      plain += h;
+      along += h * ((x[i] - mean) * inverse);
+    }
+    plain = block_sum(plain) / (T)width;
+    along = block_sum(along) / (T)width;
+    for (Int i = threadIdx.x; i < width; i += blockDim.x) {
+      T h = w ? g[i] * w[i] : g[i];
+      r[i] = (h - plain - (x[i] - mean) * inverse * along) * inverse;
+    }
+    return;
   }
-  plain = block_sum(plain) / (T)width;
-  along = block_sum(along) / (T)width;
-  for (Int i = threadIdx.x; i < width; i += blockDim.x) {
-    T h = w ? g[i] * w[i] : g[i];
-    r[i] = (h - plain - (x[i] - mean) * inverse * along) * inverse;
+  __shared__ T first[8][33], second[8][33];
+  Int column = ((Int)blockIdx.x - lead) * 32 + (threadIdx.x & 31);
+  int lane = threadIdx.x >> 5, at = threadIdx.x & 31;
+  T sums = 0, products = 0;
+  if (column < width) for (Int i = lane; i < rows; i += 8) {
+    T v = g[i * width + column];
+    sums += v;
+    products += v * ((x[i * width + column] - means[i]) * inverses[i]);
+  }
+  first[lane][at] = sums; second[lane][at] = products;
+  __syncthreads();
+  if (lane == 0 && column < width) {
+    for (int k = 1; k < 8; ++k) { sums += first[k][at]; products += second[k][at]; }
+    if (db) db[column] = sums;
+    if (dw) dw[column] = products;
   }
 }""",
 )
@@ -96,27 +120,6 @@ COLUMN_SUMS = kernel(
   if (lane == 0 && column < width) {
     for (int k = 1; k < 8; ++k) total += parts[k][threadIdx.x & 31];
     r[column] = total;
-  }
-}""",
-)
-NORM_WEIGHTS = kernel(
-    "norm_weights",
-    r"""(const T* g, const T* x, const T* means, const T* inverses, T* dw, T* db, Int rows, Int width) {
-  __shared__ T first[8][33], second[8][33];
-  Int column = (Int)blockIdx.x * 32 + (threadIdx.x & 31);
-  int lane = threadIdx.x >> 5, at = threadIdx.x & 31;
-  T sums = 0, products = 0;
-  if (column < width) for (Int i = lane; i < rows; i += 8) {
-    T v = g[i * width + column];
-    sums += v;
-    products += v * ((x[i * width + column] - means[i]) * inverses[i]);
-  }
-  first[lane][at] = sums; second[lane][at] = products;
-  __syncthreads();
-  if (lane == 0 && column < width) {
-    for (int k = 1; k < 8; ++k) { sums += first[k][at]; products += second[k][at]; }
-    if (db) db[column] = sums;
-    if (dw) dw[column] = products;
   }
 }""",
 )
@@ -176,20 +179,20 @@ def _layer_norm_back(
     width = math.prod(inner)
     rows = x.size // width
     dtype = x.dtype
-    dx = dw = db = None
-    if needs[0]:
-        dx = new(x.shape, dtype)
-        LAYER_NORM_BACK(
-            dtype.char, rows, threads_for(width), g.ptr, x.ptr, address_of(weight), out1.ptr,
-            out2.ptr, dx.ptr, width,
-        )  # fmt: skip
-    if needs[1] or needs[2]:
-        dw = new(inner, dtype) if needs[1] else None
-        db = new(inner, dtype) if needs[2] else None
-        NORM_WEIGHTS(
-            dtype.char, (width + 31) // 32, 256, g.ptr, x.ptr, out1.ptr, out2.ptr, address_of(dw),
-            address_of(db), rows, width,
-        )  # fmt: skip
+    dx = new(x.shape, dtype) if needs[0] else None
+    dw = new(inner, dtype) if needs[1] else None
+    db = new(inner, dtype) if needs[2] else None
+    given = (
+        g.ptr, x.ptr, address_of(weight), out1.ptr, out2.ptr, address_of(dx), address_of(dw),
+        address_of(db),
+    )  # fmt: skip
+    lead = 0 if dx is None else rows
+    columns = 0 if dw is None and db is None else (width + 31) // 32
+    if lead > _FEW_ROWS:  # too many for threads that have nothing to do
+        LAYER_NORM_BACK(dtype.char, lead, threads_for(width), *given, lead, rows, width)
+        lead = 0
+    if lead or columns:
+        LAYER_NORM_BACK(dtype.char, lead + columns, 256, *given, lead, rows, width)
     return dx, dw, db
 
 
