@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import tautograd as torch
 
+from ..._autograd.effects import structure
 from ..._tensor.tensor import Tensor
 from ..parameter import is_lazy
 
@@ -41,6 +42,7 @@ class Conversion:
             if is_lazy(buffer):
                 buffer.data = fn(buffer)
             elif buffer is not None:
+                structure[0] += 1
                 self._buffers[name] = fn(buffer)
         return self
 

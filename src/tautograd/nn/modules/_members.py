@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import tautograd as torch
 
+from ..._autograd.effects import structure
 from ..._tensor.tensor import Tensor
 from ..parameter import Parameter
 from ._registration_hooks import (
@@ -46,6 +47,7 @@ class Members:
             )
         if buffer_registration_hooks:
             tensor = replaced_by(buffer_registration_hooks, self, name, tensor)
+        structure[0] += 1
         self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -57,6 +59,7 @@ class Members:
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         self._check_name("parameter", name, self._parameters)
+        structure[0] += 1
         if param is None:
             self._parameters[name] = None
             return
@@ -101,6 +104,7 @@ class Members:
             raise KeyError('module name can\'t be empty string ""')
         if module_registration_hooks:
             module = replaced_by(module_registration_hooks, self, name, module)
+        structure[0] += 1
         self._modules[name] = module
 
     def register_module(self, name: str, module: Module | None) -> None:

@@ -9,6 +9,7 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from itertools import chain
 from typing import Any, Self
 
+from ..._autograd.effects import structure
 from .module import Module, indented
 from .parameter_containers import ParameterDict, ParameterList
 
@@ -83,6 +84,7 @@ class _Numbered(Module):
         return found
 
     def _make_room(self, index: int, module: Module) -> None:
+        structure[0] += 1
         for i in range(len(self._modules), index, -1):
             self._modules[str(i)] = self._modules[str(i - 1)]
         self._modules[str(index)] = module
@@ -241,6 +243,7 @@ class ModuleDict(Module):
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
+        structure[0] += 1
         del self._modules[key]
 
     def __len__(self) -> int:
@@ -254,6 +257,7 @@ class ModuleDict(Module):
 
     def clear(self) -> None:
         """Forget all of them."""
+        structure[0] += 1
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
