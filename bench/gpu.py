@@ -1,4 +1,4 @@
-"""Training steps on a GPU, tautograd beside PyTorch in one run: as they are, and as CUDA graphs.
+"""Training steps on a GPU, tautograd beside PyTorch in one run: as they are, as CUDA graphs, compiled.
 
     python -m bench.gpu                     # the table
     python -m bench.gpu --json gpu.json     # and the figures as JSON
@@ -85,6 +85,17 @@ def ours_captured(step: Step, torch: Any) -> Work:
     return captured  # type: ignore[no-any-return]
 
 
+def ours_compiled(step: Step, torch: Any) -> Work:
+    """tautograd's compiled step: kernels of its own, one CUDA graph."""
+    compiled = torch.compile(_prepared(step, torch))
+    for _ in range(5):
+        compiled()
+    replay = compiled._last.replay_of
+    if not replay.is_graph:
+        raise RuntimeError(f"the compiled step is no graph: {replay.why_no_graph}")
+    return compiled  # type: ignore[no-any-return]
+
+
 def measured(works: list[Work], waits: list[Work], seconds: float) -> list[float]:
     """Microseconds of each, in turns: the median over rounds of the mean in a round."""
     counts = []
@@ -109,7 +120,7 @@ def measured(works: list[Work], waits: list[Work], seconds: float) -> list[float
     return [statistics.median(times) for times in found]
 
 
-def losses(step: Step, torch: Any, device: str, count: int, graph: bool = False) -> list[float]:
+def losses(step: Step, torch: Any, device: str, count: int, how: Any = None) -> list[float]:
     """The losses of a training that starts from the same numbers on every device."""
     torch.set_default_device("cpu")
     torch.manual_seed(0)
@@ -126,7 +137,7 @@ def losses(step: Step, torch: Any, device: str, count: int, graph: bool = False)
         optimizer.step()
         return loss
 
-    work = torch.cuda.make_graphed_step(run) if graph else run
+    work = run if how is None else how(run)
     found = [float(work()) for _ in range(count)]
     torch.set_default_device("cpu")
     return found
@@ -143,6 +154,7 @@ def row(name: str, seconds: float) -> dict[str, Any]:
     pairs = {
         "": (_prepared, _prepared),
         "graph_": (ours_captured, theirs_captured),
+        "compiled_": (ours_compiled, theirs_captured),
     }
     found: dict[str, Any] = {"row": label}
     for prefix, (ours, theirs) in pairs.items():
@@ -168,7 +180,8 @@ def trained(name: str, count: int) -> dict[str, Any]:
     label, step, _ = ROWS.get(name) or (name, STEPS[name], 0.0)
     cpu = losses(step, tautograd, "cpu", count)
     gpu = losses(step, tautograd, "cuda", count)
-    graph = losses(step, tautograd, "cuda", count, graph=True)
+    graph = losses(step, tautograd, "cuda", count, tautograd.cuda.make_graphed_step)
+    compiled = losses(step, tautograd, "cuda", count, tautograd.compile)
 
     def worst(have: list[float]) -> float:
         return max(abs(a - b) / max(abs(b), 1e-6) for a, b in zip(have, cpu, strict=True))
@@ -180,8 +193,10 @@ def trained(name: str, count: int) -> dict[str, Any]:
         "last_cpu": cpu[-1],
         "last_gpu": gpu[-1],
         "last_graph": graph[-1],
+        "last_compiled": compiled[-1],
         "worst_relative": worst(gpu),
         "worst_relative_graph": worst(graph),
+        "worst_relative_compiled": worst(compiled),
     }
 
 
@@ -206,15 +221,17 @@ def versions() -> dict[str, str]:
 def run(seconds: float, steps: int, names: list[str], say: Callable[[str], None]) -> dict[str, Any]:
     """The table and the trainings."""
     found: dict[str, Any] = {"rows": [], "trainings": [], "problems": []}
-    heads = "".join(f"{h:>9}" for h in ("ours", "torch", "ratio", "graph", "torch", "ratio"))
+    heads = "".join(
+        f"{h:>9}" for head in ("ours", "graph", "compiled") for h in (head, "torch", "ratio")
+    )
     say(f"{'step, microseconds':42}{heads}")
     for name in names:
         line = row(name, seconds)
         found["rows"].append(line)
-        found["problems"] += [f"{name}: {line[k]}" for k in ("error", "graph_error") if k in line]
+        found["problems"] += [f"{name}: {line[k]}" for k in line if k.endswith("error")]
         figures = [
             line[f"{who}_{prefix}us"] if who else line[f"{prefix}ratio"]
-            for prefix in ("", "graph_")
+            for prefix in ("", "graph_", "compiled_")
             for who in ("tautograd", "pytorch", "")
         ]
         texts = (f"{f:9.0f}" if i % 3 < 2 else f"{f:9.2f}" for i, f in enumerate(figures))
@@ -228,8 +245,9 @@ def run(seconds: float, steps: int, names: list[str], say: Callable[[str], None]
         found["trainings"].append(line)
         say(
             f"{line['training']:38} loss {line['first']:.5f} to {line['last_cpu']:.5f} on the CPU, "
-            f"{line['last_gpu']:.5f} on the GPU, {line['last_graph']:.5f} as a graph; apart by "
-            f"{line['worst_relative']:.1e} and {line['worst_relative_graph']:.1e} at most"
+            f"{line['last_gpu']:.5f} on the GPU, {line['last_graph']:.5f} as a graph, "
+            f"{line['last_compiled']:.5f} compiled; apart by {line['worst_relative']:.1e}, "
+            f"{line['worst_relative_graph']:.1e} and {line['worst_relative_compiled']:.1e} at most"
         )
     for problem in found["problems"]:
         say(problem)

@@ -4,11 +4,11 @@
     python tools/gpu_check.py --only ops --json out.json
     python tools/gpu_check.py --only ops --records relu softmax --dtypes float32
 
-Sections: `rest` (optimizers, layers, half precision, graphs, files, the trust kit), `bench` (steps beside
-PyTorch's, trainings beside the CPU's), `examples` (the example programs beside the CPU's figures) and
-`ops` (every operation record, forward and gradients, in several processes, since kernels are compiled
-when first used; OPS_SECONDS in the environment limits the time of each). Exit status 1 if anything
-failed.
+Sections: `rest` (optimizers, layers, half precision, graphs, files, the trust kit), `compile` (compiled
+functions beside the same ones as they are written), `bench` (steps beside PyTorch's, trainings beside the
+CPU's), `examples` (the example programs beside the CPU's figures) and `ops` (every operation record, forward
+and gradients, in several processes, since kernels are compiled when first used; OPS_SECONDS in the
+environment limits the time of each). Exit status 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -83,6 +83,16 @@ def rest(given: argparse.Namespace) -> dict[str, Any]:
     return {"problems": [f for f in found if not f[1]], "checks": found}
 
 
+def compiled(given: argparse.Namespace) -> dict[str, Any]:
+    """Compiled functions beside the same ones as they are written."""
+    from compiled import run_checks
+
+    found = run_checks()
+    for name, held, text in found:
+        say(f"{'ok  ' if held else 'FAIL'} {name:22} {text}")
+    return {"problems": [f for f in found if not f[1]], "checks": found}
+
+
 def bench(given: argparse.Namespace) -> dict[str, Any]:
     """Steps beside PyTorch's, trainings beside the CPU's."""
     from bench import gpu
@@ -110,7 +120,7 @@ def examples(given: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-SECTIONS = {"rest": rest, "bench": bench, "examples": examples, "ops": ops}
+SECTIONS = {"rest": rest, "compile": compiled, "bench": bench, "examples": examples, "ops": ops}
 
 
 def main(arguments: list[str]) -> int:

@@ -137,6 +137,11 @@ class CudaReplay:
         return fresh(self.memory.array(view), view)
 
     @property
+    def is_graph(self) -> bool:
+        """Whether all of it that has run twice is a CUDA graph."""
+        return any(s.graph is not None for s in self._runs)
+
+    @property
     def why_no_graph(self) -> str:
         """Why the program is not one CUDA graph; empty if it is, or will be."""
         return "; ".join(s.why_no_graph for s in self._runs if s.why_no_graph)
