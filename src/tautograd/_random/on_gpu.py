@@ -2,7 +2,7 @@
 
 A GPU's generator is a seed and a count of draws. Element i of draw n is the hash of (i, n) with the
 seed for a key (Salmon et al., 2011), so every thread finds its own numbers, and a captured graph, which
-is told the count anew each time, draws new ones. Uniform and normal numbers and coin flips are made by
+is told both anew each time, draws new ones. Uniform and normal numbers and coin flips are made by
 a kernel; the other distributions are drawn in main memory, from a generator seeded by the same pair,
 and brought over.
 """
@@ -49,7 +49,10 @@ extern "C" __global__ void draw(
   Int pair = (Int)blockIdx.x * blockDim.x + threadIdx.x;
   Int i = 2 * pair;
   if (i >= n) return;
-  if (memory) count = (Int)memory[0];
+  if (memory) {
+    count = (Int)memory[0];
+    seed = (Int)((unsigned long long)memory[2] << 32 | (unsigned long long)memory[1]);
+  }
   unsigned c[4] = {(unsigned)pair, (unsigned)(pair >> 32), (unsigned)count, (unsigned)(count >> 32)};
   philox((unsigned)seed, (unsigned)((unsigned long long)seed >> 32), c);
   T u = unit(c[0], c[1]), v = unit(c[2], c[3]), first, second;
@@ -85,13 +88,20 @@ def _drawn(generator: Any, shape: Any, dtype: Any, kind: int, a: float, b: float
     seed, count = generator.next_draw()
     memory: Any = 0
     if backend.capture is not None:
-        memory = backend.capture.constants([count], lambda: [generator.next_draw()[1]])
+        memory = backend.capture.constants(
+            _told(seed, count), lambda: _told(*generator.next_draw())
+        )
     if out.size:
         blocks = ((out.size + 1) // 2 + 255) // 256
         signed = seed - (1 << 64) if seed >> 63 else seed
         arguments = (out, out.size, signed, count, memory, kind, float(a), float(b))
         kernel((blocks,), (256,), arguments)
     return wrap(out if out.dtype == wanted else out.astype(wanted))
+
+
+def _told(seed: int, count: int) -> list[float]:
+    """What a captured graph is told of a draw: numbers that a double holds exactly."""
+    return [float(count), float(seed & 0xFFFFFFFF), float(seed >> 32)]
 
 
 def _uniform(generator: Any, shape: Any, low: Any = 0.0, high: Any = 1.0, dtype: Any = None) -> Any:
