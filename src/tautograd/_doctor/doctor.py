@@ -32,10 +32,10 @@ from .findings import Finding
 from .flow import Flow, Lines
 from .history import History
 from .ignoring import ignored_by_comment
-from .ledger import Ledger
+from .ledger import Ledger, parameters_of
 from .naming import tell_apart
 from .numbers import Numbers
-from .observer import Observer, parameters_of
+from .observer import Observer
 from .pulse import Pulse
 from .report import Reporting
 from .risks import Risks

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .graph import is_leaf_node, nodes
-from .numbers import largest
+from .measures import largest
 from .sites import Site, foreign
 
 if TYPE_CHECKING:

@@ -36,9 +36,11 @@ def leaves(roots: Iterable[Any], limit: int = LIMIT) -> list[Any]:
 
 
 def node_name(node: Any) -> str:
-    """'MulBackward0', without the number: 'Mul'."""
+    """'MulBackward0', without the number: 'Mul'. A custom Function's node has no number, and keeps
+    its name: one that is called Sign need not have sign's derivative."""
     name = str(node.name()).rpartition("::")[2]
-    return name.rstrip("0123456789").removesuffix("Backward")
+    bare = name.rstrip("0123456789")
+    return bare if bare == name else bare.removesuffix("Backward")
 
 
 def present_moment(engine: Any) -> int:

@@ -190,3 +190,8 @@ class Ledger:
 def _is_zero(tensor: Any) -> bool:
     tensor = tensor.detach()
     return not bool((tensor != 0).any())
+
+
+def parameters_of(optimizer: Any) -> list[Any]:
+    """All that an optimizer holds."""
+    return [p for group in optimizer.param_groups for p in group["params"]]

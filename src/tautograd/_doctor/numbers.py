@@ -3,7 +3,7 @@
 The first steps are measured one and all; then fewer and fewer, so that some dozens of points cover a run of
 any length, and more only where they take less than half a percent of the loop's time. Every loss is read
 before its backward: a NaN that a step has put into the weights arrives there, and the curve of the loss
-costs nothing more. Of large tensors only a part is compared.
+costs nothing more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .events import Sample
 from .history import History
-from .observer import parameters_of
+from .measures import NAN, Measured, norms, with_gradients
 
 if TYPE_CHECKING:
     from .doctor import Doctor
@@ -23,9 +23,7 @@ DENSE = 40  # so many first steps of an optimizer are all measured
 LEAST = 16  # afterwards, so many steps lie between two measurements that take
 SHARE = 0.005  # no more than this of the time; if that were rare,
 SPACING = 0.15  # one comes after this part of the steps so far all the same
-PART = 4096  # entries of a parameter that are compared
 KEPT = 1000  # steps that the history holds; of a longer run every other one is dropped
-NAN = float("nan")
 
 
 class _Schedule:
@@ -36,18 +34,6 @@ class _Schedule:
     def __init__(self) -> None:
         self.count = self.next = self.since = 0
         self.last = 0.0
-
-
-class _Measured:
-    """What was seen before a step."""
-
-    def __init__(self, optimizer: Any, engine: Any, parameters: list[Any]) -> None:
-        self.optimizer, self.engine, self.parameters = optimizer, engine, parameters
-        self.norms: list[float] = []
-        self.before: list[Any] = []
-        self.moving: list[Any] = []  # where the gradient is not 0
-        self.started = time.perf_counter()
-        self.spent = 0.0
 
 
 class Numbers:
@@ -66,7 +52,7 @@ class Numbers:
         self.is_near = True
         self.previous = NAN  # the loss before the last one that was not finite
         self._schedules: dict[int, _Schedule] = {}
-        self._measured: _Measured | None = None
+        self._measured: Measured | None = None
         self._scaler_step = -1
         self._engine: Any = None  # of the last optimizer that was measured
 
@@ -124,17 +110,11 @@ class Numbers:
                 self._measure(optimizer, engine)
 
     def _measure(self, optimizer: Any, engine: Any) -> None:
-        found = _with_gradients(optimizer)
+        found = with_gradients(optimizer)
         if not found:
             return
         self._engine = engine
-        measured = _Measured(optimizer, engine, found)
-        grads = [p.grad.detach() for p in found]
-        measured.norms = norms(engine, grads)
-        measured.before = [part(p).clone() for p in found]
-        measured.moving = [part(g) != 0 for g in grads]
-        measured.spent = time.perf_counter() - measured.started
-        self._measured, self.is_measuring = measured, True
+        self._measured, self.is_measuring = Measured(optimizer, engine, found), True
 
     def after_step(self, optimizer: Any) -> None:
         measured = self._measured
@@ -142,7 +122,7 @@ class Numbers:
             return
         self._measured, self.is_measuring = None, False
         started = time.perf_counter()
-        ratios, unchanged = _updates(measured)
+        ratios, unchanged = measured.updates()
         doctor = self.doctor
         event = Sample(
             *doctor.now(None, measured.engine), optimizer=optimizer, parameters=measured.parameters,
@@ -152,7 +132,7 @@ class Numbers:
         doctor.on_sample(event)
         self._plan(measured, started)
 
-    def _plan(self, measured: _Measured, started: float) -> None:
+    def _plan(self, measured: Measured, started: float) -> None:
         schedule = self._schedules[id(measured.optimizer)]
         now = time.perf_counter()
         steps, since = self.doctor.steps, schedule.since
@@ -187,7 +167,7 @@ class Numbers:
         if len(alive) != 1 or pulse.at is not pulse.first or not history.steps:
             return  # something came after the last step, or nobody knows whose it was
         if history.steps[-1] < steps and self._engine is not None:
-            found = _with_gradients(alive[0])
+            found = with_gradients(alive[0])
             values = norms(self._engine, [p.grad.detach() for p in found]) if found else []
             self._keep(found, values, [NAN] * len(found), self.loss)
 
@@ -231,66 +211,3 @@ class Numbers:
             history.steps[:] = history.steps[::2]
             for row in (history.losses, *history.norms.values(), *history.ratios.values()):
                 row[:] = row[::2]
-
-
-def _with_gradients(optimizer: Any) -> list[Any]:
-    """The parameters whose gradients can be measured."""
-    return [
-        p
-        for p in parameters_of(optimizer)
-        if (g := p.grad) is not None and not g.is_sparse and g.is_floating_point() and g.numel()
-    ]
-
-
-def part(tensor: Any) -> Any:
-    """The first entries of a tensor, as a row."""
-    flat = tensor.detach().reshape(-1)
-    return flat[:PART] if flat.numel() > PART else flat
-
-
-def largest(engine: Any, tensor: Any) -> float:
-    """The largest magnitude: 0 only if all is 0, NaN if there is one."""
-    if not tensor.numel():
-        return 0.0
-    return float(tensor.detach().abs().max().item())
-
-
-def norms(engine: Any, tensors: list[Any]) -> list[float]:
-    """The norms of all, read at once. What underflows or overflows is measured again."""
-    fused = getattr(engine, "_foreach_norm", None)
-    if fused is not None:
-        found = fused(tensors, 2)
-    else:
-        found = [engine.linalg.vector_norm(t) for t in tensors]
-    values = _read(engine, found)
-    for i, value in enumerate(values):
-        if value == 0.0 or not math.isfinite(value):
-            values[i] = largest(engine, tensors[i])
-    return values
-
-
-def _read(engine: Any, scalars: list[Any]) -> list[float]:
-    if len({(s.device, s.dtype) for s in scalars}) == 1:
-        return [float(v) for v in engine.stack(list(scalars)).tolist()]
-    return [float(s.item()) for s in scalars]
-
-
-def _updates(measured: _Measured) -> tuple[list[float], list[float]]:
-    """How far each parameter moved against its size; the share of entries that should and did not."""
-    engine = measured.engine
-    figures = []
-    for p, before, moving in zip(
-        measured.parameters, measured.before, measured.moving, strict=True
-    ):
-        now = part(p)
-        delta = (now - before).double()
-        figures += [
-            engine.linalg.vector_norm(delta), engine.linalg.vector_norm(before.double()),
-            ((now == before) & moving).sum().double(), moving.sum().double(),
-        ]  # fmt: skip
-    values = _read(engine, figures)
-    ratios, unchanged = [], []
-    for moved, size, still, count in zip(*(iter(values),) * 4, strict=True):
-        ratios.append(moved / size if size else NAN)
-        unchanged.append(still / count if count else NAN)
-    return ratios, unchanged

@@ -26,6 +26,7 @@ from .events import (
     Schedule,
     Step,
 )
+from .ledger import parameters_of
 from .patches import Patches
 from .sites import user_site, user_stack
 from .watchers import DROPOUTS, make_dropout, make_mode, make_scheduler, make_subtraction
@@ -356,7 +357,6 @@ class Observer:
         observer, doctor = self, self.doctor
 
         def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-            site = user_site()
             # A scheduler steps once by itself when it is made.
             made = sys._getframe(1).f_code.co_name in ("_initial_step", "__init__")
             if not made and not observer._inside:
@@ -366,7 +366,7 @@ class Observer:
                 with doctor.quietly():
                     doctor.on_schedule(
                         Schedule(
-                            *doctor.now(site, observer.engine), scheduler=self,
+                            *doctor.now(user_site(), observer.engine), scheduler=self,
                             optimizer=getattr(self, "optimizer", None),
                         )
                     )  # fmt: skip
@@ -453,8 +453,3 @@ class Observer:
                     grad_mode=self.engine.is_grad_enabled(),
                 )
             )  # fmt: skip
-
-
-def parameters_of(optimizer: Any) -> list[Any]:
-    """All that an optimizer holds."""
-    return [p for group in optimizer.param_groups for p in group["params"]]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .graph import is_leaf_node, node_name, nodes
-from .numbers import largest
+from .measures import largest
 
 _LOGARITHMS = frozenset(("Log", "Log2", "Log10"))
 _DIVISORS = ("_saved_other", "_saved_y")

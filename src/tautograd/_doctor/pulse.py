@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import sys
 from time import perf_counter
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
-from .sites import is_known, site_of
+from .sites import innermost, is_known, site_of
 
 _frame = sys._getframe
 CLOSE_STEPS = 12  # so many first steps are watched closely,
@@ -22,18 +22,21 @@ SHARE = 0.01  # if that took more than this of the time
 LONGEST = 2000  # steps that it stays awake, waiting for something rare to come again
 LIMIT = 20_000  # events that are remembered; a loop that never repeats is watched for ever
 KNOWN = 2  # times that a cycle must have been seen
+_NOTHING: list[Any] = [None]  # versions of no gradients; None ends them
 
 
 class Place:
     """A point of a cycle: the events that may follow, and where they lead."""
 
-    __slots__ = ("code", "ends", "following", "instruction", "kind", "next", "owner", "risks")
+    __slots__ = (
+        "code", "depth", "ends", "following", "instruction", "kind", "next", "owner", "risks"
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.following: dict[Any, Place] = {}  # by what, from which line, of whom
         self.ends: dict[Any, int] = {}  # after a step: what became of the gradients -> times
-        # The way that was taken last, known by the very instruction.
-        self.kind, self.instruction, self.owner = "", -1, 0
+        # The way that was taken last, known by the very instruction, so many frames up.
+        self.kind, self.instruction, self.owner, self.depth = "", -1, 0, 0
         self.code: CodeType | None = None
         self.next: Place | None = None
         self.risks: list[Any] = []  # ways to operations of a backward that can make NaN
@@ -65,24 +68,25 @@ class Pulse:
 
     # --- asleep --------------------------------------------------------------------------------
 
-    def beat(self, kind: str, owner: Any = None, depth: int = 2) -> None:
-        """An event, while asleep; `depth` is how many frames up the user's own one mostly is."""
+    def beat(self, kind: str, owner: Any = None) -> None:
+        """An event, while asleep."""
         at = self.at
-        if at is not None:
-            frame = _frame(depth)
-            if (
-                at.kind is kind
-                and at.instruction == frame.f_lasti
-                and at.code is frame.f_code
-                and at.owner == id(owner)
-            ):
-                self.at = at.next
+        if at is None:
+            return
+        if at.kind is kind and at.owner == id(owner):
+            try:
+                frame = _frame(at.depth)
+            except ValueError:  # there are not so many
+                pass
             else:
-                self.at = _find(at, kind, id(owner), frame)
+                if at.instruction == frame.f_lasti and at.code is frame.f_code:
+                    self.at = at.next
+                    return
+        self.at = _find(at, kind, id(owner))
 
     def step(self, optimizer: Any) -> None:
         """A step that is about to happen, while asleep."""
-        self.beat("step", optimizer, 4)
+        self.beat("step", optimizer)
         at = self.at
         if at is not None and self._marks(optimizer) not in at.ends:
             self.at = None
@@ -149,25 +153,35 @@ class Pulse:
     def _marks(self, optimizer: Any) -> Any:
         """What became of the gradients since the last step, without reading any: 0 if each is as it
         was then (or as new as it was then), else how far each one's version has moved."""
-        now: list[Any] = []
+        before = self._versions.get(id(optimizer), _NOTHING)
+        count = 0
         for group in optimizer.param_groups:
-            now += [None if (g := p.grad) is None else g._version for p in group["params"]]
-        before = self._versions.get(id(optimizer))
-        if now == before:
-            return 0
-        self._versions[id(optimizer)] = now
-        if before is None or len(before) != len(now):
+            for p in group["params"]:
+                grad = p.grad
+                if before[count] != (-1 if grad is None else grad._version):
+                    return self._moved(optimizer, before)
+                count += 1
+        return 0 if before[count] is None else self._moved(optimizer, before)
+
+    def _moved(self, optimizer: Any, before: list[Any]) -> Any:
+        now = [
+            -1 if (grad := p.grad) is None else grad._version
+            for group in optimizer.param_groups
+            for p in group["params"]
+        ]
+        self._versions[id(optimizer)] = [*now, None]
+        if len(before) != len(now) + 1:
             return tuple(now)
         return tuple(
-            None if new is None else new - (old or 0)
-            for old, new in zip(before, now, strict=True)
-        )  # fmt: skip
+            None if new < 0 else new - max(old, 0) for old, new in zip(before, now, strict=False)
+        )
 
 
-def _find(at: Place, kind: str, owner: int, frame: FrameType) -> Place | None:
-    """Where an event leads, by its line; if that is the frame's own, the way is remembered."""
+def _find(at: Place, kind: str, owner: int) -> Place | None:
+    """Where an event leads, by its line; the way is remembered."""
+    frame, depth = innermost(_frame(2))
     found = at.following.get((kind, id(site_of(frame)), owner))
-    if found is not None and is_known(frame):
+    if found is not None and frame is not None and is_known(frame):
         at.kind, at.code, at.instruction, at.owner = kind, frame.f_code, frame.f_lasti, owner
-        at.next = found
+        at.depth, at.next = depth + 1, found
     return found

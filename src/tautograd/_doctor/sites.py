@@ -79,6 +79,14 @@ def site_of(frame: FrameType | None) -> Site | None:
     return None
 
 
+def innermost(frame: FrameType | None) -> tuple[FrameType | None, int]:
+    """The innermost frame of user code that led to a frame, its own included; how many it is up."""
+    depth = 0
+    while frame is not None and foreign[frame.f_code.co_filename]:
+        frame, depth = frame.f_back, depth + 1
+    return frame, depth
+
+
 def is_known(frame: FrameType) -> bool:
     """Whether a frame is at a line of user code that has been seen, and is kept."""
     return (id(frame.f_code), frame.f_lasti) in _known

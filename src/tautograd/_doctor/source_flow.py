@@ -31,7 +31,7 @@ def _holds(node: ast.AST, line: int) -> bool:
     return first is not None and last is not None and first <= line <= last
 
 
-def _function(site: Site) -> _Function | None:
+def function_around(site: Site) -> _Function | None:
     """The innermost function around a line."""
     tree = _tree(site.file)
     found: _Function | None = tree
@@ -120,12 +120,12 @@ def flows(left: list[Site], entered: list[Site]) -> bool:
     """
     start: list[Site] = list(left)
     while start:
-        function = _function(start[0])
+        function = function_around(start[0])
         statement = _statement(function, start[0].line) if function is not None else None
         if function is None or statement is None:
             return False
         for site in entered:
-            if site.file == start[0].file and _function(site) is function:
+            if site.file == start[0].file and function_around(site) is function:
                 return _leads(function, statement, site.line)
         if not isinstance(statement, ast.Return):
             return False
@@ -154,7 +154,7 @@ def _leads(function: _Function, statement: ast.stmt, line: int) -> bool:
 def is_conditional(stack: list[Site]) -> bool:
     """Whether a line is run under a condition that its author set: then it may be meant."""
     for depth, site in enumerate(stack):
-        function = _function(site)
+        function = function_around(site)
         if function is None:
             continue
         for node in ast.walk(function):

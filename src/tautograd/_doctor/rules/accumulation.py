@@ -6,7 +6,7 @@ from typing import Any
 
 from ..events import Backward, Clear, ModuleCall, Scaler, Step
 from ..graph import leaves
-from ..observer import parameters_of
+from ..ledger import parameters_of
 from ..sites import Site, line_like
 from .base import Rule
 
@@ -328,6 +328,8 @@ for i in range(12):
     def before_step(self, event: Step) -> None:
         key = id(event.optimizer)
         found = _in_step(self, event)
+        if self.lost.get(key):  # cleared, and zeros left in their place
+            found = [(a, p) for a, p in found if a.added or bool((p.grad.detach() != 0).any())]
         by_hand = {id(account.parameter()) for account, _ in found if not account.added}
         # What the user has put in the place of a gradient was made of it, it seems.
         lost = [entry for entry in self.lost.pop(key, []) if entry[2] - by_hand]

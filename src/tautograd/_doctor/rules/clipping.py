@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..discarded import new_discarded
 from ..events import Clip, Step
 from .base import Rule
 from .clips import account_of
@@ -121,7 +122,8 @@ class ClipLost(_Clipping):
     name = "clip-lost"
     why = (
         "Clipping bounds the gradients that are there when it runs. After the step it is too late, and "
-        "what a later backward adds is not bounded."
+        "what a later backward adds is not bounded; nor does p.grad.clamp() bound them, which gives a "
+        "new tensor."
     )
     quiet = "Clipping for the norm it returns, with an infinite limit; gradients used by hand."
     fix = (
@@ -149,3 +151,16 @@ for _ in range(5):
     torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
     optimizer.step()
 """
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.read: set[Any] = set()  # functions whose source was read
+
+    def before_step(self, event: Step) -> None:
+        super().before_step(event)
+        for found in new_discarded(self, event, self.read):
+            if found.of_gradient:
+                self.report(
+                    found.message, found.site, parameters=self.doctor.names([found.parameter]),
+                    fix=found.fix,
+                )  # fmt: skip

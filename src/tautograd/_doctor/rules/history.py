@@ -10,7 +10,7 @@ from typing import Any
 from ..events import Backward, Sample, Step
 from ..flow import Passage
 from ..graph import node_name
-from ..numbers import largest
+from ..measures import largest
 from ..sites import Site
 from .base import Rule
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..events import Backward, ModuleCall, Registration, Step
 from ..graph import leaves
-from ..observer import parameters_of
+from ..ledger import parameters_of
 from ..owners import Owners, is_resting, roots
 from ..patches import Patches
 from ..sites import Site
@@ -97,11 +97,15 @@ class _Watch:
                 before.reached = True
             elif isinstance(leaf, event.engine.nn.Parameter):
                 self.forgotten[key] = _Forgotten(leaf)
-            elif key in self._attributes(doctor):
+            elif self._is_a_number(leaf) or key in self._attributes(doctor):
                 self.forgotten[key] = _Forgotten(leaf)
                 self._listen(event.engine)
         if self.forgotten and not self.again:
             self.again = 1
+
+    def _is_a_number(self, leaf: Any) -> bool:
+        """A temperature, a weight of a loss: one number is no data, unless a module was given it."""
+        return bool(leaf.numel() == 1) and id(leaf) not in self.inputs
 
     def _attributes(self, doctor: Any) -> set[int]:
         """Plain tensors that a module which ran has as attributes, and that are no inputs."""
@@ -306,8 +310,8 @@ class NotInOptimizer(Rule):
     code = "TG301"
     name = "not-in-optimizer"
     why = (
-        "Layers in a plain Python list, a second network, or a parameter that is made later are not "
-        "in the list that the optimizer was given. Their gradients are computed and never used."
+        "Layers in a plain Python list, a second network, a temperature, or a parameter that is made "
+        "later are not in the list that the optimizer was given. Their gradients are computed and never used."
     )
     quiet = (
         "Parameters of any optimizer, parameters that are updated by hand, modules in eval mode, a "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events import Backward, Step
+from ..events import Backward, ModuleCall, Step
 from ..flow import Passage, line_of
 from ..graph import is_leaf_node, node_name, nodes
+from .axes import Sequences, softmax_over_batch
 from .base import Rule
 
 _NORMS = frozenset(("LinalgVectorNorm", "Norm"))
@@ -14,7 +15,7 @@ _VIEWS = frozenset(("View", "UnsafeView", "ReshapeAlias", "Reshape"))
 
 
 class MixedSamples(Rule):
-    """Two axes are exchanged by a view, which moves no number; or a softmax or a norm goes over the batch."""
+    """Two axes are exchanged by a view or taken for each other, or a softmax or a norm goes over the batch."""
 
     code = "TG904"
     name = "mixed-samples"
@@ -61,10 +62,16 @@ for _ in range(4):
         self.said = False
         self.batch = 0  # samples that a classifier's loss saw
         self.losses: set[int] = set()  # log-softmaxes that go straight into a negative likelihood
+        self.sequences = Sequences()
+
+    def on_module(self, event: ModuleCall) -> None:
+        if not self.said:
+            self.sequences.on_module(event)
 
     def before_backward(self, event: Backward) -> None:
         self.doctor.lines.stop(self.code)
         if self.said or not self.doctor.pulse.is_thorough:
+            self.sequences.forget()
             return
         found = list(nodes(event.roots, 3000))
         self.batch = 0
@@ -74,6 +81,7 @@ for _ in range(4):
             same = number < len(found) and found[number].name() == name
             self.report(message, (line_of(found[number]) if same else None) or event.site)
         places = {node: i for i, node in enumerate(found)}
+        self._look_at_axes(found, places)
         self.losses = {
             places[following]
             for node in found
@@ -84,6 +92,18 @@ for _ in range(4):
             and getattr(following, "_saved_dim", None) == 0
         }
 
+    def _look_at_axes(self, found: list[Any], places: dict[Any, int]) -> None:
+        node, message = self.sequences.last_sample(found)
+        self.sequences.forget()
+        if node is None:
+            node = softmax_over_batch(found)
+            message = (
+                "The softmax of an attention goes over axis 0, which is the batch of the products before "
+                "and after it: samples compete with each other, not the places of each."
+            )
+        if node is not None and not self.said:
+            self._found(places[node], node, message)
+
     def on_passage(self, event: Backward, passage: Passage) -> None:
         if self.said or self.pending is not None:
             return
@@ -92,7 +112,8 @@ for _ in range(4):
             self.batch = int(passage.left[0].shape[0])
         elif name in _NORMS and self._over_the_batch(passage):
             self._found(
-                passage,
+                passage.number,
+                passage.node,
                 f"A norm is taken over the {self.batch} samples of the batch, not over the features of "
                 "each: every sample is divided by what the others are.",
             )
@@ -101,7 +122,7 @@ for _ in range(4):
                 message = (
                     "log_softmax goes over the samples, and the loss takes it for one over classes."
                 )
-                self._found(passage, message)
+                self._found(passage.number, passage.node, message)
         elif name in _VIEWS and len(passage.left) == 1:
             before, after = passage.left[0], passage.came[0]
             if before is None or after is None or before.dim() < 3 or before.dim() != after.dim():
@@ -109,7 +130,8 @@ for _ in range(4):
             (a, b, *rest), (c, d, *others) = tuple(before.shape), tuple(after.shape)
             if a != b and (a, b) == (d, c) and rest == others and min(a, b) > 1:
                 self._found(
-                    passage,
+                    passage.number,
+                    passage.node,
                     f"A view makes {tuple(after.shape)} of {tuple(before.shape)}: it exchanges the first "
                     "two lengths and moves no number, so each row holds parts of several others.",
                 )
@@ -125,9 +147,9 @@ for _ in range(4):
         rows, features = (int(n) for n in before.shape)
         return rows == self.batch > 1 and tuple(after.shape) == (1, features) and features > 1
 
-    def _found(self, passage: Passage, message: str) -> None:
-        self.pending = passage.number, passage.node.name(), message
-        site = line_of(passage.node)
+    def _found(self, number: int, node: Any, message: str) -> None:
+        self.pending = number, node.name(), message
+        site = line_of(node)
         if site is not None:
             self.pending, self.said = None, True
             self.report(message, site)

@@ -38,6 +38,14 @@ def _counts(module: Any) -> bool:
     return getattr(module, "num_batches_tracked", None) is not None
 
 
+def _is_untouched(module: Any) -> bool:
+    """Whether a batch norm has never seen a batch, and no statistics were loaded: in eval mode it
+    normalises nothing."""
+    if not _counts(module) or int(module.num_batches_tracked):
+        return False
+    return not bool(module.running_mean.any()) and bool((module.running_var == 1).all())
+
+
 class EvalLeftOn(Rule):
     """Steps are taken while a model with dropout or batch norm is in eval mode, since a validation."""
 
@@ -49,7 +57,8 @@ class EvalLeftOn(Rule):
     )
     quiet = (
         "Models that train in eval from the first step on, or of which only parts are in eval (frozen "
-        "batch norms): that is a decision. Models without dropout and batch norm."
+        "batch norms): that is a decision, unless a trainable batch norm has never seen a batch, and "
+        "so has no statistics to use. Models without dropout and batch norm."
     )
     fix = "model.train()  # after the validation"
     bug = """
@@ -111,9 +120,9 @@ for epoch in range(3):
             if model.training or any(part.training for part in parts):
                 self.trained.add(key)
                 self.steps[key] = 0
-            elif key in self.trained:
+            elif key in self.trained or any(map(_is_untouched, parts)):
                 self.steps[key] = self.steps.get(key, 0) + 1
-                if self.steps[key] == 2:
+                if self.steps[key] == (2 if key in self.trained else 3):
                     self._say(event, model, parts, fresh)
 
     def _know_models(self, engine: Any) -> None:

@@ -7,11 +7,11 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-from ..events import Backward, Event, RiskyBackward, Sample, Step
+from ..events import Backward, Event, RiskyBackward, Sample, Scaler, Step
 from ..flow import Passage, is_finite, line_of
 from ..graph import node_name, nodes
-from ..numbers import largest
-from ..observer import parameters_of
+from ..ledger import parameters_of
+from ..measures import largest
 from ..origins import origin_in_forward
 from ..sites import Site
 from .base import Rule
@@ -27,6 +27,9 @@ _REASONS = {
     "Asin": "the slope of asin is infinite at 1 and -1",
     "Exp": "exp has overflown, and infinity times 0 is NaN",
 }
+_SINGULAR = frozenset(_REASONS) - {"Exp"}
+MODERATE = 1e15  # what only an infinite slope makes infinite, unless the dtype ends at 65504
+SKIPS = 4  # steps in a row that a scaler has to skip for one operation's sake
 _FORWARD = {
     "Log": "log of 0 or less",
     "Sqrt": "the root of something below 0",
@@ -47,6 +50,7 @@ class _Origin:
     site: Site | None
     is_operation: bool = True
     fix: str = ""
+    is_singular: bool = False  # whatever the scale is, and no overflow
 
 
 class NonFiniteGradient(Rule):
@@ -59,7 +63,8 @@ class NonFiniteGradient(Rule):
         "forward, not in the backward: 0 times infinity is NaN."
     )
     quiet = (
-        "A loss that is not finite but whose gradient is, steps that a GradScaler skips, gradients that "
+        "A loss that is not finite but whose gradient is, steps that a GradScaler skips (but not all of "
+        "them, for an infinite slope that no scale cures), gradients that "
         "are mended or thrown away before the step, and loops of which TG801 has told already."
     )
     fix = (
@@ -101,6 +106,7 @@ for _ in range(4):
         self.loss_is_finite = True
         self.last: Backward | None = None
         self.stepped: Site | None = None
+        self.skipped: tuple[Any, int] = None, 0  # what made a scaler skip, and how often in a row
         self.optimizers: dict[int, Any] = {}  # that have stepped: weak references
 
     # --- what a backward shows -------------------------------------------------------------------
@@ -180,6 +186,24 @@ for _ in range(4):
         bad = [p for p in event.parameters if not _is_finite(event.engine, p.grad)]
         if bad:
             self._tell(origin, self.doctor.steps, bad)
+
+    def on_scaler(self, event: Scaler) -> None:
+        """A smaller scale cures an overflow; an infinite slope stays, and every step is skipped."""
+        if event.how != "step" or self.said or self.pending is not None:
+            return
+        origin, self.origin = self.origin, None
+        if origin is None or not origin.is_singular:
+            self.skipped = None, 0
+            return
+        place = origin.backward, origin.number, origin.name
+        self.skipped = place, self.skipped[1] + 1 if self.skipped[0] == place else 1
+        held = parameters_of(event.optimizer) if event.optimizer is not None else []
+        bad = [p for p in held if not _is_finite(event.engine, p.grad)]
+        if self.skipped[1] == SKIPS and bad:
+            origin.message += " The scaler has to skip every step."
+            self._tell(origin, self.doctor.steps, bad)
+            if self.pending is not None:
+                self.doctor.lines.ask(event.engine, self.code)
 
     def after_step(self, event: Step) -> None:
         if self.pending is not None:
@@ -272,7 +296,11 @@ def _made_by(passage: Passage, backward: Site | None, line: Site | None) -> _Ori
         f"The loss is finite and its gradient is not: in backward, {passage.node.name()} is the first "
         "to make NaN or infinity of finite numbers" + (f" ({reason})." if reason else ".")
     )
-    return _Origin(backward, message, passage.number, passage.node.name(), line)
+    wide = all(passage.engine.finfo(g.dtype).max > MODERATE for g in passage.came if g is not None)
+    is_singular = wide and node_name(passage.node) in _SINGULAR and max(passage.arrived) < MODERATE
+    return _Origin(
+        backward, message, passage.number, passage.node.name(), line, is_singular=is_singular
+    )
 
 
 def _is_finite(engine: Any, tensor: Any) -> bool:

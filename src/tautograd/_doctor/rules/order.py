@@ -6,6 +6,7 @@ from typing import Any
 
 from ..events import Backward, Step
 from ..graph import is_leaf_node, nodes, present_moment
+from ..sites import Site
 from .base import Rule
 
 
@@ -94,6 +95,7 @@ for _ in range(3):
         self.last: dict[int, Step] = {}
         self.ever: set[int] = set()  # optimizers whose parameters ever got a gradient
         self.empty: dict[int, int] = {}
+        self.shared: dict[int, int] = {}  # steps in a row on what another optimizer has stepped on
 
     def before_step(self, event: Step) -> None:
         key = id(event.optimizer)
@@ -107,6 +109,7 @@ for _ in range(3):
         )
         if any(a.seen for a in accounts):
             self.ever.add(key)
+        self._look_for_others(event)
         if fresh:
             self.empty[key] = 0
             return
@@ -122,6 +125,31 @@ for _ in range(3):
                 self.report(
                     "None of its parameters has a gradient: the step does nothing.", event.site
                 )
+
+    def _look_for_others(self, event: Step) -> None:
+        """Two optimizers with a parameter in common: each step moves it by the same gradient."""
+        key, other, again = id(event.optimizer), None, []
+        for p in event.parameters if _is_own(event.optimizer, event.engine) else ():
+            account = self.doctor.ledger.account(p)
+            read = account.read
+            if p.grad is None or read is None or account.mixed or not account.added:
+                continue
+            if read.optimizer is event.optimizer or read.number < account.added[-1].number:
+                continue
+            if _is_own(read.optimizer, event.engine):
+                other = read
+                again.append(p)
+        self.shared[key] = self.shared.get(key, 0) + 1 if again else 0
+        if other is not None and self.shared[key] == 2:
+            line = other.site.line if other.site else "?"
+            self.report(
+                f"{len(again)} parameters are held by two optimizers: the step in line {line} has moved "
+                "them by these gradients already, and this one does it again.",
+                event.site, parameters=self.doctor.names(again),
+                fix_site=self.doctor.made_at.get(key),
+                why="Each optimizer moves all that it holds: what two of them hold moves twice.",
+                fix="optimizer = torch.optim.SGD(head.parameters(), lr)  # without what the other one holds",
+            )  # fmt: skip
 
     def after_step(self, event: Step) -> None:
         self.last[id(event.optimizer)] = event
@@ -168,6 +196,7 @@ for _ in range(5):
         super().__init__(doctor)
         self.moved: dict[int, int] = {}  # parameter -> moment of the last step that moved it
         self.kept = False
+        self.stepped: Site | None = None  # where the last step was
         self.count = 0
         self.stale: dict[int, set[int]] = {}  # number of a backward -> parameters it is stale for
         self.samples: dict[
@@ -232,14 +261,27 @@ for _ in range(5):
         return found
 
     def _say(self, backward: Backward, names: list[str]) -> None:
+        details: dict[str, Any] = {}
+        if not self.kept and self.stepped is not None:  # a new graph: the step came in between
+            details = {
+                "fix_site": self.stepped, "fix": "optimizer.step()  # after loss.backward()",
+                "why": "A gradient is that of the weights with which its loss was computed. If a step "
+                "moves them before backward(), the next step follows the slope of a place it has left.",
+            }  # fmt: skip
         self.report(
             "This backward goes through operations that were recorded before the last step moved "
             f"{names[0]}: its gradient is that of old weights.",
-            backward.site, parameters=names,
+            backward.site, parameters=names, **details,
         )  # fmt: skip
 
     def after_step(self, event: Step) -> None:
+        self.stepped = event.site
         self.moved.update(dict.fromkeys(map(id, event.parameters), present_moment(event.engine)))
+
+
+def _is_own(optimizer: Any, engine: Any) -> bool:
+    """Whether it is one of the engine's: another may hold parameters and use no gradients."""
+    return type(optimizer).__module__.startswith(engine.__name__ + ".")
 
 
 def _sample(parameter: Any) -> list[float]:

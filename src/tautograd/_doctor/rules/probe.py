@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from ..events import Backward, Clip, Scaler
-from ..observer import parameters_of
+from ..ledger import parameters_of
 
 
 class Probe:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..events import Backward, Clip, Scaler, Step
 from ..graph import node_name
-from ..observer import parameters_of
+from ..ledger import parameters_of
 from ..sites import Site
 from .base import Rule
 from .probe import Probe

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..events import Backward, Scaler, Schedule, Step
+from ..ledger import parameters_of
 from ..sites import Site
 from .base import Rule
 from .roots import tree_of
@@ -106,6 +107,8 @@ for _ in range(5):
             return
         if not self.stepped.get(optimizer):
             known.early = event.site
+            if known.steps == ENOUGH and self._is_replaced(event.optimizer):
+                self._say_replaced(event, known)
         elif known.early is not None and known.early == event.site:
             self.report(
                 "The scheduler steps before the optimizer does: the first value of the schedule is "
@@ -113,6 +116,27 @@ for _ in range(5):
                 event.site,
             )
             known.early = None
+
+    def _is_replaced(self, optimizer: Any) -> bool:
+        """Whether all that an optimizer holds is held by others, which step, as it never did."""
+        others = [o for reference in self.doctor.optimizers if (o := reference()) is not None]
+        moved = {
+            id(p)
+            for other in others
+            if other is not optimizer and self.stepped.get(id(other), 0) >= ENOUGH - 1
+            for p in parameters_of(other)
+        }
+        return all(id(p) in moved for p in parameters_of(optimizer))
+
+    def _say_replaced(self, event: Schedule, known: _Made) -> None:
+        self.report(
+            "The scheduler moves the learning rate of an optimizer that never steps: another one, which "
+            "does, holds the same parameters, and its learning rate stays.",
+            event.site, fix_site=known.site, figures={"scheduler steps": known.steps},
+            why="A scheduler belongs to the optimizer it was made with. When a new optimizer is made, "
+            "the old one's scheduler goes on with the old one.",
+            fix="scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)  # with the new optimizer",
+        )  # fmt: skip
 
     def before_step(self, event: Step) -> None:
         optimizer = id(event.optimizer)

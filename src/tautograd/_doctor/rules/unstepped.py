@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any
 
 from ..events import Backward, Scaler, Step
-from ..numbers import part
+from ..measures import part
 from ..sites import Site, user_frames
 from .base import Rule
 

@@ -8,8 +8,9 @@ import math
 import textwrap
 from typing import Any
 
+from ..discarded import new_discarded
 from ..events import Backward, Clear, Sample, Scaler, Schedule, Step
-from ..numbers import part
+from ..measures import part
 from ..sites import Site, user_frames
 from .base import Rule
 
@@ -63,6 +64,7 @@ for _ in range(8):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.still: dict[int, int] = {}  # parameter -> samples in a row in which it stood still
+        self.unmoved: dict[int, int] = {}  # optimizer -> samples in a row that moved nothing at all
         self.rates: dict[int, list[float]] = {}  # optimizer -> learning rates of the last sample
         self.steps: dict[int, Site | None] = {}  # where optimizers step
         self.scaler: Site | None = None
@@ -70,6 +72,7 @@ for _ in range(8):
         self.written: Site | None = None
         self.resting: dict[int, _Resting] = {}  # optimizers whose learning rate has always been 0
         self.scheduled: set[int] = set()
+        self.read: set[Any] = set()  # functions whose source was read for results thrown away
         self.any_moved = False  # whether a step has ever moved anything
 
     def on_schedule(self, event: Schedule) -> None:
@@ -77,6 +80,12 @@ for _ in range(8):
 
     def before_step(self, event: Step) -> None:
         self.steps[id(event.optimizer)] = event.site
+        for found in new_discarded(self, event, self.read):
+            if not found.of_gradient:
+                self.report(
+                    found.message, found.site, parameters=self.doctor.names([found.parameter]),
+                    fix=found.fix, why="clamp(), mul(), lerp() and their kin give a new tensor.",
+                )  # fmt: skip
 
     # --- rounded away --------------------------------------------------------------------------
 
@@ -91,8 +100,14 @@ for _ in range(8):
         }  # fmt: skip
         own = type(optimizer).__module__.startswith(event.engine.__name__ + ".")
         self._rest(event, own and not any(rates) and id(optimizer) not in self.scheduled)
+        moves = any(ratio > 0 for ratio in event.ratios)
+        unmoved = self.unmoved[id(optimizer)] = (
+            0 if moves else self.unmoved.get(id(optimizer), 0) + 1
+        )
         short, long = [], []
         for p, norm, unchanged in zip(event.parameters, event.norms, event.unchanged, strict=True):
+            if norm == 0:  # this step cannot tell
+                continue
             lost = unchanged > self.share and math.isfinite(norm) and norm > 0
             if not lost or rising or not own or not rate.get(id(p)):
                 self.still[id(p)] = 0
@@ -103,9 +118,7 @@ for _ in range(8):
                     short.append((p, unchanged))
             elif unchanged == 1.0 and count >= self.full:
                 long.append((p, unchanged))
-        if len(long) < len(event.parameters):
-            long = []
-        found = short or long
+        found = short or (long if unmoved >= self.full else [])
         if found:
             self._say(event, found)
         self._overflow(event)

@@ -1,0 +1,138 @@
+"""Results that are thrown away: `p.grad.clamp(-1, 1)` as a statement, without the underscore, changes
+nothing. Such a statement is read in the source of the loop that is running; it counts only if what it
+works on is, by the names of that moment, a parameter or its gradient."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from .events import Step
+from .sites import Site, user_frames
+from .source_flow import function_around
+
+_PURE = frozenset(
+    (
+        "clamp", "clamp_min", "clamp_max", "clip", "mul", "multiply", "div", "divide", "add", "sub",
+        "subtract", "sign", "nan_to_num", "renorm", "lerp", "masked_fill", "round", "neg", "pow",
+    )
+)  # fmt: skip
+_COPIES = frozenset(("clone", "float", "double", "half", "contiguous", "detach", "data"))
+
+
+@dataclass
+class Discarded:
+    """A statement that works on a tensor and leaves it as it was."""
+
+    site: Site
+    call: str
+    parameter: Any
+    of_gradient: bool
+
+    @property
+    def message(self) -> str:
+        what = "gradients" if self.of_gradient else "weights"
+        return f"The result of {self.call}() is thrown away here: the {what} stay as they were."
+
+    @property
+    def fix(self) -> str:
+        name = self.call.rstrip("_")
+        return f"# {name}_(), with an underscore, on the tensor itself changes it in place"
+
+
+def new_discarded(rule: Any, event: Step, read: set[Any]) -> Iterator[Discarded]:
+    """Those in the functions that lead to a step, once the loop has come round; each is read once."""
+    if not rule.doctor.steps:
+        return
+    for frame in user_frames():
+        if frame.f_code not in read:
+            read.add(frame.f_code)
+            yield from thrown_away(event.engine, frame)
+
+
+def thrown_away(engine: Any, frame: FrameType) -> Iterator[Discarded]:
+    """Statements without effect in the loop of a frame that is running now, those under a condition
+    left out."""
+    here = Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    function = function_around(here)
+    if function is None:
+        return
+    for statement in _in_loop(function, here.line):
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            found = _judge(engine, statement.value, frame)
+            if found is not None:
+                call, parameter, of_gradient = found
+                site = Site(here.file, statement.lineno, here.function)
+                yield Discarded(site, call, parameter, of_gradient)
+
+
+def _in_loop(function: ast.AST, line: int) -> Iterator[ast.stmt]:
+    """The statements of the loops around a line that run whenever the loop does."""
+    loops = [n for n in ast.walk(function) if isinstance(n, ast.For | ast.While)]
+    around = [n for n in loops if n.lineno <= line <= (n.end_lineno or n.lineno)]
+    waiting: list[ast.stmt] = [s for loop in around[:1] for s in loop.body]
+    while waiting:
+        statement = waiting.pop()
+        yield statement
+        if isinstance(statement, ast.For | ast.While | ast.With):
+            waiting.extend(statement.body)
+
+
+def _judge(engine: Any, call: ast.Call, frame: FrameType) -> tuple[str, Any, bool] | None:
+    """The call, the parameter it is about, and whether it is about its gradient."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or any(k.arg == "out" for k in call.keywords):
+        return None
+    name = function.attr
+    is_pure, is_in_place = name in _PURE, name.endswith("_") and name[:-1] in _PURE
+    if not is_pure and not is_in_place:
+        return None
+    given: ast.expr = function.value
+    base, is_copy = _base(given)
+    if is_in_place and not is_copy:
+        return None
+    module = _value(given, frame)
+    if module is engine or module is engine.nn.functional:  # torch.clamp(p.grad, ...)
+        if not call.args:
+            return None
+        base, _ = _base(call.args[0])
+    of_gradient = isinstance(base, ast.Attribute) and base.attr == "grad"
+    owner = base.value if of_gradient and isinstance(base, ast.Attribute) else base
+    parameter = _value(_base(owner)[0], frame)
+    return (name, parameter, of_gradient) if isinstance(parameter, engine.nn.Parameter) else None
+
+
+def _base(node: ast.expr) -> tuple[ast.expr, bool]:
+    """What a chain of calls begins with, and whether it has left that tensor for another."""
+    is_copy = False
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name not in _PURE and name not in _COPIES and name.rstrip("_") not in _PURE:
+                return node, is_copy
+            is_copy = is_copy or name in _PURE or name == "clone"
+            node = node.func.value
+        elif isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        else:
+            return node, is_copy
+
+
+def _value(node: ast.expr, frame: FrameType) -> Any:
+    """What a dotted name stands for; nothing of it is run."""
+    if isinstance(node, ast.Name):
+        return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        parts = getattr(_value(node.value, frame), "_modules", None)
+        return parts.get(str(node.slice.value)) if isinstance(parts, dict) else None
+    if not isinstance(node, ast.Attribute):
+        return None
+    owner = _value(node.value, frame)
+    kept = getattr(owner, "__dict__", {})
+    for place in (kept.get("_parameters"), kept.get("_modules"), kept):
+        if isinstance(place, dict) and node.attr in place:
+            return place[node.attr]
+    return None

@@ -1,0 +1,84 @@
+"""Axes that were taken for others, as the shape of a graph shows them; both say so only where no other
+reading is left: an attention whose softmax goes over the batch, a batch's last sample taken for the
+last moment of a sequence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..events import ModuleCall
+from ..graph import is_leaf_node, node_name
+
+_SHAPES = frozenset(("View", "UnsafeView", "Reshape", "ReshapeAlias", "Expand", "Clone"))
+_WEIGHTS = _SHAPES | {"Mul", "NativeDropout"}  # between a softmax and what it weighs
+_SCORES = _SHAPES | {"Div", "Mul", "Add", "Sub", "MaskedFill"}  # between scores and their softmax
+
+
+def _source(node: Any, through: frozenset[str]) -> Any:
+    """What a value was made of, before operations that only scale, mask or reshape it."""
+    for _ in range(20):
+        if node is None or node_name(node) not in through:
+            return node
+        given = [n for n, _ in node.next_functions if n is not None and not is_leaf_node(n)]
+        if len(given) != 1:
+            return None
+        node = given[0]
+    return None
+
+
+def softmax_over_batch(found: list[Any]) -> Any:
+    """The softmax over axis 0 between two batched products, whose batch that axis is."""
+    for node in found:
+        if node_name(node) != "Bmm":
+            continue
+        weights = _source(node.next_functions[0][0], _WEIGHTS)
+        if weights is None or node_name(weights) != "Softmax":
+            continue
+        if getattr(weights, "_saved_dim", None) == 0:
+            scores = _source(weights.next_functions[0][0], _SCORES)
+            if scores is not None and node_name(scores) == "Bmm":
+                return weights
+    return None
+
+
+class Sequences:
+    """The outputs of recurrent layers in an iteration, and what becomes of them."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, tuple[int, int]] = {}  # node -> axis of the samples, their number
+
+    def on_module(self, event: ModuleCall) -> None:
+        module, output = event.module, event.output
+        if not isinstance(module, event.engine.nn.RNNBase) or not isinstance(output, tuple):
+            return
+        values = output[0]
+        if not isinstance(values, event.engine.Tensor) or values.dim() != 3:
+            return
+        axis = 0 if module.batch_first else 1
+        if values.grad_fn is not None and values.shape[axis] > 1 and values.shape[1 - axis] > 1:
+            if len(self._made) > 64:
+                self.forget()
+            self._made[values.grad_fn] = axis, int(values.shape[axis])
+
+    def forget(self) -> None:
+        self._made = {}
+
+    def last_sample(self, found: list[Any]) -> tuple[Any, str]:
+        """The node that takes the last sample of an output, and nothing else takes any; what is wrong."""
+        users: dict[Any, list[Any]] = {}
+        for node in found:
+            for following, _ in node.next_functions:
+                if following in self._made:
+                    users.setdefault(following, []).append(node)
+        for layer, using in users.items():
+            axis, samples = self._made[layer]
+            if len(using) != 1 or node_name(using[0]) != "Select":
+                continue
+            index = (int(using[0]._saved_index) + 2**63) % 2**64 - 2**63
+            if using[0]._saved_dim == axis and index in (-1, samples - 1):
+                order = "batch first" if axis == 0 else "time first"
+                return using[0], (
+                    f"The last sample of the batch is taken here, not the last moment: this recurrent "
+                    f"layer's output is {order}, and the other {samples - 1} samples are not in the loss."
+                )
+        return None, ""
