@@ -192,6 +192,20 @@ def scaled(y: Term, n: Term) -> Term:
     return Term(y.code, Value(text, y.dtype, y.lanes))
 
 
+def has_tables(x: Term) -> bool:
+    """Whether the processor picks numbers out of a table of sixteen in one instruction."""
+    return x.lanes == 16 and x.dtype.itemsize == 4 and x.is_float and host().scales
+
+
+def picked(table: Sequence[float], places: Term) -> Term:
+    """For each lane the number at a place (its low four bits count)."""
+    like = places.as_float(np.dtype(np.float32))
+    kind = like.value.type
+    numbers = ", ".join(f"float {constant(n, like.dtype, 1).text}" for n in table)
+    function = like.code.declare("llvm.x86.avx512.permvar.sf.512", kind, f"{kind}, <16 x i32>")
+    return like._new(f"call {kind} {function}({kind} <{numbers}>, {places.value.typed})")
+
+
 def if_any(condition: Term, usual: Term, otherwise: Callable[[], Term]) -> Term:
     """`usual`; but where the condition holds in any lane, what `otherwise` computes for all of them."""
     code, lanes = usual.code, usual.lanes

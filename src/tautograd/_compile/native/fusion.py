@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import Instruction, View, span
+from . import vector_math
 from .dimensions import Factors, common, cut, cut_access, cut_step, factors
 from .steps import Access, Step, spread
 
 MOST_STEPS = 64
 MOST_STREAMS = 24
+MANY = 1 << 16  # elements
 
 
 @dataclass(slots=True)
@@ -65,6 +67,11 @@ class Nest:
     def passes(self) -> int:
         return max((s.time // 2 + 1 for s in self.steps if s.time >= 0), default=0)
 
+    @property
+    def is_heavy(self) -> bool:
+        """Whether there is much to compute for each element."""
+        return self.size > MANY and any(s.function in vector_math.RULES for s in self.steps)
+
     def offer(self, step: Step, instruction: Instruction) -> str | None:
         """Take a step in; or say why it cannot be."""
         if not self.steps:
@@ -75,6 +82,8 @@ class Nest:
         if fitted is None:
             return "other dimensions"
         step, parts = fitted
+        if step.reduced is not None and self.reduced is None and self.is_heavy and _is_down(step):
+            return "it sums down columns"  # much to do in each row: better row by row
         touches = touches_of(step, instruction)
         finer = any(len(sizes) > 1 for sizes in parts)
 
@@ -199,6 +208,16 @@ class Nest:
         self.steps.append(step)
         self.instructions.append(step.number)
         self.reduced = self.reduced or step.reduced
+
+
+def _is_down(step: Step) -> bool:
+    """Whether a reduction's input lies row by row, and rows are summed up."""
+    assert step.reduced is not None
+    (source, *_) = step.inputs
+    if not isinstance(source, Access):
+        return False
+    beside = (s == source.dtype.itemsize for s in source.strides)
+    return any(b and not r for b, r in zip(beside, step.reduced, strict=True))
 
 
 def touches_of(step: Step, instruction: Instruction) -> list[Touch]:

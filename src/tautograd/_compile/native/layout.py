@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from . import vector_math
 from .fusion import Nest
 from .steps import Access, Step
 from .types import is_float
@@ -50,7 +51,7 @@ def arrange(nest: Nest, vector_bytes: int) -> Layout:
             if vector in part:
                 part.remove(vector)
                 part.append(vector)
-    lanes = _lanes(nest, vector_bytes)
+    lanes = _lanes(nest, vector_bytes, vector in outer)
     while lanes > 1 and lanes // 2 >= sizes[vector]:
         lanes //= 2
     return Layout(sizes, outer, inner, vector, strides, lanes)
@@ -137,7 +138,7 @@ def _weighted(step: Step) -> list[tuple[Access, float]]:
     return found
 
 
-def _lanes(nest: Nest, vector_bytes: int) -> int:
+def _lanes(nest: Nest, vector_bytes: int, across: bool) -> int:
     """How many numbers at once: one register of the widest float, or several where there is little to do."""
     widest = 1
     for step in nest.steps:
@@ -147,6 +148,10 @@ def _lanes(nest: Nest, vector_bytes: int) -> int:
     if widest == 1:
         widest = max(d.itemsize for s in nest.steps for d in s.loop)
     lanes = vector_bytes // widest
-    if nest.reduced is not None and len(nest.steps) <= 3:
+    if nest.reduced is not None and (len(nest.steps) <= 3 or (across and _is_light(nest))):
         lanes *= 4
     return lanes
+
+
+def _is_light(nest: Nest) -> bool:
+    return len(nest.steps) <= 8 and not any(s.function in vector_math.RULES for s in nest.steps)

@@ -36,6 +36,7 @@ class Waiting:
         self.needed = frozenset(needed)
         self.at: dict[int, int] = {}
         self._sources: dict[int, frozenset[View]] = {}  # what each is made of, in memory
+        self._made_of: dict[int, list[int]] = {}  # the other way round
         self._writers: Counter[int] = Counter()
         self._first_read: dict[int, int] = {}
         self._last_read: dict[int, int] = {}
@@ -69,6 +70,8 @@ class Waiting:
             return False
         self.at[out.buffer] = number
         self._sources[out.buffer] = frozenset(sources)
+        for view in sources:
+            self._made_of.setdefault(view.buffer, []).append(out.buffer)
         return True
 
     def read_by(self, instruction: Instruction) -> list[int]:
@@ -77,12 +80,13 @@ class Waiting:
 
     def overwritten_by(self, number: int) -> list[int]:
         """Buffers that are made of what an instruction overwrites, and are read after it."""
-        written = list(self.normal.instructions[number].writes())
         return [
             buffer
-            for buffer, sources in self._sources.items()
-            if self._last_read.get(buffer, -1) > number
-            and any(overlap(view, other) for view in sources for other in written)
+            for written in self.normal.instructions[number].writes()
+            for buffer in self._made_of.get(written.buffer, ())
+            if buffer in self.at
+            and self._last_read.get(buffer, -1) > number
+            and any(overlap(view, written) for view in self._sources[buffer])
         ]
 
     def forget(self, buffer: int) -> int:
