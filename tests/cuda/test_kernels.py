@@ -1,8 +1,11 @@
-"""Without a GPU: kernels made from optimizers' formulas, as text, the arguments of cuBLAS, and views."""
+"""Without a GPU: kernels made from optimizers' formulas, the arguments of cuBLAS, kernels run here, and views."""
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,10 +14,10 @@ import pytest
 import tautograd as torch
 from tautograd._arrays import cuda_array
 from tautograd._arrays.cuda_array import wrap
-from tautograd._arrays.cuda_gemm import Gemm
 from tautograd.optim._on_gpu import source_of
 from tautograd.optim._program import _programs
 from tests.cuda.fake import installed
+from tests.cuda.kernels_here import gemm_of
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "SGD": {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
@@ -62,39 +65,6 @@ def test_every_formula_becomes_a_kernel(kind: str) -> None:
 # --- cuBLAS ---------------------------------------------------------------------------------------
 
 
-def _columns(address: int, height: int, width: int, leading: int) -> Any:
-    """A matrix in memory by columns, as cuBLAS sees it."""
-    import ctypes
-
-    count = (width - 1) * leading + height
-    flat = np.ctypeslib.as_array((ctypes.c_float * count).from_address(address))
-    return np.lib.stride_tricks.as_strided(flat, (height, width), (4, 4 * leading))
-
-
-def _sgemm(h: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: int, lda: int, b: int,
-           ldb: int, beta: Any, c: int, ldc: int) -> None:  # fmt: skip
-    left = _columns(a, k, m, lda).T if ta else _columns(a, m, k, lda)
-    right = _columns(b, n, k, ldb).T if tb else _columns(b, k, n, ldb)
-    _columns(c, m, n, ldc)[...] = left @ right
-
-
-def _batched(h: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: int, lda: int, sa: int,
-             b: int, ldb: int, sb: int, beta: Any, c: int, ldc: int, sc: int, count: int) -> None:  # fmt: skip
-    for i in range(count):
-        ends = a + 4 * i * sa, b + 4 * i * sb, c + 4 * i * sc
-        _sgemm(h, ta, tb, m, n, k, alpha, ends[0], lda, ends[1], ldb, beta, ends[2], ldc)
-
-
-def gemm() -> Gemm:
-    """`Gemm` with a cuBLAS of NumPy."""
-    found = Gemm.__new__(Gemm)
-    found.backend = cuda_array.backend
-    found.handle_of = lambda: 0
-    found.calls = {"f": (_sgemm, _batched)}
-    found.one = found.zero = {"f": 0}
-    return found
-
-
 def _made(*shape: int) -> Any:
     rng = np.random.default_rng(sum(shape))
     return rng.standard_normal(shape).astype(np.float32)
@@ -120,10 +90,34 @@ def _made(*shape: int) -> Any:
 )
 def test_products_however_the_factors_lie(x: Any, y: Any) -> None:
     with installed():
-        found = gemm()(wrap(x), wrap(y))
+        found = gemm_of(cuda_array.backend)(wrap(x), wrap(y))
         assert found is not None
         np.testing.assert_allclose(found.host(), x @ y, 1e-5, 1e-5)
         assert found.source is not None or found.raw.flags.c_contiguous
+
+
+# --- kernels --------------------------------------------------------------------------------------
+
+RECORDS = """relu gelu silu sigmoid tanh softmax log_softmax layer_norm add sub mul div add_scaled sub_scaled mm
+addmm bmm nll_loss mse_loss embedding embedding_dense_backward scaled_dot_product_attention view unsafe_view
+unbind permute t transpose sum mean select expand"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "records", "launches"),
+    [
+        ("float32", RECORDS.split(), 300),
+        pytest.param("float32", [], 8000, marks=pytest.mark.slow, id="all"),
+        pytest.param("float64", [], 8000, marks=pytest.mark.slow, id="all-float64"),
+    ],
+)
+def test_kernels_compute_what_records_do(dtype: str, records: list[str], launches: int) -> None:
+    """Their text, compiled here and run thread by thread, on the samples of what they stand for."""
+    command = [sys.executable, "-m", "tests.cuda.kernels_here", dtype, *records]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(said.stdout)
+    assert found["problems"] == []
+    assert found["launches"] > launches
 
 
 # --- views ----------------------------------------------------------------------------------------

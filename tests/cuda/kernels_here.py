@@ -1,0 +1,160 @@
+"""The kernels of `_ops/on_gpu`, run on this machine: compiled by its C++ compiler, thread by thread.
+
+    python -m tests.cuda.kernels_here float32 relu softmax …     # prints JSON
+
+The stand-in of NumPy (`fake`) with kernels: what is launched is the text that a GPU gets, with the same blocks,
+barriers and order of additions (`emulated`); cuBLAS is NumPy's product. Records are changed when kernels are
+put in place, so this has a process of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tautograd._arrays import cuda_backend
+from tautograd._arrays.cuda_gemm import Gemm
+from tests.cuda.emulated import _HEAD
+from tests.cuda.fake import FakeBackend
+
+_MORE = r"""
+static unsigned __ballot_sync(unsigned, bool v) {
+  slots[threadIdx.x][0] = v;
+  pass_on();
+  unsigned r = 0;
+  for (unsigned k = 0; k < 32; ++k) r |= (unsigned)slots[(threadIdx.x & ~31u) + k][0] << k;
+  pass_on();
+  return r;
+}
+static int __popc(unsigned v) { return __builtin_popcount(v); }
+"""
+_ROOM = 48 << 10  # bytes of shared memory that a launch may ask for
+
+
+class KernelBackend(FakeBackend):
+    """`CupyBackend` with NumPy for CuPy, and the C++ compiler for CUDA's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory(prefix="tautograd-kernels-")
+        self.built: dict[str, Any] = {}
+        self.launches = 0
+        self.gemm = gemm_of(self)
+
+    def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
+        super().fill(ufuncs, functions)  # without CuPy's own kernels
+        self.has_kernels = True
+
+    def compile(self, source: str, name: str) -> Any:
+        if source not in self.built:
+            from tautograd._ops.on_gpu.launch import KERNELS
+
+            code = "f" if "typedef float T" in source else "d"
+            texts = {k.text(code): k.name for k in KERNELS}
+            wanted = {t: n for t, n in texts.items() if t not in self.built} | {source: name}
+            self._build(wanted)
+        return self.built[source]
+
+    def _build(self, wanted: dict[str, str]) -> None:
+        """Kernels as one library, each in a namespace: a function takes places of arguments."""
+        parts = [_HEAD, _MORE]
+        for i, (source, name) in enumerate(wanted.items()):
+            text = source.replace("extern __shared__ char room[];", f"static char room[{_ROOM}];")
+            text = text.replace('extern "C" __global__', "__global__")
+            given = text[text.index(f"void {name}(") + len(name) + 6 :]
+            kinds = [p.strip().rpartition(" ")[0] for p in given[: given.index(")")].split(",")]
+            call = ", ".join(f"*({kind}*)a[{k}]" for k, kind in enumerate(kinds))
+            parts.append(
+                f"namespace kernel{i} {{\n{text}\nvoid call(char** a) {{ {name}({call}); }} }}"
+            )
+            parts.append("#undef D")
+            parts.append(f'extern "C" void call{i}(char** a) {{ kernel{i}::call(a); }}')
+        stem = Path(self.folder.name) / f"kernels{len(self.built)}"
+        stem.with_suffix(".cpp").write_text("\n".join(parts))
+        options = ["-O1", "-shared", "-fPIC", "-w", "-std=c++17"]
+        files = ["-o", f"{stem}.so", f"{stem}.cpp"]
+        subprocess.run(["g++", *options, *files], check=True)
+        library = ctypes.CDLL(f"{stem}.so")
+        for i, source in enumerate(wanted):
+            self.built[source] = library, getattr(library, f"call{i}")
+
+    def launch(
+        self, function: Any, blocks: int, threads: int, shared: int, pack: Any, values: Any
+    ) -> None:
+        assert shared <= _ROOM
+        room = bytearray(8 * len(values))
+        pack(room, 0, *values)
+        start = np.frombuffer(room, np.uint8).ctypes.data
+        places = (ctypes.c_void_p * len(values))(*[start + 8 * i for i in range(len(values))])
+        library, call = function
+        library.launch(call, places, blocks, threads)
+        self.launches += 1
+
+
+def _by_columns(address: int, height: int, width: int, leading: int, dtype: Any) -> Any:
+    """A matrix in memory by columns, as cuBLAS sees it."""
+    kind = np.ctypeslib.as_ctypes_type(dtype)
+    flat = np.ctypeslib.as_array((kind * ((width - 1) * leading + height)).from_address(address))
+    size = dtype.itemsize
+    return np.lib.stride_tricks.as_strided(flat, (height, width), (size, size * leading))
+
+
+def _product(dtype: Any) -> Any:
+    """cuBLAS's gemm in NumPy."""
+
+    def gemm(h: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: int, lda: int, b: int,
+             ldb: int, beta: int, c: int, ldc: int) -> None:  # fmt: skip
+        left = _by_columns(a, k, m, lda, dtype).T if ta else _by_columns(a, m, k, lda, dtype)
+        right = _by_columns(b, n, k, ldb, dtype).T if tb else _by_columns(b, k, n, ldb, dtype)
+        out = _by_columns(c, m, n, ldc, dtype)
+        out[...] = left @ right + (out if beta else 0)
+
+    return gemm
+
+
+def _batched(dtype: Any) -> Any:
+    one = _product(dtype)
+
+    def gemm(h: Any, ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: int, lda: int, sa: int,
+             b: int, ldb: int, sb: int, beta: int, c: int, ldc: int, sc: int, count: int) -> None:  # fmt: skip
+        size = dtype.itemsize
+        for i in range(count):
+            ends = (at + size * i * step for at, step in ((a, sa), (b, sb), (c, sc)))
+            x, y, z = ends
+            one(h, ta, tb, m, n, k, alpha, x, lda, y, ldb, beta, z, ldc)
+
+    return gemm
+
+
+def gemm_of(backend: Any) -> Gemm:
+    """`Gemm` with a cuBLAS of NumPy."""
+    found = Gemm.__new__(Gemm)
+    found.backend = backend
+    found.handle_of = lambda: 0
+    found.own = None
+    found.calls = {c: (_product(np.dtype(c)), _batched(np.dtype(c))) for c in "fd"}
+    found.one, found.zero = {"f": 1, "d": 1}, {"f": 0, "d": 0}
+    return found
+
+
+def main(dtype: str, records: list[str]) -> None:
+    from tools.gpu.ops_matrix import Matrix
+
+    backend = KernelBackend()
+    cuda_backend.use(backend)
+    matrix = Matrix()
+    for name in records or matrix.cases.RECORDS:
+        matrix.run(name, dtype)
+    found = {"problems": matrix.problems, "counts": matrix.counts, "launches": backend.launches}
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
