@@ -1,18 +1,21 @@
 """Which instructions share a kernel: those that depend on each other, or read the same memory.
 
-What may share a nest is decided as for a CPU (`native.fusion`). Otherwise than there a launch costs little and
-memory much, so steps that have nothing to do with each other stay apart; launches of the same kernel on
-different memory are put together later (`together`).
+What may share a nest, and which values are cheap enough to be computed again where they are read, is decided as
+for a CPU (`native.grouping`). Otherwise than there steps that have nothing to do with each other stay apart:
+launches of the same kernel on different memory are put together later (`together`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from ..ir import Instruction, Product
-from ..native.fusion import Nest, Touch, touches_of
-from ..native.steps import Step, step_of
+from ..ir import Instruction
+from ..native.fusion import Nest
+from ..native.grouping import _Grouping as Grouping
+from ..native.liveness import elide
+from ..native.normal import Normal
+from ..native.steps import Access, Step
 
 FEW_ROWS = 32
 FEW_STREAMS = 6  # of memory: what reads no more may share a kernel with what comes before it
@@ -20,62 +23,38 @@ SHORT = 12  # steps of a nest that has just begun
 LONG = 1 << 18  # elements: of fewer rows than that several passes by one block each are too slow
 
 
-def grouped(instructions: Sequence[Instruction], small_product: set[int]) -> list[Nest]:
-    """Nests in the order in which they run. Products in `small_product` are loops, others stand alone."""
-    nests: list[Nest] = []
-    met: dict[int, list[tuple[int, Touch]]] = {}  # per buffer: nest and what it touched
-    for number, instruction in enumerate(instructions):
-        alone = isinstance(instruction, Product) and number not in small_product
-        step = None if alone else step_of(number, instruction)
-        touches = [Touch(v, None, False, 0) for v in instruction.reads()]
-        touches += [Touch(v, None, True, 0) for v in instruction.writes()]
-        last = _last_met(touches, met)
-        place = -1 if step is None else _join(nests, last, step, instruction)
-        if place < 0:
-            place = len(nests)
-            nests.append(_alone(number, step, instruction, touches))
-        for touch in touches:
-            met.setdefault(touch.view.buffer, []).append((place, touch))
-    return nests
+def grouped(normal: Normal, needed: Iterable[int]) -> list[Nest]:
+    """Nests in the order in which they run; what is read only in registers is not stored."""
+    grouping = OnGpu(normal, frozenset(needed))
+    for number in range(len(normal.instructions)):
+        grouping.take(number)
+    return elide(grouping.nests, normal.buffers, needed)
 
 
-def _alone(number: int, step: Step | None, instruction: Instruction, touches: list[Touch]) -> Nest:
-    if step is None:
-        return Nest([number], touched=list(touches))
-    nest = Nest([], step.dims, step.reduced)
-    nest.add(step, touches_of(step, instruction))
-    return nest
+class OnGpu(Grouping):
+    """Nests as they grow."""
+
+    def _join(self, last: int, steps: list[Step], instructions: Sequence[Instruction]) -> int:
+        nests = self.nests
+        made = {s.output for s in steps}
+        read = [a for s in steps for a in s.reads() if a not in made]
+        for place in range(max(last, 0), len(nests)):
+            nest = nests[place]
+            beside = place == len(nests) - 1 and _is_beginning(nest, steps[-1], read)
+            if place != last and not beside and not _reads_the_same(nest, steps[-1], read):
+                continue
+            refused = _offered(nest, steps, instructions)
+            if refused is None:
+                return place
+            if place == last:
+                nest.ended = refused
+        return -1
 
 
-def _last_met(touches: list[Touch], met: dict[int, list[tuple[int, Touch]]]) -> int:
-    """The latest nest that an instruction has to come after (or be in); -1 if none."""
-    last = -1
-    for touch in touches:
-        for place, other in met.get(touch.view.buffer, ()):
-            if place > last and touch.meets(other):
-                last = place
-    return last
-
-
-def _join(nests: list[Nest], last: int, step: Step, instruction: Instruction) -> int:
-    """The nest that takes the step, or -1."""
-    for place in range(max(last, 0), len(nests)):
-        nest = nests[place]
-        beside = place == len(nests) - 1 and _is_beginning(nest, step)
-        if place != last and not beside and not _reads_the_same(nest, step):
-            continue
-        refused = _offered(nest, step, instruction)
-        if refused is None:
-            return place
-        if place == last:
-            nest.ended = refused
-    return -1
-
-
-def _offered(nest: Nest, step: Step, instruction: Instruction) -> str | None:
-    """Offer a step to a nest; of few long rows, only while one pass over them is enough."""
+def _offered(nest: Nest, steps: list[Step], instructions: Sequence[Instruction]) -> str | None:
+    """Offer steps to a nest; of few long rows, only while one pass over them is enough."""
     before = nest._state()
-    refused = nest.offer(step, instruction)
+    refused = nest.offer_all(steps, instructions)
     if refused is None and nest.reduced is not None and nest.passes > 1 and nest.size > LONG:
         kept = math.prod(n for n, r in zip(nest.dims, nest.reduced, strict=True) if not r)
         if kept < FEW_ROWS:
@@ -84,17 +63,17 @@ def _offered(nest: Nest, step: Step, instruction: Instruction) -> str | None:
     return refused
 
 
-def _is_beginning(nest: Nest, step: Step) -> bool:
+def _is_beginning(nest: Nest, step: Step, read: list[Access]) -> bool:
     """Whether a nest has just begun, and a step that reads little could be for what comes next in it."""
     if not 0 < len(nest.steps) <= SHORT or nest.reduced is not None or step.reduced is not None:
         return False
-    walking = [a for a in (*nest.read, *step.reads()) if a is not None and any(a.strides)]
+    walking = [a for a in (*nest.read, *read) if a is not None and any(a.strides)]
     return nest.size == math.prod(step.dims) and len(walking) <= FEW_STREAMS
 
 
-def _reads_the_same(nest: Nest, step: Step) -> bool:
+def _reads_the_same(nest: Nest, step: Step, read: list[Access]) -> bool:
     """Whether a step that does not depend on a nest reads the same memory, all of it."""
     if not nest.steps or nest.size != math.prod(step.dims):
         return False
     there = {(a.buffer, a.offset) for a in nest.read if a is not None and any(a.strides)}
-    return any((a.buffer, a.offset) in there for a in step.reads() if any(a.strides))
+    return any((a.buffer, a.offset) in there for a in read if any(a.strides))

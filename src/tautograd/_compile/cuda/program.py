@@ -13,7 +13,7 @@ from typing import Any
 from ..ir import Buffer, Gather, GatherAlong, Instruction, Map, Product, Reduce, overlap
 from ..native.described import Fused, describe
 from ..native.fusion import Nest
-from ..native.liveness import covers, elide
+from ..native.liveness import covers
 from ..native.loops import shape_of
 from ..native.module import Call as Placed
 from ..native.module import _temporary_places as temporary_places
@@ -109,8 +109,7 @@ class Lowering:
     ) -> Lowered:
         """Kernels and products for instructions; `needed` are the buffers that are read afterwards."""
         normal = OnGpu(instructions, {b.number: b for b in buffers})
-        nests = grouped(normal.instructions, normal.small)
-        nests = elide(nests, normal.buffers, needed)
+        nests = grouped(normal, needed)
         groups = groups_of(nests, self.lent)
         writer = _Writer(normal)
         launches = [writer.launch(group) for group in groups]
