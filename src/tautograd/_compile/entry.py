@@ -120,9 +120,10 @@ class Entry:
         replay.run(0)
         if found.argument_writes:
             replay.unload(arrays, found.argument_writes)
-            for tensor, growth in zip(tensors, found.growth, strict=True):
-                if growth:
-                    tensor._version_box[0] += growth
+            boxes = {id(tensors[i]._version_box): i for i in found.argument_writes}
+            for i in boxes.values():  # several may be views of one tensor
+                if found.growth[i]:
+                    tensors[i]._version_box[0] += found.growth[i]
         for tensor, grad in found.grads_after:
             if grad_of(tensor) is not grad:
                 set_grad(tensor, grad)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import get_default_dtype
+from .._arrays.strided import address, storage_of
 from .._autograd.effects import structure
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
@@ -103,11 +104,20 @@ class Guards:
         self.structure = structure[0]
         self.variables = variables
         variables.contents.extend(modules.contents)
-        known = modules.tensors() | variables.tensors | _updated(found)
+        grads = {id(t) for pair in (*found.grads_before, *found.grads_after) for t in pair}
+        known = modules.tensors() | variables.tensors | _updated(found) | grads
         self.pinned = [(i, t) for i, t in enumerate(found.tensors) if id(t) in known]
-        self.written = _written(found)
-        self.starts = [start for start, _ in self.written]
+        written = _written(found)
+        self.written = Spans(written)
         self.argument_writes = found.argument_writes
+        self.read = Spans(self.arrays if self.argument_writes else [])
+        self.numbers = {id(tensor) for tensor in self.tensors}
+        near = [*self.arrays, *written]
+        around = Spans(near)
+        self.placed = [
+            (i, address(t._data)) for i, t in enumerate(found.tensors) if around.meet(t._data)
+        ]
+        self.memory = {id(array) for array in (*near, *map(storage_of, near))}  # in reach
 
     def reason(self) -> str | None:
         """Why the record does not hold, or None if it does."""
@@ -138,11 +148,19 @@ class Guards:
         for i, tensor in self.pinned:
             if tensors[i] is not tensor:
                 return "an argument that is also used from outside is another one"
-        for i in range(len(tensors) if self.written else 0):
-            low, high = span_of(tensors[i]._data)
-            at = bisect_left(self.starts, high) - 1
-            if at >= 0 and self.written[at][1] > low and not any(i == nr for nr, _ in self.pinned):
+        for i, at in self.placed:
+            if address(tensors[i]._data) != at:
+                return "an argument that lay in memory from outside does not"
+        pinned = {i for i, _ in (*self.pinned, *self.placed)}
+        for i, tensor in enumerate(tensors):
+            if i in pinned:
+                continue
+            if id(tensor) in self.numbers:
+                return "an argument is also used from outside"
+            if self.written.meet(tensor._data):
                 return "an argument shares memory with a tensor that is written"
+            if i in self.argument_writes and self.read.meet(tensor._data):
+                return "an argument that is written shares memory with a tensor from outside"
         for i in self.argument_writes:
             for j, other in enumerate(tensors):
                 if i != j and np.may_share_memory(tensors[i]._data, other._data):
@@ -154,12 +172,33 @@ def _updated(found: Capture) -> set[int]:
     return {id(p) for update in found.updates for p in update.batch.owners}
 
 
-def _written(found: Capture) -> list[tuple[int, int]]:
-    """The addresses of memory from outside that the program writes, in order."""
+class Spans:
+    """Stretches of memory, in order and apart."""
+
+    def __init__(self, arrays: list[Any]) -> None:
+        self.found: list[tuple[int, int]] = []
+        for low, high in sorted(map(span_of, arrays)):
+            if self.found and low <= self.found[-1][1]:
+                self.found[-1] = self.found[-1][0], max(high, self.found[-1][1])
+            else:
+                self.found.append((low, high))
+        self.starts = [low for low, _ in self.found]
+
+    def meet(self, array: Any) -> bool:
+        """Whether an array lies in one of them."""
+        if not self.found:
+            return False
+        low, high = span_of(array)
+        at = bisect_left(self.starts, high) - 1
+        return at >= 0 and self.found[at][1] > low
+
+
+def _written(found: Capture) -> list[Any]:
+    """The memory from outside that the program writes."""
     buffers = found.program.buffers
     numbers = {view.buffer for i in found.program.instructions for view in i.writes()}
     owners = [buffers[n].array for n in numbers if buffers[n].kind in (Kind.EXTERNAL, Kind.KEPT)]
-    return sorted(span_of(owner) for owner in owners if owner is not None)
+    return [owner for owner in owners if owner is not None]
 
 
 def _hooks_of(tensors: list[Tensor]) -> list[Any]:

@@ -38,7 +38,9 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     simple = all(isinstance(r, Made) or r is None for r in results)
     if found.backward is not None or found.argument_writes or replay.staged or not simple:
         return None
-    if type(found.result) not in (tuple, Made, type(None)) or entry.form is None or guards.pinned:
+    if type(found.result) not in (tuple, Made, type(None)) or entry.form is None:
+        return None
+    if guards.pinned or guards.placed:
         return None
     if any(replay.kind_of(r.view) is not Kind.KEPT for r in results if r is not None):
         return None
@@ -61,7 +63,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     updates = [*guards.updates, *guards.fixed]
     choices = [u.chooses_the_same for u in guards.updates] + [u.holds for u in guards.fixed]
     tensors, arrays = guards.tensors, guards.arrays
-    outside = {id(array) for array in arrays}
+    outside = guards.memory
     recording, lower = entry.modes
     number = defaults.float  # the dtype of Python's floats
     if recording is None:  # inference mode, for one
@@ -111,6 +113,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                 or argument._base is not None
                 or argument._watched
                 or id(data) in outside
+                or id(data.base) in outside
             ):
                 return MISS
         effects = always
