@@ -22,7 +22,6 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from . import cuda_views
-from .cuda_base import Backend
 
 _new: Any = object.__new__
 
@@ -308,7 +307,7 @@ def new(shape: tuple[int, ...], dtype: Any) -> CudaArray:
 
 # --- the library underneath ----------------------------------------------------------------------
 
-backend: Any = Backend()
+backend: Any = None  # a `cuda_base.Backend`, once one is found
 
 
 def install(found: Any) -> None:
