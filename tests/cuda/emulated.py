@@ -109,6 +109,9 @@ class EmulatedDevice:
     def copy(self, address: int, source: int, nbytes: int) -> None:
         bytes_at(address, nbytes)[:] = bytes_at(source, nbytes)
 
+    def copied(self, array: Any) -> Any:
+        return wrap(np.copy(array.raw, order="K"))
+
     def product(self, left: Any, right: Any, out: Any, adds: bool) -> bool:
         return False
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from operator import attrgetter, is_
 from typing import Any
 
-import numpy as np
-
 from .._arrays.dtypes import _defaults as defaults
 from .._autograd.effects import structure
 from .._autograd.modes import modes
@@ -27,7 +25,6 @@ MISS: Any = object()
 _data_of = attrgetter("_data")
 _grad_of = attrgetter("_grad")
 _new = object.__new__
-_ndarray = np.ndarray
 
 
 def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
@@ -54,6 +51,8 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     table, slots = replay.table, replay.slots
     offsets = [view.offset for view in found.arguments]
     run = replay.whole(0)
+    kind, load, copied = replay.array_kind, replay.load_quickly, replay.copied
+    shares = None if load is None else guards.written.meet
     always, versions, after = found.effects, found.versions, found.grads_after
     same_variables = guards.variables.sameness()
     steady = entry.steady = Steady(entry)
@@ -74,7 +73,10 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
         if source is None:
             return None
         out = _new(Tensor)
-        out._data = source.copy() if source.ndim < 2 else fresh(source)
+        if copied is not None:
+            out._data = copied(source)
+        else:
+            out._data = source.copy() if source.ndim < 2 else fresh(source)
         out._node = node
         out._requires_grad = wants_gradient
         out._version_box = [0]
@@ -104,7 +106,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                 return MISS
             data = argument._data
             if (
-                type(data) is not _ndarray
+                type(data) is not kind
                 or data.shape != shape
                 or data.strides != strides
                 or data.dtype is not dtype
@@ -113,7 +115,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                 or argument._base is not None
                 or argument._watched
                 or id(data) in outside
-                or id(data.base) in outside
+                or (id(data.base) in outside if shares is None else shares(data))
             ):
                 return MISS
         effects = always
@@ -133,6 +135,8 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
         try:
             for i, slot in slots:
                 table[slot] = args[i]._data.__array_interface__["data"][0] - offsets[i]
+            if load is not None:
+                load(args)
             for effect in effects:
                 effect()
             run()

@@ -35,6 +35,10 @@ class Part:
 class Replay:
     """One or more stretches of a program (forward, backward) over the same memory."""
 
+    array_kind: Any = np.ndarray  # of arguments
+    load_quickly: Any = None  # takes arguments that are read in the program's own memory
+    copied: Any = None  # makes a copy of a result, if not NumPy
+
     def __init__(self, program: Program, arguments: list[View], native: bool = True) -> None:
         self.arguments = arguments
         lowered, self.why_not_native = _lowering() if native else (None, "not asked for")
@@ -118,6 +122,11 @@ class Replay:
         if len(parts) == 1 and parts[0].native is not None and parts[0].block is None:
             return runs[0]
         return lambda: modes.quietly(_run_all, runs)
+
+    @property
+    def asks_natively(self) -> bool:
+        """Whether machine code can be made to see that nothing has changed."""
+        return not self.why_not_native
 
     def kind_of(self, view: View) -> Kind:
         return self.program.buffers[view.buffer].kind

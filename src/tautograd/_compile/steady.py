@@ -29,7 +29,7 @@ class Steady:
 
     def __init__(self, entry: Any) -> None:
         found, guards = entry.capture, entry.guards
-        self.native = not entry.replay_of.why_not_native
+        self.native = entry.replay_of.asks_natively
         self.guards = guards
         self.home: Any = None  # the modes of the one thread for which this is known
         self.same: Callable[[], bool] = _never  # whether all is there; asked in that thread

@@ -52,6 +52,13 @@ class Device:
         stream = self.current_stream().ptr
         self.runtime.memcpyAsync(address, source, nbytes, _WITHIN_DEVICE, stream)
 
+    def copied(self, array: Any) -> Any:
+        """A copy of an array that lies by rows."""
+        out = self.cupy.ndarray(array.shape, array.dtype)
+        if out.size:
+            self.copy(out.data.ptr, array.address, out.nbytes)
+        return wrap(out)
+
     def functions(self, source: str, names: Iterable[str]) -> dict[str, Any]:
         """Kernels by their names, compiled from one source."""
         module = self.cupy.RawModule(code=source, options=_OPTIONS)

@@ -7,14 +7,14 @@ Results of calls that nobody sees afterwards stay where the call put them (`lent
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..._arrays.cuda_array import CudaArray
 from ..._arrays.strided import address
-from ..ir import Kind, Program, View
+from ..ir import Kind, Program, View, span
 from ..memory import bytes_at, bytes_of, planned, rounded_up
 from ..tape import span_of
 from .device import device
@@ -86,6 +86,21 @@ class DeviceMemory:
             self.device.copy(place, low, high - low)
         else:
             self.device.send(place, bytes_at(low, high - low))
+
+    def taking(self, view: View) -> Callable[[Any], None]:
+        """A function that takes an argument of the form that was recorded, from the GPU's memory."""
+        low, high = span(view)
+        copy, place, before, size = (
+            self.device.copy,
+            self.start(view.buffer),
+            low - view.offset,
+            high - low,
+        )
+
+        def take(array: Any) -> None:
+            copy(place + low, array.address + before, size)
+
+        return take if view.size else lambda array: None
 
     def lend(self, number: int, raw: Any) -> None:
         """From now on a buffer is this piece of memory, in which a call has put its result."""

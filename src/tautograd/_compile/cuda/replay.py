@@ -12,7 +12,9 @@ from ..._arrays.cuda_array import CudaArray, wrap
 from ..._arrays.strided import address
 from ..differentiable import is_cut
 from ..ir import Call, Kind, Program, View
+from ..native import why_not
 from ..replay import _crossing, _parts, _touched
+from ..tape import span_of
 from .calls import run_of
 from .device import device
 from .graph import Stretch
@@ -25,7 +27,9 @@ from .together import table_of
 class CudaReplay:
     """One or more stretches of a program (forward, backward) over the same memory of a GPU."""
 
-    staged = (-1,)  # no argument is read where the caller has it
+    array_kind = CudaArray
+    staged = slots = ()  # every argument is copied to memory that stays, by `load`
+    table: Any = None
 
     def __init__(self, program: Program, arguments: list[View], kernels: bool = True) -> None:
         self.program = program
@@ -39,6 +43,7 @@ class CudaReplay:
         lowering = Lowering(lent) if kernels else None
         self.stretches = [_parts(program, a, b, lowering, self.saved) for a, b in pairs]
         self.memory = DeviceMemory(program, _touched(self.stretches), self.saved, lent)
+        self._places = [self.memory.taking(view) for view in arguments]
         self._compile()
         self._runs = [
             Stretch(self._bound(parts), program.instructions[a:b])
@@ -117,6 +122,24 @@ class CudaReplay:
         self.memory.tell()
         self._runs[stretch]()
 
+    def whole(self, stretch: int) -> Callable[[], None]:
+        """All of a stretch as one function."""
+        return lambda: self.run(stretch)
+
+    def load_quickly(self, tensors: Sequence[Any]) -> None:
+        """Take arguments that are on the GPU."""
+        for place, tensor in zip(self._places, tensors, strict=True):
+            place(tensor._data)
+
+    @property
+    def asks_natively(self) -> bool:
+        """Whether machine code can be made to see that nothing has changed."""
+        return why_not() is None
+
+    def copied(self, array: Any) -> Any:
+        """A copy of a result in memory of its own."""
+        return fresh(array)
+
     def kind_of(self, view: View) -> Kind:
         return self.program.buffers[view.buffer].kind
 
@@ -134,7 +157,7 @@ class CudaReplay:
             for array, whole in zip(arrays, self.arguments, strict=False):
                 if whole.buffer == view.buffer:
                     return _seen_as(array, view, view.offset - whole.offset)
-        return fresh(self.memory.array(view), view)
+        return fresh(self.memory.array(view))
 
     @property
     def is_graph(self) -> bool:
@@ -191,17 +214,15 @@ class _Own:
         return self._arrays[view]
 
 
-def fresh(array: Any, view: View) -> Any:
+def fresh(array: Any) -> Any:
     """A copy with the same strides: of what lies between, too, if there are gaps or repetitions."""
-    if view.is_contiguous() or not view.size:
-        return np.copy(array)
-    low = high = 0
-    for n, stride in zip(view.shape, view.strides, strict=True):
-        low, high = low + min(0, (n - 1) * stride), high + max(0, (n - 1) * stride)
     tools = device()
-    room = tools.allocate(high - low + view.dtype.itemsize)
-    tools.copy(tools.address(room), address(array) + low, high - low + view.dtype.itemsize)
-    return tools.placed(room, view.shape, view.dtype, -low, view.strides)
+    if array.flags.c_contiguous or not array.size:
+        return tools.copied(array)
+    low, high = span_of(array)
+    room = tools.allocate(high - low)
+    tools.copy(tools.address(room), low, high - low)
+    return tools.placed(room, array.shape, array.dtype, address(array) - low, array.strides)
 
 
 def _seen_as(array: Any, view: View, offset: int) -> Any:
