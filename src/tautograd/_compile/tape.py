@@ -1,11 +1,14 @@
 """What is noted while a computation runs: memory as buffers, array functions as instructions.
 
-An array belongs to the buffer of the array that owns its memory. Buffers are known by that owner, which
-the tape keeps alive, so that no two of them are ever at the same place.
+An array belongs to the buffer of the array that owns its memory, and buffers are known by that owner. The
+tape does not keep what the run computes on its way: when such an owner goes, the tape forgets it, and what is
+made later in the same place is another buffer. So a recording needs hardly more memory than any other run.
 """
 
 from __future__ import annotations
 
+import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,14 +41,27 @@ _WRITING = frozenset(
 )
 
 
+@dataclass(slots=True, eq=False)
+class _Home:
+    """Memory by its owner: where it begins, how much it is, and which buffers lie where in it."""
+
+    key: Any  # None if the tape does not keep it alive
+    owner: Any  # an array of all of it
+    start: int
+    nbytes: int
+    parts: list[tuple[int, int, int]]
+
+
 class Tape:
     """The record of one run."""
 
     def __init__(self) -> None:
         self.program = Program()
         self.narrow: Any = None  # the dtype to which an optimizer's formula rounds its values
-        self._owners: dict[int, tuple[Any, Any, list[tuple[int, int, int]]]] = {}
-        self._kept_alive: list[Any] = []
+        self._homes: dict[int, _Home] = {}  # by the id of what owns the memory
+        self._passing: dict[
+            int, weakref.ref[Any]
+        ] = {}  # owners that may go, by number of the buffer
         self.tolerant = (
             False  # whether the run goes on as it is written where it cannot be recorded
         )
@@ -67,21 +83,26 @@ class Tape:
 
     def view(self, array: Any, kind: Kind = Kind.CONSTANT) -> View:
         """An array as a part of its buffer, which is new to the tape if its memory is."""
-        owner, start, parts = self._home(array)
+        key = key_of(array)
+        home = self._homes.get(id(key)) or self._new_home(key, array)
         low, high = span_of(array)
-        for first, last, number in parts:
+        for first, last, number in home.parts:
             if first <= low and high <= last:
                 return View(number, address(array) - first, array.shape, array.strides, array.dtype)
-        if any(low < last and first < high for first, last, _ in parts):
+        if any(low < last and first < high for first, last, _ in home.parts):
             self.refuse("an argument that shares memory with another tensor", "alias")
-        size = max(owner.nbytes, high - start, 1)
-        number = self._new_buffer(size, kind, owner)
-        parts.append((start, start + size, number))
+        start = home.start
+        size = max(home.nbytes, high - start, 1)
+        number = self._new_buffer(size, kind, home.owner)
+        if kind is Kind.SCRATCH and type(key) is np.ndarray:
+            self._let_go(home, number)
+        home.parts.append((start, start + size, number))
         return View(number, address(array) - start, array.shape, array.strides, array.dtype)
 
     def argument(self, array: Any) -> View:
         """The memory of an argument: a buffer of its own, wherever it lies."""
-        _, _, parts = self._home(array)
+        key = key_of(array)
+        parts = (self._homes.get(id(key)) or self._new_home(key, array)).parts
         low, high = span_of(array)
         if any(low < last and first < high for first, last, _ in parts):
             self.refuse("an argument that shares memory with another argument", "alias")
@@ -89,12 +110,31 @@ class Tape:
         parts.append((low, high, number))
         return View(number, address(array) - low, array.shape, array.strides, array.dtype)
 
-    def _home(self, array: Any) -> tuple[Any, int, list[tuple[int, int, int]]]:
-        key = key_of(array)
-        found = self._owners.get(id(key))
-        if found is None:
-            found = self._owners[id(key)] = key, owner_of(array), []
-        return found[1], address(found[1]), found[2]
+    def _new_home(self, key: Any, array: Any) -> _Home:
+        owner = owner_of(array)
+        home = self._homes[id(key)] = _Home(key, owner, address(owner), owner.nbytes, [])
+        return home
+
+    def _let_go(self, home: _Home, number: int) -> None:
+        """Do not keep memory that only the run itself needs; know when it goes."""
+        key, homes = home.key, self._homes
+        home.key = home.owner = self.program.buffers[number].array = None
+
+        def forget(_: Any, number: int = id(key)) -> None:
+            homes.pop(number, None)
+
+        self._passing[number] = weakref.ref(key, forget)
+
+    def keep(self, number: int) -> None:
+        """Let the memory of a buffer stay after the run."""
+        found = self._passing.get(number)
+        if found is not None and (array := found()) is not None:
+            self.program.buffers[number].array = array
+
+    def keep_all(self) -> None:
+        """Let what is there now stay."""
+        for number in self._passing:
+            self.keep(number)
 
     def _new_buffer(self, size: int, kind: Kind, array: Any) -> int:
         buffers = self.program.buffers
@@ -102,7 +142,7 @@ class Tape:
         return len(buffers) - 1
 
     def knows(self, array: Any) -> bool:
-        return id(key_of(array)) in self._owners
+        return id(key_of(array)) in self._homes
 
     def external(self, array: Any) -> Recorded:
         """The memory of a tensor that was there before the run."""
@@ -116,11 +156,17 @@ class Tape:
 
     def scratch(self, shape: tuple[int, ...], dtype: Any, like: Any) -> View:
         """Memory for a value in between, which the recording itself does not need."""
-        return self.view(self._own(empty(shape, dtype, like)), Kind.SCRATCH)
+        if type(like) is CudaArray:
+            array = empty(shape, dtype, like)
+            return self.view(array, Kind.SCRATCH)
+        strides = [int(np.prod(shape[i + 1 :])) * dtype.itemsize for i in range(len(shape))]
+        size = int(np.prod(shape)) * dtype.itemsize
+        number = self._new_buffer(max(size, 1), Kind.SCRATCH, None)
+        return View(number, 0, tuple(shape), tuple(strides), dtype)
 
     def constant(self, array: Any) -> Any:
         """An array that the program needs and nobody else knows."""
-        self.view(self._own(array), Kind.CONSTANT)
+        self.view(array, Kind.CONSTANT)
         return array
 
     # --- what happens ----------------------------------------------------------------------------------
@@ -162,7 +208,7 @@ class Tape:
             result = np.asarray(result)
         if self.dead:
             return result
-        view = self.view(self._own(result), Kind.SCRATCH)
+        view = self.view(result, Kind.SCRATCH)
         self.note(
             Call(function, self.views(args), self.views(kwargs), (view,), effect=True, name=name)
         )
@@ -174,7 +220,9 @@ class Tape:
         if result is None or self.dead:
             return result
         made = arrays_of(result)
-        outputs = tuple([self.view(self._own(array), Kind.SCRATCH) for array in made])
+        if all(map(self.knows, made)):  # views of what was there
+            return self._results(result, [], Kind.SCRATCH)[0]
+        outputs = tuple([self.view(array, Kind.SCRATCH) for array in made])
         name = getattr(function, "__name__", "kernel").strip("_")
         self.note(Call(function, self.views(args), self.views(kwargs), outputs, name=name))
         return self._results(result, [], Kind.SCRATCH)[0]
@@ -203,16 +251,11 @@ class Tape:
         if buffer.kind is not Kind.CONSTANT:
             return
         owner = buffer.array
-        content = self._own(np.copy(owner, order="K"))
-        source = self.view(content)
+        source = self.view(np.copy(owner, order="K"))
         buffer.kind = Kind.SCRATCH
         whole = View(view.buffer, 0, owner.shape, owner.strides, owner.dtype)
         self.program.instructions.insert(0, copy(source, whole))
         self.program.sites.insert(0, None)
-
-    def _own(self, array: Any) -> Any:
-        self._kept_alive.append(array)
-        return array
 
     def _writes(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], method: str
@@ -239,7 +282,6 @@ class Tape:
             return result, []
         if any(result is array for array in written) or self.knows(result):
             return self.wrap(writable(result)), []
-        self._own(result)
         return self.wrap(result), [self.view(result, kind)]
 
 

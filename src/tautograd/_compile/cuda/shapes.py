@@ -10,8 +10,8 @@ from ..native.layout import Layout
 
 WIDE = 32  # results side by side that a block reduces at once
 FULL = 1 << 17  # threads that keep a GPU busy
-BLOCKS = 264
-EACH = 8  # elements that one thread adds up before it is worth asking for more threads
+MOST_PARTS = 512
+EACH = 4  # elements that one thread adds up before it is worth asking for more threads
 
 
 @dataclass(slots=True)
@@ -46,21 +46,21 @@ def shape_of_rows(nest: Nest, layout: Layout) -> Shape:
     width = math.prod(layout.sizes[d] for d in layout.inner)
     one_pass = nest.passes == 1 and not any(s.time < 0 and s.stored for s in nest.steps)
     if layout.across and rows >= WIDE:
-        threads = min(power_of_two(-(-width // EACH)), 32)
+        threads = min(power_of_two(-(-width // EACH)), 8 if one_pass else 32)
         blocks = -(-rows // WIDE)
-        parts = _parts(width, threads, blocks) if one_pass else 1
+        parts = _parts(width, threads, blocks * WIDE * threads) if one_pass else 1
         return Shape(rows, width, WIDE, threads, 1, parts)
     threads = min(power_of_two(-(-width // 4)), 1024)
     while threads > 32 and rows * threads > FULL:
         threads //= 2
     if threads > 32:
-        parts = _parts(width, threads, rows) if one_pass else 1
+        parts = _parts(width, threads, rows * threads) if one_pass else 1
         return Shape(rows, width, 1, threads, 1, parts)
     groups = min(128 // threads, power_of_two(-(-rows // 132)), power_of_two(rows))
     groups = max(groups, 32 // threads)  # whole warps
     return Shape(rows, width, 1, threads, groups, 1)
 
 
-def _parts(width: int, threads: int, blocks: int) -> int:
+def _parts(width: int, threads: int, all_threads: int) -> int:
     """In how many parts rows are cut, so that all of the GPU has something to do."""
-    return max(1, min(-(-width // (threads * EACH)), BLOCKS // max(blocks, 1), 512))
+    return max(1, min(-(-width // (threads * EACH)), FULL // all_threads, MOST_PARTS))

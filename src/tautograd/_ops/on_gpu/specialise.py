@@ -5,7 +5,8 @@ gives None where it does not apply. It is put in place when CUDA is first used, 
 a GPU never meets it.
 
 While a computation is recorded to be compiled, most records are taken down by their own formula, of which
-kernels are made. Those in `WHOLE` stay one kernel of the program, because no formula comes near them.
+kernels are made. Those in `WHOLE` stay one kernel of the program, because no formula comes near them; or none at
+all, as the parts of an array whose gradients lie side by side.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from ..._arrays.cuda_array import CudaArray
 from ..record import REGISTRY, Op
 from ..rule_calls import BoundRule, DerivedRule
 
-WHOLE = frozenset(("scaled_dot_product_attention", "nll_loss", "embedding_dense_backward"))
+WHOLE = frozenset(
+    ("scaled_dot_product_attention", "nll_loss", "embedding_dense_backward", "unbind")
+)
 
 
 def _on_tape(fast: Any, args: Any, parameters: Any) -> Any:
     """A kernel as part of what is being recorded; None where nothing is, or it does not apply."""
-    note = getattr(args[0], "as_kernel", None)
+    first = args[0][0] if type(args[0]) is tuple else args[0]
+    note = getattr(first, "as_kernel", None)
     return None if note is None else note(fast, args, parameters)
 
 
