@@ -201,6 +201,26 @@ def scalar_dtype(value: Any) -> dtype:
     return _defaults.float.to_complex()
 
 
+def number_of(value: Any, kind: Any, then: Any = None) -> Any:
+    """A number as a NumPy scalar, rounded to one dtype and then to another.
+
+    One that stands for any while a function is compiled gives another such.
+    """
+    if type(value) is not float and hasattr(value, "rounded_to"):
+        return value.rounded_to(kind, then)
+    rounded = np.asarray(value).astype(kind)
+    return rounded[()] if then is None else rounded.astype(then)[()]
+
+
+def array_of_number(value: Any, kind: Any = None) -> Any:
+    """A number as an array without dimensions.
+
+    One that stands for any while a function is compiled says for itself what that is.
+    """
+    follow = getattr(value, "as_array", None)
+    return np.asarray(value, kind) if follow is None else follow(kind)
+
+
 def combine_dtypes(
     dimensioned: Iterable[dtype], zero_dim: Iterable[dtype], scalars: Iterable[dtype]
 ) -> dtype:

@@ -57,7 +57,7 @@ def _constants(value: Any) -> Any:
     if isinstance(value, Lifted):
         return value.tensor
     if isinstance(value, (np.ndarray, np.generic)):
-        return make(np.asarray(value))
+        return make(value)
     if isinstance(value, (list, tuple)) and any(isinstance(v, (Lifted, np.ndarray)) for v in value):
         return type(value)(_constants(v) for v in value)
     return value

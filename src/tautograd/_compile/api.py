@@ -21,9 +21,10 @@ from ..nn.modules.module import Module
 from ..optim import _hooks as optimizer_hooks
 from . import generators, lifting, modules
 from .bound import OptimizedModule, Place
-from .entry import Entry
+from .entry import Entry, Surroundings
 from .errors import CompileError
 from .explain import Explanation
+from .following import Changing
 from .guards import GRADIENTS, Form, is_ordinary
 from .nests import tensors_in
 from .quick import MISS
@@ -31,7 +32,9 @@ from .quick import MISS
 log = logging.getLogger("tautograd.compile")
 RECORDS = 16  # kept per function
 VARIANTS = 4  # of records of one form of arguments, as with and without gradients left over
+BRANCHES = 12  # the same where numbers decide between them
 FORMS = 256  # of arguments that are remembered as seen
+BRANCH = "a number among the arguments decides otherwise"
 OFTEN = 16  # how often a form has to come before it takes the place of another record
 
 
@@ -77,11 +80,13 @@ class Compiled:
             self._forget_all()  # programs, threads and locks belong to the parent
         form = Form(args, kwargs)
         with self._lock:
-            entry = self._matching(form.key, tensors)
+            if form.floats:
+                self._changing.settle(form)
+            entry, numbers = self._matching(form, tensors)
             records = entry is None and self._is_time_to_record(form.key)
         if entry is not None:
             with entry.lock:
-                return entry.replay(tensors)
+                return entry.replay(tensors, numbers)
         if not records or not self._recording.acquire(blocking=False):
             return self._fn(*args, **kwargs)
         try:
@@ -89,22 +94,25 @@ class Compiled:
         finally:
             self._recording.release()
 
-    def _matching(self, key: Any, tensors: list[Tensor]) -> Entry | None:
-        """The record that holds for this call."""
+    def _matching(self, form: Form, tensors: list[Tensor]) -> tuple[Entry | None, Any]:
+        """The record that holds for this call, and what it computes of the call's numbers."""
+        key = form.key
         found = self._entries.get(key)
         if found is None:
-            return None
+            return None, None
         reasons = []
         for entry in reversed(found):
-            reason = entry.guards.reason() or entry.guards.clash(tensors)
+            numbers = entry.holds_for(form)
+            reason = BRANCH if numbers is None else entry.guards.reason()
+            reason = reason or entry.guards.clash(tensors)
             if reason is None:
                 self._entries.move_to_end(key)
                 self._last = entry
-                return entry
+                return entry, numbers
             reasons.append(reason)
         log.info("%s: no record holds: %s", self._name(), reasons[0])
         self._why[key] = reasons[0]
-        return None
+        return None, None
 
     def _is_time_to_record(self, key: Any) -> bool:
         """Whether a call that no record holds for is recorded, or runs as it is written.
@@ -126,11 +134,17 @@ class Compiled:
         return True
 
     def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
+        around = Surroundings(self._fn, form, (args, kwargs))
+        if form.symbolic and around.variables.asks_types:
+            self._fix(form, form.symbolic, "`type` is called, perhaps on it")
+            return self._fn(*args, **kwargs)
+        tolerant = self._fallback or bool(form.symbolic)
         try:
-            entry, result = Entry.recorded(
-                self._fn, form, args, kwargs, self._native, self._fallback
-            )
+            entry, result = Entry.recorded(around, args, kwargs, self._native, tolerant)
         except CompileError as error:
+            if form.symbolic and error.finished is not None:
+                self._fix(form, form.symbolic, str(error).partition(" cannot")[0])
+                return error.finished[0]
             if not self._fallback or error.finished is None:
                 self._seen[form.key] = (
                     1  # so that the next call says it too, unless it can be recorded
@@ -139,15 +153,22 @@ class Compiled:
             reason = str(error).rpartition("\n")[0]  # without the advice to do what was done
             self._refuse(form.key, f"it cannot be recorded:\n{reason}")
             return error.finished[0]
+        except Exception:
+            if form.symbolic:
+                self._fix(form, form.symbolic, "an error")
+            raise
         self.records += 1
+        if entry.asked:
+            self._fix(form, entry.asked, f"its value is asked for{entry.where_asked()}")
         log.info("%s: recorded (%d instructions)", self._name(), entry.size)
         with self._lock:
             of_form = self._entries.setdefault(form.key, [])
             of_form.append(entry)
-            if len(of_form) > VARIANTS:
+            limit = BRANCHES if any(e.decides for e in of_form) else VARIANTS
+            if len(of_form) > limit:
                 of_form.pop(0)
                 self._lost[form.key] = self._lost.get(form.key, 0) + 1
-                if self._lost[form.key] >= VARIANTS:
+                if self._lost[form.key] >= limit:
                     why = self._why.get(form.key, "something else each time")
                     self._refuse(form.key, f"what it depends on changes too often: {why}")
                     of_form.clear()
@@ -161,6 +182,13 @@ class Compiled:
                 self._why.pop(gone, None)
             self._last = entry
         return result
+
+    def _fix(self, form: Form, numbers: Any, why: str) -> None:
+        """Let floats among the arguments be part of the form."""
+        for i in numbers:
+            log.info("%s: float %d of the arguments is no input: %s", self._name(), i, why)
+        with self._lock:
+            self._changing.fix(form, numbers)
 
     def _refuse(self, key: Any, why: str) -> None:
         """From now on calls of this form run as they are written, which is said once per function."""
@@ -182,6 +210,7 @@ class Compiled:
         self._refused: OrderedDict[Any, str] = OrderedDict()
         self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
         self._why: dict[Any, str] = {}
+        self._changing = Changing()
         self._last = None
 
     def clear(self) -> None:

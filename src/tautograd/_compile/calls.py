@@ -17,6 +17,7 @@ from .ir import (
     Gather,
     GatherAlong,
     Instruction,
+    Late,
     Map,
     Number,
     Operand,
@@ -103,6 +104,16 @@ def _put(i: PutAlong, array: Array) -> Callable[[], Any]:
 
 
 def _call(i: Call, array: Array) -> Callable[[], Any]:
+    if not has_late((i.args, i.kwargs)):
+        return _bound_call(i, array)
+
+    def call() -> None:
+        _bound_call(i, array)()
+
+    return call
+
+
+def _bound_call(i: Call, array: Array) -> Callable[[], Any]:
     args, kwargs = filled_in(i.args, array), filled_in(i.kwargs, array)
     function = i.function
     outs = [array(view) for view in i.outputs]
@@ -125,12 +136,23 @@ def filled_in(value: Any, array: Array) -> Any:
     """Arguments with arrays in place of views."""
     if isinstance(value, View):
         return array(value)
+    if isinstance(value, Late):
+        return value.value
     if isinstance(value, (tuple, list)):
         parts = [filled_in(v, array) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
         return {k: filled_in(v, array) for k, v in value.items()}
     return value
+
+
+def has_late(value: Any) -> bool:
+    """Whether a number that each run has anew is among arguments."""
+    if isinstance(value, (tuple, list)):
+        return any(map(has_late, value))
+    if isinstance(value, dict):
+        return any(map(has_late, value.values()))
+    return isinstance(value, Late)
 
 
 _BUILDERS: dict[Any, Any] = {

@@ -14,13 +14,15 @@ from .._autograd.views import detached
 from .._tensor.tensor import Tensor
 from .arrays import is_on_gpu
 from .differentiable import differentiate
+from .following import Places
 from .generators import noting_seeds
 from .ir import Kind, Program, View
 from .lifting import grad_of, plain, recording, set_plain, was_read
 from .nests import replaced, tensors_in
 from .recording import Recording
-from .released import held_by, release
+from .released import held_by, keeps_numbers, release
 from .results import described, views_of
+from .symbols import without_symbols
 from .updates import Fixed, Update
 
 
@@ -43,6 +45,7 @@ class Capture:
     growth: list[int] = field(default_factory=list)  # of the arguments' version counters
     wanted: list[bool] = field(default_factory=list)  # requires_grad of each argument
     backward: Any = None  # results that go backward, views of incoming gradients, leaves' gradients
+    scalars: Any = None  # Python numbers that are inputs
 
     @property
     def inputs(self) -> list[View]:
@@ -60,6 +63,8 @@ def capture(
     """
     tape = Recording()
     tape.tolerant = tolerant
+    places = Places(surroundings.form, tape.scalars)
+    args, kwargs = places.put(args, kwargs)
     tensors = list(tensors_in((args, kwargs)))
     stand_ins = {id(t): detached(t).requires_grad_() for t in tensors if t._node is not None}
     inside = [stand_ins.get(id(t), t) for t in tensors]
@@ -75,6 +80,8 @@ def capture(
         with recording(tape), noting_seeds():
             surroundings.begin(tape)
             returned = fn(*args, **kwargs)
+            del args, kwargs  # which hold symbols
+            places.take_back()
             surroundings.settle(tape)
             for optimizer in tape.fixed:
                 optimizer.settle(tape)
@@ -86,18 +93,21 @@ def capture(
         if tape.failure is None:
             found = _finish(tape, arguments, inside, returned, backward)
             found.wanted = [tensor._requires_grad for tensor in inside]
+            found.scalars = tape.scalars
             found.tensors, found.fixed = tensors, tape.fixed
         if tape.failure is None:
             return found
     finally:
         tape.dead = True
+        tape.scalars.tape = None
+        places.take_back()
         for reference in tape.made:
             tensor = reference()
             if tensor is not None:
                 set_plain(tensor, plain(tensor))
     release(returned, pairs)  # also where the function itself caught the error
     back = {id(stand_in): tensor for stand_in, tensor in pairs.values()}
-    tape.failure.finished = (replaced(returned, back),)
+    tape.failure.finished = (without_symbols(replaced(returned, back)),)
     raise tape.failure
 
 
@@ -122,6 +132,8 @@ def _finish(
         kept |= held_by(tensors_in(returned))
     _refuse_escapes(tape, kept)
     _refuse_two_devices(tape, result)
+    if keeps_numbers(tape.scalars, returned):
+        tape.refuse("a Python number that is kept after the call, but not returned,", "attribute")
     grads = [view for _, view in backward[2]] if backward else []
     for _, gradient in after:  # from now on a tensor's own memory
         if gradient is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from .arrays import ARRAYS
 from .ir import Instruction, Map, Number, Product, Reduce, View, overlap
 from .noted import UFUNCS, Noted, Rule, copy, mapped
+from .symbols import Symbol
 
 
 def _elementwise(tape: Any, call: Noted) -> list[Instruction] | None:
@@ -35,6 +36,7 @@ def loop_of(ufunc: Any, args: Any, dtype: Any = None) -> tuple[Any, ...] | None:
     """The dtypes in which a ufunc computes: its inputs', then its result's."""
     kinds: list[Any] = []
     for arg in args:
+        arg = arg.value if type(arg) is Symbol else arg
         if isinstance(arg, (*ARRAYS, np.generic)):
             kinds.append(arg.dtype)
         elif type(arg) in (int, float, complex):

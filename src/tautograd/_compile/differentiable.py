@@ -98,10 +98,11 @@ def is_seen(tape: Lifting, tensor: Tensor, results: set[int]) -> bool:
 class Token:
     """One forward run, which may still go backward."""
 
-    __slots__ = ("__weakref__", "arrays", "content", "versions")
+    __slots__ = ("__weakref__", "arrays", "content", "numbers", "versions")
 
-    def __init__(self, arrays: list[Any], versions: list[tuple[Any, int]]) -> None:
+    def __init__(self, arrays: list[Any], versions: list[tuple[Any, int]], numbers: Any) -> None:
         self.arrays = arrays
+        self.numbers = numbers  # Python's, which the program takes as inputs
         self.versions = versions
         self.content: Any = None  # what it left for backward, once another run needs the place
 
@@ -126,7 +127,7 @@ class Differentiable:
         boxes = [t._version_box for t in tensors] + [
             t._version_box for t, _ in entry.capture.outside
         ]
-        token = Token(arrays, [(box, box[0]) for box in boxes])
+        token = Token(arrays, [(box, box[0]) for box in boxes], entry.numbers)
         self.current = weakref.ref(token)
         built = entry.built(entry.capture.result, tensors)
         if not modes.grad:
@@ -134,6 +135,7 @@ class Differentiable:
         node = CompiledNode()
         node.owner = self
         node.tensors = tensors
+        node.numbers = entry.numbers
         node.edges = tuple(edge_of(self._leaf(of, tensors)) for of, _ in self.grads)
         numbers = tuple(self._leaf(of, tensors)._output_nr for of, _ in self.grads)
         if any(numbers):
@@ -170,6 +172,8 @@ class Differentiable:
             token.content = None
             self.current = weakref.ref(token)
         replay.load([*token.arrays, *gradients])
+        if token.numbers:
+            entry.capture.scalars.load(token.numbers)
         replay.run(1)
         return [replay.result(view) for _, view in self.grads]
 
@@ -203,6 +207,7 @@ class CompiledNode(Node):
     unusual = True
     owner: Differentiable
     tensors: list[Tensor]
+    numbers: Any
 
     def name(self) -> str:
         return "CompiledBackward"
@@ -232,7 +237,7 @@ class CompiledNode(Node):
                 "cannot run again for create_graph=True; call the function that was compiled instead"
             )
         with enable_grad():
-            args, kwargs = entry.with_tensors(self.tensors)
+            args, kwargs = entry.with_tensors(self.tensors, self.numbers)
             outs = [t for t in entry.tensors_of(entry.fn(*args, **kwargs)) if has_history(t)]
         leaves = [self.owner._leaf(of, self.tensors) for of, _ in self.owner.grads]
         pairs = [(o, g) for o, g in zip(outs, slots, strict=True) if g is not None]

@@ -10,13 +10,15 @@ from typing import Any
 from .._autograd.apply import apply
 from .._autograd.grad_mode import set_grad_enabled
 from .._autograd.modes import modes
-from .._autograd.sites import warning_level
+from .._autograd.sites import resolve, warning_level
 from .._autograd.views import detached
 from .._tensor.tensor import Tensor, make
 from ..nn.modules.module import Module
+from ..optim.optimizer import Optimizer
 from .arrays import is_on_gpu
 from .capture import Capture, capture
 from .differentiable import Differentiable, UsedNode, is_cut
+from .following import plain_again
 from .guards import Form, Guards
 from .ir import Call, Program, View
 from .lifting import grad_of, pause, set_grad
@@ -25,7 +27,9 @@ from .nests import leaves_in, mapped, replaced, tensors_in
 from .passes import improved
 from .quick import quick_way
 from .replay import Replay
-from .results import Given, Made, Seen
+from .results import Computed, Given, Made, Seen
+from .scalars import FLOATS
+from .settings import Settings
 from .variables import Variables
 
 
@@ -33,6 +37,7 @@ class Surroundings:
     """What a function can reach from outside, before it runs and after."""
 
     def __init__(self, fn: Callable[..., Any], form: Form, arguments: Any) -> None:
+        self.fn = fn
         self.form = form
         self.modules = Modules()
         self.variables = Variables(fn, arguments)
@@ -41,15 +46,22 @@ class Surroundings:
 
     def begin(self, tape: Any) -> None:
         """Refuse what cannot be recorded, whatever the function does with it."""
+        given = [value for value in self.form.kept if isinstance(value, Optimizer)]
+        tape.settings = Settings([*self.variables.optimizers, *given])
         for what, advice in self.variables.refused:
             tape.refuse(what, advice)
         if self.form.has_arrays:
             tape.refuse("an argument that is a NumPy array, whose values may change,", "array")
 
     def settle(self, tape: Any) -> None:
+        tape.note_settings()
         with pause(tape):
             self.modules.settle(tape)
             self.variables.settle(tape)
+        if tape.failure is not None:
+            self.variables.plain_again()
+            for module, _ in self.modules.found.values():
+                plain_again(vars(module))
 
 
 class Entry:
@@ -84,37 +96,59 @@ class Entry:
         self.has_views = any(isinstance(leaf, Seen) for leaf in leaves_in(found.result))
         self.quick: Any = None
         self.steady: Any = None  # what the quick way goes by
+        self.followed = form.symbolic  # the floats among the arguments that are inputs
+        self.decides = any(step.outcome is not None for step in found.scalars.steps)
+        self.numbers: Any = ()  # of this call
 
     @classmethod
     def recorded(
-        cls,
-        fn: Callable[..., Any],
-        form: Form,
-        args: Any,
-        kwargs: Any,
-        native: bool,
-        tolerant: bool,
+        cls, around: Surroundings, args: Any, kwargs: Any, native: bool, tolerant: bool
     ) -> tuple[Entry, Any]:
         """Run a function while recording it; what it gave is given back."""
+        fn, form = around.fn, around.form
         tensors = list(tensors_in((args, kwargs)))
-        around = Surroundings(fn, form, (args, kwargs))
         with noting(around.modules):
             found = capture(fn, args, kwargs, around, tolerant)
         call = replaced((args, kwargs), {id(t): Given(i, None) for i, t in enumerate(tensors)})
+        call = _with_numbers(call, form)
+        found.scalars.close()
         guards = Guards(found, around.modules, around.variables)
         entry = cls(fn, form, call, found, guards, native)
         entry.replay_of.take_over()
         entry.quick = quick_way(entry)
+        entry.numbers = found.scalars.values
         return entry, entry.finish(tensors, [t._data for t in tensors])
 
-    def replay(self, tensors: list[Tensor]) -> Any:
-        """Do again what was recorded, with these arguments."""
+    @property
+    def asked(self) -> list[int]:
+        """The floats among the arguments whose value was asked for, by their number."""
+        return [self.followed[i] for i in self.capture.scalars.pinned if i < len(self.followed)]
+
+    def where_asked(self) -> str:
+        """The line that asked for the value of a number."""
+        line = resolve(next(iter(self.capture.scalars.pinned.values())))
+        return f", in {line}" if line else ""
+
+    def holds_for(self, form: Form) -> list[Any] | None:
+        """The numbers of a call, if they decide everything as they did in the recording."""
+        if not self.followed:
+            return []
+        found: list[Any] | None = self.capture.scalars.begin(
+            [form.floats[i] for i in self.followed]
+        )
+        return found
+
+    def replay(self, tensors: list[Tensor], numbers: Any = ()) -> Any:
+        """Do again what was recorded, with these arguments and numbers."""
         self.calls += 1
         found, replay = self.capture, self.replay_of
         arrays = [tensor._data for tensor in tensors]
         if self.differentiable is not None:
             self.differentiable.put_aside()
         replay.load(arrays)
+        self.numbers = numbers
+        if numbers:
+            found.scalars.load(numbers)
         for effect in found.effects:
             effect()
         replay.run(0)
@@ -149,8 +183,9 @@ class Entry:
         """The same with views of results, which can be made when those have their history."""
         return self._built(self.capture.result, tensors, views=True) if self.has_views else built
 
-    def with_tensors(self, tensors: list[Tensor]) -> Any:
-        """Arguments of a call, with these tensors in them."""
+    def with_tensors(self, tensors: list[Tensor], numbers: Any) -> Any:
+        """Arguments of a call, with these tensors and numbers in them."""
+        self.numbers = numbers
         return self._built(self.call, tensors)
 
     tensors_of = staticmethod(tensors_in)
@@ -161,6 +196,8 @@ class Entry:
         def build(leaf: Any) -> Any:
             if isinstance(leaf, Made):
                 return self.made(leaf)
+            if isinstance(leaf, Computed):
+                return self.numbers[leaf.place]
             if isinstance(leaf, Given):
                 return leaf.tensor if leaf.argument is None else tensors[leaf.argument]
             if isinstance(leaf, Seen):
@@ -238,6 +275,22 @@ def seen_again(base: Tensor, seen: Seen) -> Tensor:
             found = apply(op, (found,), parameters)
             found = found if index is None else found[index]
     return found  # type: ignore[no-any-return]
+
+
+def _with_numbers(call: Any, form: Form) -> Any:
+    """The arguments of a call with places of numbers where those are inputs."""
+    if not form.symbolic:
+        return call
+    places = {number: place for place, number in enumerate(form.symbolic)}
+    numbers = iter(range(len(form.floats)))
+
+    def put(leaf: Any) -> Any:
+        if type(leaf) not in FLOATS:
+            return leaf
+        place = places.get(next(numbers))
+        return leaf if place is None else Computed(place)
+
+    return mapped(call, put)
 
 
 def _form(call: Any, found: Capture) -> list[Any] | None:

@@ -53,7 +53,7 @@ class Explanation:
             ]
             if self.forms > 2:
                 lines.append(
-                    f"{self.forms} forms of arguments came so far, each once. If a Python number among them "
+                    f"{self.forms} forms of arguments came so far, each once. If an integer or a text among them "
                     "changes at each call, pass it as a tensor: its value is then an input."
                 )
             return "\n".join([*lines, *(f"refused: {reason}" for reason in self.refused)])

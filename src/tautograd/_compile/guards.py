@@ -23,6 +23,7 @@ from .capture import Capture
 from .ir import Kind
 from .lifting import grad_of
 from .modules import Modules
+from .scalars import FLOATS
 from .tape import span_of
 from .variables import SIMPLE, Variables, frozen
 
@@ -38,7 +39,22 @@ class Form:
         self.numbers: dict[int, int] = {}  # which tensors are the same
         self.kept: list[Any] = []
         self.has_arrays = False
-        self.key = _modes(), self._of(args), self._of(kwargs) if kwargs else None
+        self.floats: list[Any] = []  # in order
+        self.is_shared = False  # whether they are where no symbol can be put
+        self._containers: list[Any] = []
+        self.symbolic: tuple[int, ...] = ()  # those that are inputs of a record, by their number
+        self.loose = _modes(), self._of(args), self._of(kwargs) if kwargs else None
+        self.key: Any = self.loose if not self.floats else (self.loose, self.bits())
+
+    def bits(self) -> tuple[Any, ...]:
+        """The floats as they are told apart: -0.0 from 0.0, and NaN is itself."""
+        return tuple([v.hex() if type(v) is float else v.tobytes() for v in self.floats])
+
+    def follow(self, symbolic: Any) -> None:
+        """Let some of the floats be inputs of a record: then it does not depend on them."""
+        self.symbolic = tuple(sorted(symbolic))
+        parts = [None if i in symbolic else b for i, b in enumerate(self.bits())]
+        self.key = self.loose, tuple(parts)
 
     def _of(self, value: Any) -> Any:
         kind = type(value)
@@ -50,16 +66,34 @@ class Form:
             hooks = hooks_of(value) if leaf and value._watched else None
             return kind, number, shown, value.requires_grad, leaf, hooks
         if isinstance(value, (tuple, list)):
-            return kind, tuple([self._of(v) for v in value])
+            parts = [self._of(v) for v in value]
+            self._contains_floats(value)
+            return kind, tuple(parts)
         if isinstance(value, dict):
-            return kind, tuple([(k, self._of(v)) for k, v in value.items()])
-        if kind is float:
-            return kind, value.hex()  # which tells -0.0 from 0.0, and knows NaN
+            pairs = [(k, self._of(v)) for k, v in value.items()]
+            self._contains_floats(value)
+            return kind, tuple(pairs)
+        if kind in FLOATS:
+            self.floats.append(value)
+            return kind, None
         if kind in SIMPLE:
             return kind, value if kind is not complex else repr(value)
         if isinstance(value, np.generic):
             return kind, value.tobytes()
         return self._object(value)
+
+    def _contains_floats(self, value: Any) -> None:
+        """Note a container in which a number cannot stand for any: one of its own kind, or met twice."""
+        kind = type(value)
+        if (
+            not self.floats
+            or kind is tuple
+            or (isinstance(value, tuple) and hasattr(value, "_fields"))
+        ):
+            return
+        if kind not in (list, dict) or any(value is other for other in self._containers):
+            self.is_shared = True
+        self._containers.append(value)
 
     def _object(self, value: Any) -> Any:
         """Any other object is itself, with what its attributes are."""

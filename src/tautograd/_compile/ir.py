@@ -88,6 +88,15 @@ class Number:
 Operand = View | Number
 
 
+class Late:
+    """A Python number among the arguments of a call, another one at each run."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 @dataclass(slots=True)
 class Map:
     """An elementwise function, named as NumPy's ufunc is; `cast` (one input) converts only.

@@ -11,7 +11,6 @@ from .ir import (
     Gather,
     GatherAlong,
     Instruction,
-    Number,
     PutAlong,
     ScatterAdd,
     View,
@@ -103,7 +102,7 @@ def _filled(tape: Any, call: Noted) -> list[Instruction] | None:
     target = call.result
     if isinstance(value, ARRAYS):
         return [copy(tape.view(value), target)]
-    return [copy(Number(np.asarray(value).astype(target.dtype)[()]), target)]
+    return [copy(operand_of(tape, value, target.dtype, target.shape), target)]
 
 
 def _where(tape: Any, call: Noted) -> list[Instruction] | None:

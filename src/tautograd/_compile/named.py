@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dis
 import functools
+from collections import Counter
 from types import CodeType
+from typing import Any
 
 _BY_STRING = {"getattr", "hasattr", "setattr", "delattr", "vars", "attrgetter", "__dict__"}
 
@@ -35,3 +37,28 @@ def names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[
     if "globals" in variables:
         variables |= strings
     return frozenset(variables), frozenset(attributes), frozenset(strings)
+
+
+@functools.lru_cache(4096)
+def looked_up_in(code: CodeType) -> frozenset[str]:
+    """The strings in a function that are more than a key under which something is put (`group["lr"] = x`)."""
+    found: set[str] = set()
+    put: list[str] = []
+    before: Any = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "STORE_SUBSCR" and isinstance(before, str):
+            put.append(before)
+        before = instruction.argval if instruction.opname == "LOAD_CONST" else None
+        if isinstance(before, str):
+            found.add(before)
+    times = Counter(
+        i.argval for i in dis.get_instructions(code)
+        if i.opname == "LOAD_CONST" and isinstance(i.argval, str)
+    )  # fmt: skip
+    found -= {key for key, count in Counter(put).items() if times[key] == count}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= looked_up_in(constant)
+        elif isinstance(constant, tuple):
+            found.update(part for part in constant if isinstance(part, str))
+    return frozenset(found)

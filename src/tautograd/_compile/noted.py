@@ -10,6 +10,7 @@ import numpy as np
 
 from .arrays import ARRAYS
 from .ir import Instruction, Map, Number, Operand, View, overlap
+from .symbols import Symbol
 
 
 @dataclass(slots=True)
@@ -73,6 +74,8 @@ def operand_of(tape: Any, value: Any, dtype: Any, shape: tuple[int, ...]) -> Ope
     """An operand broadcast to a shape; a number as one of the dtype it takes part in."""
     if isinstance(value, ARRAYS):
         return tape.view(value).broadcast(shape)  # type: ignore[no-any-return]
+    if type(value) is Symbol:
+        return tape.scalars.cell(value, dtype).broadcast(shape)  # type: ignore[no-any-return]
     return Number(np.asarray(value).astype(dtype)[()])
 
 

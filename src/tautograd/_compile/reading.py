@@ -28,7 +28,7 @@ from ..nn.modules.module import Module
 from ..optim.lr_scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
 from .frozen import MISSING, SIMPLE, SMALL, Asked, frozen
-from .named import names_in
+from .named import looked_up_in, names_in
 
 _FAR = 64  # how many steps it may be from the function to a value
 _STANDARD = sysconfig.get_path("stdlib")
@@ -53,6 +53,10 @@ class Reading:
         self._given = given  # objects among the arguments
         self._names: set[str] = set()  # of attributes, in all functions
         self._strings: set[str] = set()  # that may be names: of attributes, keys, globals
+        self._looked_up: set[str] = (
+            set()
+        )  # those that are more than keys under which something is put
+        self.asks_types = False  # whether a function calls `type`, which no symbol can answer
         self._look()
 
     def _look(self) -> None:
@@ -66,6 +70,7 @@ class Reading:
             self.named: list[tuple[Any, str, Any]] = []  # of globals and of objects
             self.contents: list[tuple[str, Any, Any]] = []  # lists, dictionaries, small arrays
             self.modules: list[Module] = []
+            self.optimizers: list[Optimizer] = []
             self.tensors: set[int] = set()
             self.refused: list[tuple[str, str]] = []
             self.generators: list[
@@ -105,6 +110,8 @@ class Reading:
         variables, attributes, strings = names_in(code)
         self._names |= attributes
         self._strings |= strings
+        self._looked_up |= looked_up_in(code)
+        self.asks_types = self.asks_types or "type" in variables
         self._value("a default value", plain.__defaults__, depth)
         self._value("a default value", plain.__kwdefaults__, depth)
         self._attributes(plain, plain.__dict__, depth)
@@ -242,9 +249,10 @@ class Reading:
 
     def _ours(self, value: Any, depth: int) -> None:
         """What a function reads of an object of this library's: settings that it takes itself."""
-        if isinstance(value, Optimizer) and "param_groups" in self._names:
-            for group in value.param_groups:
-                for key in sorted(self._strings & group.keys() - {"params"}):
+        if isinstance(value, Optimizer):
+            self.optimizers.append(value)
+            for group in value.param_groups if "param_groups" in self._names else ():
+                for key in sorted(self._strings & self._looked_up & group.keys() - {"params"}):
                     self.named.append((group, key, group[key]))
         elif isinstance(value, LRScheduler):
             names = self._names | ({"_last_lr"} if "get_last_lr" in self._names else set())

@@ -9,8 +9,11 @@ from typing import Any
 from .._autograd.sites import internal
 from .._tensor.tensor import Tensor
 from ..optim._elementwise import Elementwise
+from .calls import filled_in, has_late
 from .errors import cannot_record
 from .lifting import Lifting, pause
+from .settings import Settings
+from .symbols import without_symbols
 from .tape import Tape
 from .updates import Fixed, Update, record_update
 
@@ -24,28 +27,47 @@ class Recording(Lifting):
         self.updates: list[Update] = []
         self.fixed: list[Fixed] = []
         self.stand_ins: dict[int, tuple[Tensor, Tensor]] = {}
+        self.settings = Settings([])
 
     def update(self, optimizer: Any, group: Any, number: int, members: Any, states: Any) -> None:
         """Called by an optimizer that is asked to step."""
         found = record_update(self, optimizer, group, number, members, states)
+        for update in found:
+            update.written = self.settings.written_in(update.real)
         self.effects.extend(found)
         self.updates.extend(found)
 
     def stepping(self, optimizer: Any) -> None:
         """Called before an optimizer steps."""
         plain = not any(group.get("differentiable") for group in optimizer.param_groups)
-        if not (isinstance(optimizer, Elementwise) and plain):
+        computed = isinstance(optimizer, Elementwise) and plain
+        self.settings.know(optimizer)
+        self.settings.pin(optimizer, self.scalars, computed)
+        self.note_settings()
+        if not computed:
             with pause(self):
                 self.fixed.append(Fixed.of(optimizer))
+
+    def note_settings(self) -> None:
+        """Note what the function has written into optimizers' groups."""
+        self.effects.extend(self.settings.changes(self.scalars))
 
     def effect(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Called where Python's own state changes; a call inside such a call belongs to it."""
         if self.paused or self.dead:
             return function(*args, **kwargs)
         _refuse_tensors(self, function, (args, kwargs))
+        self.note_settings()
+        late = self.views((args, kwargs))
+        args, kwargs = without_symbols((args, kwargs))
         with pause(self):
             result = function(*args, **kwargs)
-        self.effects.append(lambda: function(*args, **kwargs))
+        if has_late(late):
+            args, kwargs = late
+            self.effects.append(lambda: _call_late(function, args, kwargs))
+        else:
+            self.effects.append(lambda: function(*args, **kwargs))
+        self.settings.look()
         return result
 
     def asked(self, what: str, advice: str) -> None:
@@ -66,6 +88,10 @@ class Recording(Lifting):
         if result is None and before == after and not self.dead and _is_users(hook):
             self.refuse(f"{_named(hook)}, which only looks on,", "hook")
         return result
+
+
+def _call_late(function: Any, args: Any, kwargs: Any) -> Any:
+    return function(*filled_in(args, None), **filled_in(kwargs, None))  # type: ignore[arg-type]
 
 
 def _is_users(hook: Any) -> bool:

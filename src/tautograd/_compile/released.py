@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
 from .._autograd.apply import edge_of
 from .._tensor.tensor import Tensor
-from .nests import tensors_in
+from .nests import leaves_in, tensors_in
 from .recorded import Recorded
+from .symbols import Symbol, has_symbols, without_symbols
 from .tape import reveal
 
 
@@ -17,10 +19,12 @@ def release(results: Any, stand_ins: dict[int, tuple[Tensor, Tensor]]) -> None:
     for node in nodes_of(tensors_in(results)):
         saved = node.saved
         if isinstance(saved, (list, tuple)):
-            plain = [reveal(value) for value in saved]
+            plain = [without_symbols(reveal(value)) for value in saved]
             node.saved = plain if isinstance(saved, list) else tuple(plain)
+        if getattr(node, "parameters", None) and has_symbols(node.parameters):
+            node.parameters = without_symbols(node.parameters)
         for name, value in vars(node).items():
-            if isinstance(value, Recorded):
+            if isinstance(value, Recorded) or type(value) is Symbol:
                 setattr(node, name, value.value)
         if any(id(edge) in stand_ins for edge in node.edges):
             numbers = list(node.edge_nrs or (0,) * len(node.edges))
@@ -58,3 +62,17 @@ def held_by(tensors: Any) -> set[int]:
             held.extend(getattr(value, "__dict__", {}).values())
         found.update(id(tensor) for tensor in tensors_in(held))
     return found
+
+
+def keeps_numbers(scalars: Any, returned: Any) -> bool:
+    """Whether somebody keeps a symbol of a recording, other than what was returned and its graph."""
+    if not scalars.steps:
+        return False
+    known = {id(leaf) for leaf in leaves_in(returned)}
+    for node in nodes_of(tensors_in(returned)):
+        saved = node.saved if isinstance(node.saved, (list, tuple)) else ()
+        known.update(id(leaf) for leaf in leaves_in([*saved, getattr(node, "parameters", None)]))
+    if all(id(symbol) in known for symbol in scalars.alive()):
+        return False
+    gc.collect()
+    return not all(id(symbol) in known for symbol in scalars.alive())

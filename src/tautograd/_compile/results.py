@@ -11,6 +11,7 @@ from .._tensor.tensor import Tensor
 from .ir import View
 from .lifting import Lifting, grad_of, plain
 from .nests import mapped, tensors_in
+from .symbols import Symbol
 
 
 @dataclass(slots=True)
@@ -40,6 +41,13 @@ class Seen:
     requires_grad: bool = False
 
 
+@dataclass(slots=True)
+class Computed:
+    """A Python number that was computed of inputs, by its place among them."""
+
+    place: int
+
+
 def described(tape: Lifting, value: Any, roots: dict[int, int]) -> Any:
     """What was returned, with a description in place of each tensor."""
     seen: dict[int, Any] = {}
@@ -47,6 +55,8 @@ def described(tape: Lifting, value: Any, roots: dict[int, int]) -> Any:
     def describe(leaf: Any) -> Any:
         if hasattr(type(leaf), "__next__") or inspect.isawaitable(leaf):
             tape.refuse("an iterator as a result", "iterator")
+        if type(leaf) is Symbol:
+            return Computed(leaf.place)
         if not isinstance(leaf, Tensor):
             return leaf
         if id(leaf) not in seen:

@@ -22,6 +22,8 @@ from .instructions import instructions_for
 from .ir import Buffer, Call, Kind, Program, View
 from .noted import Noted, copy
 from .recorded import Recorded, _getitem, _setitem
+from .scalars import Scalars
+from .symbols import Symbol, has_symbols, without_symbols
 
 # Functions whose result has a shape that depends on values.
 _VALUE_SHAPED = frozenset(
@@ -57,6 +59,7 @@ class Tape:
 
     def __init__(self) -> None:
         self.program = Program()
+        self.scalars = Scalars(self)  # Python numbers that are inputs
         self.narrow: Any = None  # the dtype to which an optimizer's formula rounds its values
         self._homes: dict[int, _Home] = {}  # by the id of what owns the memory
         self._passing: dict[
@@ -177,6 +180,9 @@ class Tape:
     ) -> Any:  # fmt: skip
         """Compute, and note what was computed; `like` is where a function of no arrays makes one."""
         plain_args, plain_kwargs = reveal(args), reveal(kwargs)
+        noted_args, noted_kwargs = plain_args, plain_kwargs
+        if self.scalars.steps and has_symbols((args, kwargs)):
+            plain_args, plain_kwargs = without_symbols(plain_args), without_symbols(plain_kwargs)
         on_tape = has_recorded(args) or has_recorded(tuple(kwargs.values()))
         if not on_tape and type(like) is CudaArray:
             plain_kwargs["like"] = like
@@ -195,7 +201,7 @@ class Tape:
         if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:
             return found  # made from Python values alone, or a view: nothing happens at a replay
         targets = [view for _, view in writes]
-        call = Noted(function, plain_args, plain_kwargs, outputs, targets, ufunc, method)
+        call = Noted(function, noted_args, noted_kwargs, outputs, targets, ufunc, method)
         noted = instructions_for(self, call)
         self.program.instructions.extend(noted)
         self.program.sites.extend([mark(2)] * len(noted))
@@ -203,7 +209,8 @@ class Tape:
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
         """A function with an effect, that gives a new array: it will be called at every replay."""
-        result = function(*reveal(args), **reveal(kwargs))
+        plain_args, plain_kwargs = without_symbols(reveal(args)), without_symbols(reveal(kwargs))
+        result = function(*plain_args, **plain_kwargs)
         if not isinstance(result, ARRAYS):
             result = np.asarray(result)
         if self.dead:
@@ -233,6 +240,8 @@ class Tape:
 
     def views(self, value: Any) -> Any:
         """Arguments with views in place of arrays."""
+        if type(value) is Symbol:
+            return self.scalars.late(value)
         if isinstance(value, Recorded):
             return self.view(value.value)
         if isinstance(value, ARRAYS):

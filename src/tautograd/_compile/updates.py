@@ -49,6 +49,7 @@ class Update:
     memory: Any = None
     real: Any = None
     added: Any = None
+    written: Any = None  # settings that the function itself has written before
     places: Any = None  # what has to be there for the record to hold
     same: Any = None
 
@@ -104,6 +105,8 @@ class Update:
         """Whether the settings choose the formula that was recorded."""
         optimizer = self.optimizer
         settings = self.settings() if self.added else self.real
+        if self.written:
+            settings = {**settings, **self.written}
         return bool(
             optimizer._flags(settings) == self.flags
             and (not optimizer._formula_varies or self._has_these_numbers())

@@ -17,9 +17,11 @@ import numpy as np
 from .._arrays.dtypes import get_default_dtype
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
+from .following import plain_again
 from .frozen import DEPTH, SIMPLE, Asked, frozen
 from .nests import tensors_in
 from .reading import Reading, is_users, state_of
+from .symbols import Symbol
 
 _content_of = attrgetter("cell_contents")
 
@@ -82,6 +84,18 @@ class Variables(Reading):
         if self.contents:
             return lambda: reason() is None
         return same if names else same_content
+
+    def plain_again(self) -> None:
+        """Numbers in place of symbols that a function left in what it reaches by name."""
+        for names, _, _ in self.named:
+            if isinstance(names, dict):
+                plain_again(names)
+        for _, cell, _ in self.cells:
+            if type(cell.cell_contents) is Symbol:
+                cell.cell_contents = cell.cell_contents.value
+        for _, value, _ in self.contents:
+            if isinstance(value, (list, dict)):
+                plain_again(value)
 
     def settle(self, tape: Any) -> None:
         """After a recording: refuse what a replay would not do, or would do otherwise."""

@@ -138,8 +138,11 @@ def fast_operator(
 
 
 def _is_plain_number(value: Any) -> bool:
-    """Whether a number needs no conversion (`fast_operator` asks the same, in place)."""
-    return type(value) is float or (type(value) is int and _LEAST <= value < _LIMIT)
+    """Whether a number needs no conversion (`fast_operator` asks the same, in place).
+
+    A number that stands for any while a function is compiled says that it is a float, and is taken for one.
+    """
+    return value.__class__ is float or (type(value) is int and _LEAST <= value < _LIMIT)
 
 
 def fast_power(slow: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

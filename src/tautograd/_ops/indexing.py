@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.batched import BatchedArray
+from .._arrays.dtypes import array_of_number
 from .._autograd.apply import apply
 from .._autograd.forward_ad import alias_op
 from .._tensor.arguments import as_element, type_name
@@ -243,7 +244,7 @@ def _as_value(self: Tensor, value: Any) -> Tensor:
         return value
     if isinstance(value, (bool, int, float, complex, np.generic)):
         number = value.item() if isinstance(value, np.generic) else value
-        return make(np.asarray(as_element(number, self.dtype), self._data.dtype))
+        return make(array_of_number(as_element(number, self.dtype), self._data.dtype))
     raise TypeError(f"can't assign a {type_name(value)} to a {self.type()}")
 
 

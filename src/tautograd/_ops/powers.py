@@ -59,10 +59,15 @@ _SHORT: dict[Any, Any] = {
 
 
 def _power_scalar(x: Any, exponent: Any) -> Any:
-    short = _SHORT.get(exponent)
+    short = _SHORT.get(exponent) if type(exponent) in (int, float) else _short(exponent)
     if short is not None and (x.dtype.kind != "i" or exponent > 0):
         return short(x)
     return np.power(x, exponent)
+
+
+def _short(exponent: Any) -> Any:
+    """The same, by comparisons."""
+    return next((short for known, short in _SHORT.items() if exponent == known), None)
 
 
 def _zero_where(condition: Any, value: Any) -> Any:

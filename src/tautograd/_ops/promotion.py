@@ -13,6 +13,7 @@ from .._arrays.dtypes import (
     dtype,
     from_numpy_dtype,
     get_default_dtype,
+    number_of,
     scalar_dtype,
 )
 from .._tensor.tensor import Tensor
@@ -76,8 +77,7 @@ def number_as(value: Any, numpy_dtype: Any, then: Any = None) -> Any:
         if numpy_dtype.kind == "i" and wrapped >> (bits - 1):
             wrapped -= 1 << bits
         return numpy_dtype.type(wrapped)
-    rounded = np.asarray(value).astype(numpy_dtype)
-    return rounded[()] if then is None else rounded.astype(then)[()]
+    return number_of(value, numpy_dtype, then)
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtype:

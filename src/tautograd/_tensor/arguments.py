@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.devices import as_device, creator, default, moved
-from .._arrays.dtypes import LEGACY_NAMES, as_dtype, dtype
+from .._arrays.dtypes import LEGACY_NAMES, as_dtype, dtype, number_of
 from .._autograd.modes import modes
 from .tensor import Tensor, make
 
@@ -157,7 +157,7 @@ def as_element(value: Any, kind: dtype) -> Any:
         highest = _highest(kind)
         if abs(value) > highest and abs(value) != float("inf"):
             raise overflow(kind)
-    return np.asarray(value).astype(target)[()]
+    return number_of(value, target)
 
 
 def _highest(kind: dtype) -> float:

@@ -77,7 +77,13 @@ def _new(
     elif value == 0 and value is not True:
         array = arrays.zeros(shape, kind.numpy)
     else:
-        array = arrays.full(shape, as_element(value, kind), kind.numpy)
+        element = as_element(value, kind)
+        if hasattr(
+            element, "as_array"
+        ):  # a number that stands for any, while a function is compiled
+            array = np.copy(np.broadcast_to(element.as_array(), shape))
+        else:
+            array = arrays.full(shape, element, kind.numpy)
     return finish(array, requires_grad)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import (
+    array_of_number,
     bool_,
     dtype,
     from_numpy_dtype,
@@ -33,7 +34,8 @@ def array_from(data: Any, wanted: dtype | None) -> Any:
     """An array that owns its memory, of the given dtype or the one that the data imply."""
     if isinstance(data, float) and not isinstance(data, np.generic):
         if wanted is None or wanted.is_floating_point:
-            return np.array(data, (wanted or get_default_dtype()).numpy)
+            kind = (wanted or get_default_dtype()).numpy
+            return np.array(data, kind) if type(data) is float else array_of_number(data, kind)
     elif isinstance(data, Tensor):
         if type(data._data) is not np.ndarray:
             return np.astype(data._data, (wanted or data.dtype).numpy)

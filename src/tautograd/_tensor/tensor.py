@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays.devices import device, device_of
-from .._arrays.dtypes import dtype, from_numpy_dtype
+from .._arrays.dtypes import array_of_number, dtype, from_numpy_dtype
 from .._arrays.formats import strided
 from .._autograd.effects import structure
 from .._autograd.node import AccumulateGrad, Node
@@ -222,7 +222,7 @@ _ndarray = np.ndarray
 def make(array: Any) -> Tensor:
     """A fresh tensor around an array (or a NumPy scalar)."""
     if type(array) is not _ndarray and isinstance(array, np.generic):
-        array = np.asarray(array)
+        array = array_of_number(array)
     tensor = _new(Tensor)
     tensor._data = array
     tensor._node = None

@@ -87,7 +87,8 @@ def _clip_grads_with_norm_(
     grads = _grads(parameters)
     if not grads:
         return
-    factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+    limit = max_norm if max_norm.__class__ is float else float(max_norm)
+    factor = torch.clamp(limit / (total_norm + 1e-6), max=1.0)
     for grad in grads:
         if _is_plain(grad) and grad._data.dtype is factor._data.dtype:
             np.multiply(grad._data, factor._data, out=grad._data)
