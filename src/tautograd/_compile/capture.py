@@ -159,6 +159,7 @@ def _becomes(tape: Recording, view: View, kind: Kind) -> None:
     buffer = tape.program.buffers[view.buffer]
     if buffer.kind is Kind.SCRATCH:
         buffer.kind = kind
+        tape.keep(view.buffer)
 
 
 def _refuse_two_devices(tape: Recording, result: Any) -> None:

@@ -55,6 +55,7 @@ def differentiate(
     if not roots:
         return None
     tape.note(Call(_nothing, (), {}, (), effect=True, name=CUT))
+    tape.keep_all()  # backward begins from what forward has left
     incoming, gradients = [], []
     for root in roots:
         array = np.ones_like(plain(root), order="C")
@@ -85,7 +86,9 @@ def differentiate(
         if gradient is not None:
             number = [i for i, t in enumerate(arguments) if t is leaf]
             copied: Any = np.copy(gradient)  # in memory that nothing else is
-            grads.append((number[0] if id(leaf) in seen else leaf, tape.view(copied.value)))
+            view = tape.view(copied.value)
+            tape.keep(view.buffer)
+            grads.append((number[0] if id(leaf) in seen else leaf, view))
     return [id(root) for root in roots], incoming, grads
 
 
