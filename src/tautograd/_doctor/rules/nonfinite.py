@@ -202,7 +202,7 @@ for _ in range(4):
         if self.skipped[1] == SKIPS and bad:
             origin.message += " The scaler has to skip every step."
             self._tell(origin, self.doctor.steps, bad)
-            if self.pending is not None:
+            if origin.site is None:  # and no step will come to ask
                 self.doctor.lines.ask(event.engine, self.code)
 
     def after_step(self, event: Step) -> None:
@@ -296,8 +296,12 @@ def _made_by(passage: Passage, backward: Site | None, line: Site | None) -> _Ori
         f"The loss is finite and its gradient is not: in backward, {passage.node.name()} is the first "
         "to make NaN or infinity of finite numbers" + (f" ({reason})." if reason else ".")
     )
-    wide = all(passage.engine.finfo(g.dtype).max > MODERATE for g in passage.came if g is not None)
-    is_singular = wide and node_name(passage.node) in _SINGULAR and max(passage.arrived) < MODERATE
+    given = [g for g in passage.came if g is not None and g.is_floating_point()]
+    is_singular = (
+        node_name(passage.node) in _SINGULAR
+        and all(passage.engine.finfo(g.dtype).max > MODERATE for g in given)
+        and max(passage.arrived, default=math.inf) < MODERATE
+    )
     return _Origin(
         backward, message, passage.number, passage.node.name(), line, is_singular=is_singular
     )
