@@ -233,7 +233,8 @@ class Entry:
         self._made[id(value)] = tensor
         if value.root is not None:
             self.made_tensors[value.root] = tensor
-        if modes.inference:
+        tensor._version_box[0] = value.version
+        if value.inference:
             from .._autograd.inference import as_inference
 
             as_inference(tensor)

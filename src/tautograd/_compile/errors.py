@@ -17,6 +17,7 @@ ADVICE = {
     "mask": "The result's shape depends on values. Keep the shape and mask instead: `torch.where(mask, x, 0)`, "
     "or multiply by the mask.",
     "escape": "Return the tensor from the compiled function, and keep it there.",
+    "retain": "Call `retain_grad()` on what the compiled function gives back, or return the gradient alone.",
     "clone": "Write into a clone of it (`tensor = tensor.clone()`).",
     "alias": "Pass a clone (`tensor.clone()`).",
     "history": "Pass it as an argument, or detach it.",

@@ -32,7 +32,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     found, replay, guards = entry.capture, entry.replay_of, entry.guards
     results = found.result if isinstance(found.result, tuple) else (found.result,)
     single = not isinstance(found.result, tuple)
-    simple = all(isinstance(r, Made) or r is None for r in results)
+    simple = all(r is None or (isinstance(r, Made) and not r.inference) for r in results)
     if found.backward is not None or found.argument_writes or replay.staged or not simple:
         return None
     if type(found.result) not in (tuple, Made, type(None)) or entry.form is None:
@@ -45,7 +45,8 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     nodes = [None if r is None else entry.node_of(r) for r in results]
     wants = [r is not None and r.requires_grad and not r.used for r in results]
     had, were = [t for t, _ in guards.grads], [g for _, g in guards.grads]
-    plans = list(zip(sources, nodes, wants, strict=True))
+    counts = [0 if r is None else r.version for r in results]
+    plans = list(zip(sources, nodes, wants, counts, strict=True))
     forms = entry.form
     count = len(forms)
     table, slots = replay.table, replay.slots
@@ -69,7 +70,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
         return None
     acquire, release = entry.lock.acquire, entry.lock.release
 
-    def make_one(source: Any, node: Any, wants_gradient: bool) -> Any:
+    def make_one(source: Any, node: Any, wants_gradient: bool, version: int) -> Any:
         if source is None:
             return None
         out = _new(Tensor)
@@ -79,7 +80,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
             out._data = source.copy() if source.ndim < 2 else fresh(source)
         out._node = node
         out._requires_grad = wants_gradient
-        out._version_box = [0]
+        out._version_box = [version]
         out._base = out._grad = None
         out._output_nr = 0
         return out

@@ -22,6 +22,8 @@ class Made:
     requires_grad: bool
     used: bool  # whether its graph went backward inside
     root: int | None = None  # its number among the results that can go backward
+    version: int = 0  # how often it was changed after it was made
+    inference: bool = False
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class Computed:
 def described(tape: Lifting, value: Any, roots: dict[int, int]) -> Any:
     """What was returned, with a description in place of each tensor."""
     seen: dict[int, Any] = {}
+    made: list[tuple[Made, Tensor]] = []
 
     def describe(leaf: Any) -> Any:
         if hasattr(type(leaf), "__next__") or inspect.isawaitable(leaf):
@@ -61,19 +64,36 @@ def described(tape: Lifting, value: Any, roots: dict[int, int]) -> Any:
             return leaf
         if id(leaf) not in seen:
             if leaf._base is not None and id(leaf) not in tape.arguments:
-                seen[id(leaf)] = _described_view(tape, leaf, roots, seen)
+                seen[id(leaf)] = _described_view(tape, leaf, roots, seen, made)
             else:
-                seen[id(leaf)] = _described(tape, leaf, roots)
+                seen[id(leaf)] = _described(tape, leaf, roots, made)
+                if isinstance(seen[id(leaf)], Made):
+                    made.append((seen[id(leaf)], leaf))
         return seen[id(leaf)]
 
-    for tensor in tensors_in(value):  # views come after what they are views of
-        if tensor._base is None:
-            describe(tensor)
+    firsts = [tensor for tensor in tensors_in(value) if tensor._base is None]
+    for tensor in sorted(
+        firsts, key=lambda t: t._node is None
+    ):  # views after what they are views of
+        describe(tensor)
+    bases: list[Any] = [t._base for t in tensors_in(value) if t._base is not None]
+    for base in bases:  # that several results look into, and nobody else has
+        if sum(b is base for b in bases) > 1 and not base.requires_grad and _is_made(tape, base):
+            describe(base)
     return mapped(value, describe)
 
 
+def _is_made(tape: Lifting, tensor: Tensor) -> bool:
+    """Whether a tensor is one that the run made."""
+    return any(reference() is tensor for reference in tape.made)
+
+
 def _described_view(
-    tape: Lifting, tensor: Tensor, roots: dict[int, int], seen: dict[int, Any]
+    tape: Lifting,
+    tensor: Tensor,
+    roots: dict[int, int],
+    seen: dict[int, Any],
+    made: list[tuple[Made, Tensor]],
 ) -> Any:
     """A view of something that the caller has too is made again as one."""
     base: Any = tensor._base
@@ -85,24 +105,45 @@ def _described_view(
         return Seen(seen[id(base)], tensor._view, tensor.requires_grad)
     if id(base) in tape.outside:
         return Seen(Given(None, base), tensor._view, tensor.requires_grad)
-    return _described(tape, tensor, roots)
+    for place, other in _known(tape):  # that is a view of the same base
+        way = None if other._base is not base else _rest_of_way(other._view, tensor._view)
+        if way is not None:
+            return Seen(place, way, tensor.requires_grad)
+    for place, other in made if not tensor.requires_grad else ():
+        if plain(other) is plain(base):
+            return Seen(Seen(place, None), tensor._view)
+    return _described(tape, tensor, roots, [])
 
 
-def _described(tape: Lifting, tensor: Tensor, roots: dict[int, int]) -> Made | Given | Seen:
+def _rest_of_way(start: Any, whole: Any) -> Any:
+    """The view operations that lead on from one view to another one, if it lies on the way."""
+    on_the_way = len(start) < len(whole) and all(a is b for a, b in zip(start, whole, strict=False))
+    return whole[len(start) :] if on_the_way else None
+
+
+def _described(
+    tape: Lifting, tensor: Tensor, roots: dict[int, int], made: list[tuple[Made, Tensor]]
+) -> Made | Given | Seen:
     if id(tensor) in tape.arguments:
         return Given(tape.arguments[id(tensor)], tensor)
     held = plain(tensor)
     is_gradient = any(tensor is grad_of(leaf) for leaf, _ in tape.grads.values())
     if id(tensor) in tape.outside or is_gradient or not tape.knows(held):
         return Given(None, tensor)
-    for place, other in _known(tape):
-        if plain(other) is held:
-            return Seen(place, None)
+    if tensor._retains_grad:
+        tape.refuse("a result that keeps its gradient (`retain_grad()`)", "retain")
+    if not tensor.requires_grad:
+        for place, other in (*_known(tape), *made):
+            if plain(other) is held:
+                return Seen(place, None)
     used = tensor._node is not None and id(tensor) not in roots
-    return Made(tape.view(held), tensor.requires_grad, used, roots.get(id(tensor)))
+    inference = tensor._is_inference
+    version = 0 if inference else tensor._version_box[0]
+    found = tape.view(held), tensor.requires_grad, used, roots.get(id(tensor))
+    return Made(*found, version, inference)
 
 
-def _known(tape: Lifting) -> Iterator[tuple[Given, Tensor]]:
+def _known(tape: Lifting) -> Iterator[tuple[Any, Tensor]]:
     for tensor, _ in tape.outside.values():
         yield Given(tape.arguments.get(id(tensor)), tensor), tensor
 
