@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,14 +32,21 @@ def give_back() -> None:
         trim(0)
 
 
+class Use(NamedTuple):
+    """The buffers that a step reads or writes, and those of which it writes all and reads nothing."""
+
+    buffers: set[int]
+    filled: frozenset[int] = frozenset()
+
+
 class Memory:
     """The base of every buffer: bytes, and the table of addresses that native code reads."""
 
     def __init__(
-        self, program: Program, touched: Iterable[set[int]], saved: frozenset[int] = frozenset()
+        self, program: Program, uses: Iterable[Use], saved: frozenset[int] = frozenset()
     ) -> None:
         self.program = program
-        offsets, self.scratch_bytes = planned(program, touched, saved)
+        offsets, self.scratch_bytes = planned(program, uses, saved)
         self.saved_bytes = 0
         for number in sorted(
             saved
@@ -78,34 +85,52 @@ def rounded_up(size: int) -> int:
 
 
 def planned(
-    program: Program, touched: Iterable[set[int]], elsewhere: frozenset[int]
+    program: Program, uses: Iterable[Use], elsewhere: frozenset[int]
 ) -> tuple[dict[int, int], int]:
-    """An offset for each scratch buffer: first fit, in the order of first use.
+    """An offset for each scratch buffer, so that those which are in use at one time lie apart: first fit.
 
-    `touched` are the buffers that each step of the program reads or writes, in the order of steps.
+    `uses` are what each step of the program reads or writes, in the order of steps.
     """
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for i, numbers in enumerate(touched):
-        for number in numbers:
-            if program.buffers[number].kind is Kind.SCRATCH:
-                first.setdefault(number, i)
-                last[number] = i
+    times: dict[
+        int, list[tuple[int, int]]
+    ] = {}  # when a buffer is in use: first and last step, in turn
+    for i, use in enumerate(uses):
+        for number in use.buffers:
+            if program.buffers[number].kind is not Kind.SCRATCH or number in elsewhere:
+                continue
+            spans = times.setdefault(number, [])
+            if not spans or number in use.filled:
+                spans.append((i, i))
+            else:
+                spans[-1] = (spans[-1][0], i)
+    by_time = sorted(times, key=lambda n: (times[n][0][0], -program.buffers[n].nbytes))
+    by_size = sorted(times, key=lambda n: (-program.buffers[n].nbytes, times[n][0][0]))
+    plans = [_fitted(program, order, times) for order in (by_time, by_size)]
+    return min(plans, key=lambda plan: plan[1])
+
+
+def _fitted(
+    program: Program, order: list[int], times: dict[int, list[tuple[int, int]]]
+) -> tuple[dict[int, int], int]:
+    """Each buffer in turn at the lowest place that is free while it is in use."""
     offsets: dict[int, int] = {}
-    alive: list[tuple[int, int, int]] = []  # (start, end, last use), by start
     total = 0
-    for number in sorted(first, key=lambda n: (first[n], -program.buffers[n].nbytes)):
-        if number in elsewhere:
-            continue
+    for number in order:
         size = rounded_up(program.buffers[number].nbytes)
-        alive = [entry for entry in alive if entry[2] >= first[number]]
         at = 0
-        for start, end, _ in alive:
+        taken = [
+            (place, place + rounded_up(program.buffers[other].nbytes))
+            for other, place in offsets.items()
+            if _meet(times[number], times[other])
+        ]
+        for start, end in sorted(taken):
             if start - at >= size:
                 break
             at = max(at, end)
         offsets[number] = at
-        alive.append((at, at + size, last[number]))
-        alive.sort()
         total = max(total, at + size)
     return offsets, total
+
+
+def _meet(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> bool:
+    return any(a <= d and c <= b for a, b in one for c, d in other)

@@ -15,7 +15,7 @@ from .blocks import repeated
 from .calls import as_call
 from .differentiable import is_cut
 from .ir import Block, Call, Instruction, Kind, Program, View
-from .memory import Memory, bytes_at, bytes_of, give_back
+from .memory import Memory, Use, bytes_at, bytes_of, give_back
 from .passes.blocks import in_blocks
 from .tape import in_rows, span_of
 
@@ -230,20 +230,20 @@ def _parts(
     return parts
 
 
-def _touched(stretches: list[list[Part]]) -> Iterator[set[int]]:
-    """The buffers that each kernel, or each call from Python, reads or writes, in the order they run."""
+def _touched(stretches: list[list[Part]]) -> Iterator[Use]:
+    """What each kernel, or each call from Python, reads and writes, in the order they run."""
     for part in (part for parts in stretches for part in parts):
         if part.block is not None:  # from the last kernel back to the first: all at once
             views = (*part.block.reads(), *part.block.writes())
             inside = {n for kernel in part.native.kernels for n in (*kernel.reads, *kernel.writes)}
-            yield inside | {view.buffer for view in views}
+            yield Use(inside | {view.buffer for view in views})
         elif part.native is not None:
             for kernel in part.native.kernels:
-                yield {*kernel.reads, *kernel.writes}
+                yield Use({*kernel.reads, *kernel.writes}, kernel.fills)
         else:
             for instruction in part.instructions:
                 views = (*instruction.reads(), *instruction.writes())
-                yield {view.buffer for view in views}
+                yield Use({view.buffer for view in views})
 
 
 def _crossing(program: Program, cuts: list[int]) -> frozenset[int]:

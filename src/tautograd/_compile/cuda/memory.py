@@ -15,7 +15,7 @@ import numpy as np
 from ..._arrays.cuda_array import CudaArray
 from ..._arrays.strided import address
 from ..ir import Kind, Program, View, span
-from ..memory import bytes_at, bytes_of, planned, rounded_up
+from ..memory import Use, bytes_at, bytes_of, planned, rounded_up
 from ..tape import span_of
 from .device import device
 
@@ -26,14 +26,14 @@ class DeviceMemory:
     def __init__(
         self,
         program: Program,
-        touched: Iterable[set[int]],
+        uses: Iterable[Use],
         saved: frozenset[int],
         lent: frozenset[int],
     ) -> None:
         self.program = program
         self.device = device()
         self.lent = lent
-        offsets, self.scratch_bytes = planned(program, touched, saved | lent)
+        offsets, self.scratch_bytes = planned(program, uses, saved | lent)
         self.saved_bytes = 0
         for number in sorted(saved):
             offsets[number] = self.scratch_bytes + self.saved_bytes

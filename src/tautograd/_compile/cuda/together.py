@@ -136,4 +136,5 @@ def described(parts: list[Fused]) -> Fused:
         operations=sum(part.operations for part in parts),
         reads=frozenset().union(*(part.reads for part in parts)),
         writes=frozenset().union(*(part.writes for part in parts)),
+        fills=frozenset(),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ir import Instruction, Product, View
 from .fusion import Nest
+from .liveness import covers
 from .normal import Normal
 
 
@@ -25,6 +26,7 @@ class Fused:
     reads: frozenset[int]  # buffers that it touches in memory
     writes: frozenset[int]
     names: tuple[str, ...] = ()  # of the instructions
+    fills: frozenset[int] = frozenset()  # buffers of which it writes all and reads nothing
 
     def __str__(self) -> str:
         size = "×".join(str(n) for n in self.shape)
@@ -41,6 +43,7 @@ def describe(nest: Nest, normal: Normal) -> Fused:
     writes: set[int] = set()
     operations = 0
     kind = "loop"
+    whole: set[int] = set()
     if nest.steps:
         stored = {s.output for s in nest.steps if s.stored}
         made: set[Any] = set()
@@ -50,6 +53,8 @@ def describe(nest: Nest, normal: Normal) -> Fused:
             in_memory = touch.access in stored if touch.writes or what in made else True
             if in_memory:
                 (writes if touch.writes else reads).add(touch.view.buffer)
+                if touch.writes and _is_whole(touch.view, normal):
+                    whole.add(touch.view.buffer)
             if touch.writes:
                 made.add(what)
             if in_memory and (what, touch.writes) not in seen:
@@ -66,6 +71,7 @@ def describe(nest: Nest, normal: Normal) -> Fused:
         written = sum(_footprint(v) for v in instruction.writes())
         reads = {v.buffer for v in instruction.reads()}
         writes = {v.buffer for v in instruction.writes()}
+        whole = {v.buffer for v in instruction.writes() if _is_whole(v, normal)}
         kind = type(instruction).__name__.lower()
         if isinstance(instruction, Product):
             operations = 2 * instruction.output.size * instruction.left.shape[-1]
@@ -83,7 +89,14 @@ def describe(nest: Nest, normal: Normal) -> Fused:
         frozenset(reads - own),
         frozenset(writes - own),
         tuple(_name(normal.instructions[i]) for i in nest.instructions),
+        frozenset(whole - reads - own),
     )
+
+
+def _is_whole(view: View, normal: Normal) -> bool:
+    """Whether a view is all of its buffer."""
+    size = view.size * view.dtype.itemsize
+    return size == normal.buffers[view.buffer].nbytes and covers(view)
 
 
 def _name(instruction: Instruction) -> str:

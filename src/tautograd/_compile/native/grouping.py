@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from ..ir import Instruction, Product
+from .again import Again
 from .fusion import Nest, Touch, touches_of
 from .liveness import elide
 from .normal import Normal
@@ -35,6 +36,7 @@ class _Grouping:
     def __init__(self, normal: Normal, needed: frozenset[int]) -> None:
         self.normal = normal
         self.waiting = Waiting(normal, needed)
+        self.again = Again(normal, self.waiting)
         self.nests: list[Nest] = []
         self.met: dict[int, list[tuple[int, Touch]]] = {}  # per buffer: nest and what it touched
         self.made_in: dict[int, int] = {}  # per buffer: the nest of loops that wrote it
@@ -42,6 +44,10 @@ class _Grouping:
     def take(self, number: int) -> None:
         for buffer in self.waiting.overwritten_by(number):
             self._store(buffer)
+        for view in self.normal.instructions[number].reads():
+            if view.buffer not in self.waiting.at:
+                self.again.revive(view.buffer, number, len(self.nests))
+        self.again.note(number)
         if not self.waiting.take(number):
             self._with_chain(number)
 
@@ -91,6 +97,7 @@ class _Grouping:
                     return False
                 place = len(self.nests)
                 self.nests.append(begun)
+        self.again.stored(unit[-1], place)
         for touch in touches:
             self.met.setdefault(touch.view.buffer, []).append((place, touch))
             if touch.writes and steps[0] is not None:

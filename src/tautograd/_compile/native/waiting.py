@@ -52,15 +52,10 @@ class Waiting:
         instruction = self.normal.instructions[number]
         if not isinstance(instruction, Map) or instruction.function not in CHEAP:
             return False
+        if not self.is_own(number):
+            return False
         out = instruction.output
-        own = self.normal.buffers[out.buffer].kind is Kind.SCRATCH
-        if not own or out.buffer in self.needed or self._writers[out.buffer] != 1:
-            return False
-        if self._first_read.get(out.buffer, number + 1) <= number or not covers(out):
-            return False
-        sources: set[View] = set()
-        for view in instruction.reads():
-            sources |= self._sources.get(view.buffer, {view})
+        sources = self._made_from(instruction)
         streams = {
             view.buffer
             for view in sources
@@ -68,11 +63,40 @@ class Waiting:
         }
         if len(streams) > 1 and self._last_read.get(out.buffer, number) > number + NEARBY:
             return False
-        self.at[out.buffer] = number
-        self._sources[out.buffer] = frozenset(sources)
-        for view in sources:
-            self._made_of.setdefault(view.buffer, []).append(out.buffer)
+        self.put_off(number)
         return True
+
+    def is_own(self, number: int) -> bool:
+        """Whether a Map makes all of what is ever in its buffer, and nobody sees that but this program."""
+        instruction = self.normal.instructions[number]
+        assert isinstance(instruction, Map)
+        out = instruction.output
+        own = self.normal.buffers[out.buffer].kind is Kind.SCRATCH
+        if not own or out.buffer in self.needed or self._writers[out.buffer] != 1:
+            return False
+        return self._first_read.get(out.buffer, number + 1) > number and covers(out)
+
+    def put_off(self, number: int) -> None:
+        instruction = self.normal.instructions[number]
+        assert isinstance(instruction, Map)
+        buffer = instruction.output.buffer
+        self.at[buffer] = number
+        self._sources[buffer] = self._made_from(instruction)
+        for view in self._sources[buffer]:
+            self._made_of.setdefault(view.buffer, []).append(buffer)
+
+    def is_used(self, buffer: int, number: int) -> bool:
+        """Whether a buffer is read at an instruction or after it: by itself, or for one that waits."""
+        if self.normal.buffers[buffer].kind is not Kind.SCRATCH or buffer in self.needed:
+            return True
+        readers = (buffer, *(b for b in self._made_of.get(buffer, ()) if b in self.at))
+        return any(self._last_read.get(b, -1) >= number for b in readers)
+
+    def _made_from(self, instruction: Map) -> frozenset[View]:
+        found: set[View] = set()
+        for view in instruction.reads():
+            found |= self._sources.get(view.buffer, {view})
+        return frozenset(found)
 
     def read_by(self, instruction: Instruction) -> list[int]:
         """Buffers that an instruction reads and that are not in memory yet."""
@@ -138,8 +162,7 @@ class Waiting:
                 continue  # by the loop that the reader can join: it is in a register there
             whole = self.normal.buffers[buffer]
             streams += 2 * whole.nbytes > size * view.dtype.itemsize
-            ends = whole.kind is Kind.SCRATCH and buffer not in self.needed
-            if ends and self._last_read[buffer] < number - NEARBY:
+            if not self.is_used(buffer, number - NEARBY):
                 extra += whole.nbytes
         return chain if extra <= most and streams <= MOST_STREAMS else None
 
