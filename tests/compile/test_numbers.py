@@ -296,3 +296,87 @@ def _random_program(seed: int) -> int:
         a, b = draw.uniform(-2, 2), draw.choice([0.0, 1.0, draw.uniform(0, 1)])
         assert_same(bits(compiled(x, a, b)), bits(run(x, a, b)), where=f"program {seed}")
     return sum(entry.calls for found in compiled._entries.values() for entry in found)
+
+
+# --- numbers that are read by name ----------------------------------------------------------------------
+
+BETA = 0.5
+
+
+class Sharpened(nn.Module):
+    """A module with a temperature that somebody changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+        self.dropout = nn.Dropout(0.5)
+        self.temperature = 1.0
+
+    def forward(self, x: Any) -> Any:
+        return (self.dropout(self.linear(x)) / self.temperature).softmax(-1)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "llvm"])
+@pytest.mark.parametrize("where", ["global", "closure", "object", "module", "dropout", "all"])
+def test_numbers_that_are_read_by_name(
+    where: str, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "BETA", 0.5)
+
+    def make() -> Any:
+        model, keeper, scale = Sharpened(), Keeper(), 1.0
+
+        def step(x: Any) -> Any:
+            model.zero_grad()
+            loss = model(x)[:, 0].sum() * BETA + scale * keeper.beta
+            if keeper.beta > 0.5:
+                loss = loss * 2
+            loss.backward()
+            return loss, scale * 2
+
+        def change(value: float) -> None:
+            nonlocal scale
+            if where in ("global", "all"):
+                globals()["BETA"] = value
+            if where in ("closure", "all"):
+                scale = value
+            if where in ("object", "all"):
+                keeper.beta = value
+            if where in ("module", "all"):
+                model.temperature = value + 0.5
+            if where in ("dropout", "all"):
+                model.dropout.p = value
+
+        step.change = change  # type: ignore[attr-defined]
+        return step, lambda: seen_of(model)
+
+    torch.manual_seed(1)
+    eager, state = make()
+    torch.manual_seed(1)
+    plain, other = make()
+    compiled = torch.compile(plain, backend=backend)
+    x = torch.linspace(-1, 1, 20).reshape(5, 4)
+    for i in range(16):
+        outcomes = []
+        for run, change, seen in ((eager, eager.change, state), (compiled, plain.change, other)):
+            change((i * 7 % 10) / 10)
+            torch.manual_seed(i)
+            outcomes.append(bits([run(x), seen(), torch.get_rng_state()]))
+        assert_same(outcomes[1], outcomes[0], 0.0 if backend == "numpy" else 256.0, floor=1e-3)
+    assert type(BETA) is float
+    assert compiled.records <= (6 if where in ("object", "all") else 4)
+    assert compiled._last.calls > 2
+
+
+def test_create_graph_sees_what_was_there_in_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "BETA", 0.5)
+    compiled = torch.compile(lambda x: (x**3 * BETA).sum(), backend="numpy")
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    outs = []
+    for i in range(6):
+        globals()["BETA"] = i + 1.0
+        outs.append(compiled(x))
+    for i in (0, 5, 3):
+        (first,) = torch.autograd.grad(outs[i], x, create_graph=True)
+        np.testing.assert_allclose(first.detach().numpy(), 3 * x.detach() ** 2 * (i + 1))
+        assert BETA == 6.0

@@ -110,6 +110,7 @@ class Compiled:
                 self._last = entry
                 return entry, numbers
             reasons.append(reason)
+            self._changing.note(entry.guards.changed_floats())
         log.info("%s: no record holds: %s", self._name(), reasons[0])
         self._why[key] = reasons[0]
         return None, None
@@ -135,15 +136,18 @@ class Compiled:
 
     def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
         around = Surroundings(self._fn, form, (args, kwargs))
-        if form.symbolic and around.variables.asks_types:
-            self._fix(form, form.symbolic, "`type` is called, perhaps on it")
+        around.follow(self._changing)
+        follows = bool(form.symbolic or around.spots)
+        if follows and around.variables.asks_types:
+            self._fix(around, form.symbolic, around.spots, "`type` is called, perhaps on it")
             return self._fn(*args, **kwargs)
-        tolerant = self._fallback or bool(form.symbolic)
+        tolerant = self._fallback or follows
         try:
             entry, result = Entry.recorded(around, args, kwargs, self._native, tolerant)
         except CompileError as error:
-            if form.symbolic and error.finished is not None:
-                self._fix(form, form.symbolic, str(error).partition(" cannot")[0])
+            if follows and error.finished is not None:
+                why = str(error).partition(" cannot")[0]
+                self._fix(around, form.symbolic, around.spots, why)
                 return error.finished[0]
             if not self._fallback or error.finished is None:
                 self._seen[form.key] = (
@@ -154,12 +158,12 @@ class Compiled:
             self._refuse(form.key, f"it cannot be recorded:\n{reason}")
             return error.finished[0]
         except Exception:
-            if form.symbolic:
-                self._fix(form, form.symbolic, "an error")
+            self._fix(around, form.symbolic, around.spots, "an error")
             raise
         self.records += 1
-        if entry.asked:
-            self._fix(form, entry.asked, f"its value is asked for{entry.where_asked()}")
+        if entry.asked or entry.asked_spots:
+            why = f"its value is asked for{entry.where_asked()}"
+            self._fix(around, entry.asked, entry.asked_spots, why)
         log.info("%s: recorded (%d instructions)", self._name(), entry.size)
         with self._lock:
             of_form = self._entries.setdefault(form.key, [])
@@ -183,12 +187,16 @@ class Compiled:
             self._last = entry
         return result
 
-    def _fix(self, form: Form, numbers: Any, why: str) -> None:
-        """Let floats among the arguments be part of the form."""
+    def _fix(self, around: Surroundings, numbers: Any, spots: Any, why: str) -> None:
+        """Let floats among the arguments be part of the form, and a record depend on others."""
         for i in numbers:
             log.info("%s: float %d of the arguments is no input: %s", self._name(), i, why)
+        for spot in spots:
+            log.info("%s: `%s` is no input: %s", self._name(), spot.name or "a variable", why)
         with self._lock:
-            self._changing.fix(form, numbers)
+            self._changing.fix_spots(spots)
+            if numbers:
+                self._changing.fix(around.form, numbers)
 
     def _refuse(self, key: Any, why: str) -> None:
         """From now on calls of this form run as they are written, which is said once per function."""

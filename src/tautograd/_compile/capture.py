@@ -63,7 +63,7 @@ def capture(
     """
     tape = Recording()
     tape.tolerant = tolerant
-    places = Places(surroundings.form, tape.scalars)
+    places = Places(surroundings.form, surroundings.spots, tape.scalars)
     args, kwargs = places.put(args, kwargs)
     tensors = list(tensors_in((args, kwargs)))
     stand_ins = {id(t): detached(t).requires_grad_() for t in tensors if t._node is not None}

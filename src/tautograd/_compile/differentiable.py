@@ -239,7 +239,7 @@ class CompiledNode(Node):
                 f"the compiled function {entry.name} has side effects (random numbers, an optimizer's step), so it "
                 "cannot run again for create_graph=True; call the function that was compiled instead"
             )
-        with enable_grad():
+        with enable_grad(), entry.in_place(self.numbers):
             args, kwargs = entry.with_tensors(self.tensors, self.numbers)
             outs = [t for t in entry.tensors_of(entry.fn(*args, **kwargs)) if has_history(t)]
         leaves = [self.owner._leaf(of, self.tensors) for of, _ in self.owner.grads]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .._autograd.apply import apply
@@ -18,7 +19,7 @@ from ..optim.optimizer import Optimizer
 from .arrays import is_on_gpu
 from .capture import Capture, capture
 from .differentiable import Differentiable, UsedNode, is_cut
-from .following import plain_again
+from .following import Spot, plain_again
 from .guards import Form, Guards
 from .ir import Call, Program, View
 from .lifting import grad_of, pause, set_grad
@@ -43,6 +44,12 @@ class Surroundings:
         self.variables = Variables(fn, arguments)
         for module in (*self.variables.modules, *(m for m in form.kept if isinstance(m, Module))):
             self.modules.note(module)
+        self.spots: list[Spot] = []  # whose numbers are inputs
+
+    def follow(self, changing: Any) -> None:
+        """Let numbers that the function reads by name be inputs, as far as they are seen to change."""
+        spots = [spot for spot, _ in (*self.variables.spots(), *self.modules.spots())]
+        self.spots = changing.among(spots)
 
     def begin(self, tape: Any) -> None:
         """Refuse what cannot be recorded, whatever the function does with it."""
@@ -99,6 +106,8 @@ class Entry:
         self.followed = form.symbolic  # the floats among the arguments that are inputs
         self.decides = any(step.outcome is not None for step in found.scalars.steps)
         self.numbers: Any = ()  # of this call
+        self.spots: list[Spot] = []  # where other inputs are
+        self.asked_spots: list[Spot] = []  # those whose value was asked for
 
     @classmethod
     def recorded(
@@ -112,10 +121,16 @@ class Entry:
         call = replaced((args, kwargs), {id(t): Given(i, None) for i, t in enumerate(tensors)})
         call = _with_numbers(call, form)
         found.scalars.close()
+        asked = [i - len(form.symbolic) for i in found.scalars.pinned if i >= len(form.symbolic)]
+        inputs = {spot.key for i, spot in enumerate(around.spots) if i not in asked}
+        around.variables.leave_out(inputs)
+        around.modules.leave_out(inputs)
         guards = Guards(found, around.modules, around.variables)
         entry = cls(fn, form, call, found, guards, native)
+        entry.spots = around.spots
+        entry.asked_spots = [around.spots[i] for i in asked]
         entry.replay_of.take_over()
-        entry.quick = quick_way(entry)
+        entry.quick = None if found.scalars.steps else quick_way(entry)
         entry.numbers = found.scalars.values
         return entry, entry.finish(tensors, [t._data for t in tensors])
 
@@ -131,11 +146,10 @@ class Entry:
 
     def holds_for(self, form: Form) -> list[Any] | None:
         """The numbers of a call, if they decide everything as they did in the recording."""
-        if not self.followed:
+        if not self.followed and not self.spots:
             return []
-        found: list[Any] | None = self.capture.scalars.begin(
-            [form.floats[i] for i in self.followed]
-        )
+        given = [form.floats[i] for i in self.followed] + [spot.look() for spot in self.spots]
+        found: list[Any] | None = self.capture.scalars.begin(given)
         return found
 
     def replay(self, tensors: list[Tensor], numbers: Any = ()) -> Any:
@@ -187,6 +201,18 @@ class Entry:
         """Arguments of a call, with these tensors and numbers in them."""
         self.numbers = numbers
         return self._built(self.call, tensors)
+
+    @contextmanager
+    def in_place(self, numbers: Any) -> Iterator[None]:
+        """What the function reads by name as it was in a call."""
+        before = [spot.look() for spot in self.spots]
+        try:
+            for i, spot in enumerate(self.spots, len(self.followed)):
+                spot.put(numbers[i])
+            yield
+        finally:
+            for spot, value in zip(self.spots, before, strict=True):
+                spot.put(value)
 
     tensors_of = staticmethod(tensors_in)
 

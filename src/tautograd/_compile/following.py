@@ -1,4 +1,7 @@
-"""Which numbers among the arguments change from call to call, and symbols in their places while recording."""
+"""Which numbers change from call to call, and symbols in their places while recording.
+
+Numbers among the arguments, and those that a function reads by name: of a closure, a global variable, an attribute.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,52 @@ from .symbols import Symbol
 FORMS = 256  # of arguments that are remembered
 
 
+class Spot:
+    """Where a function finds a number by name: a cell of a closure, or a dictionary with names in it."""
+
+    __slots__ = ("holder", "name")
+
+    def __init__(self, holder: Any, name: str | None) -> None:
+        self.holder = holder
+        self.name = name
+
+    @property
+    def key(self) -> tuple[int, str | None]:
+        return id(self.holder), self.name
+
+    def look(self) -> Any:
+        return self.holder.cell_contents if self.name is None else self.holder.get(self.name)
+
+    def put(self, value: Any) -> None:
+        if self.name is None:
+            self.holder.cell_contents = value
+        else:
+            self.holder[self.name] = value
+
+
 class Changing:
-    """The floats of each form of arguments: as they were last, which of them change, which must not."""
+    """The floats of each form of arguments: as they were last, which of them change, which must not.
+
+    `spots` are places that hold another float than they did, except those whose value was asked for.
+    """
 
     def __init__(self) -> None:
         self._known: OrderedDict[Any, tuple[Any, set[int], set[int]]] = OrderedDict()
+        self._spots: dict[Any, Spot | None] = {}
+
+    def note(self, spots: list[Spot]) -> None:
+        """Numbers that a record found changed."""
+        for spot in spots:
+            self._spots.setdefault(spot.key, spot)
+
+    def among(self, spots: list[Spot]) -> list[Spot]:
+        """Those of the places that a function reads which change, and may."""
+        found = {s.key: s for s in spots if self._spots.get(s.key) and type(s.look()) in FLOATS}
+        return list(found.values())
+
+    def fix_spots(self, spots: Any) -> None:
+        """Let a record depend on what is there."""
+        self._spots.update((spot.key, None) for spot in spots)
 
     def settle(self, form: Any) -> None:
         """Say which floats of a call are inputs: those that were others in an earlier one."""
@@ -38,18 +82,25 @@ class Changing:
 class Places:
     """Arguments with symbols for the floats that are inputs; lists and dictionaries are put right afterwards."""
 
-    def __init__(self, form: Any, scalars: Any) -> None:
+    def __init__(self, form: Any, spots: list[Spot], scalars: Any) -> None:
         self.form = form
+        self.spots = spots
         self.scalars = scalars
+        self._before: list[tuple[Spot, Any, Any]] = []
         self._undo: list[tuple[Any, Any, Any, Any]] = []
 
     def put(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         form = self.form
-        if not form.symbolic:
-            return args, kwargs
         by = {i: self.scalars.input(form.floats[i]) for i in form.symbolic}
-        numbers = iter(range(len(form.floats)))
-        return _with(args, numbers, by, self._undo), _with(kwargs, numbers, by, self._undo)
+        if by:
+            numbers = iter(range(len(form.floats)))
+            args = _with(args, numbers, by, self._undo)
+            kwargs = _with(kwargs, numbers, by, self._undo)
+        for spot in self.spots:
+            value = spot.look()
+            self._before.append((spot, value, self.scalars.input(value)))
+            spot.put(self._before[-1][2])
+        return args, kwargs
 
     def take_back(self) -> None:
         """Numbers in their places again, also where the function has moved them."""
@@ -58,6 +109,10 @@ class Places:
                 container[key] = before
             plain_again(container)
         self._undo.clear()
+        for spot, value, symbol in self._before:
+            if spot.look() is symbol:
+                spot.put(value)
+        self._before.clear()
 
 
 def _with(value: Any, numbers: Any, by: dict[int, Any], undo: list[Any]) -> Any:

@@ -20,6 +20,7 @@ from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .arrays import KINDS, where_of
 from .capture import Capture
+from .following import Spot
 from .ir import Kind
 from .lifting import grad_of
 from .modules import Modules
@@ -176,6 +177,15 @@ class Guards:
                 return "hooks of a tensor from outside, or of an optimizer"
             self.structure = structure[0]
         return self.variables.reason()
+
+    def changed_floats(self) -> list[Spot]:
+        """The places that hold another float than they did."""
+        found = []
+        for spot, was in (*self.variables.spots(), *self.modules.spots()):
+            now = spot.look() if type(was) is float else None
+            if type(now) is float and now.hex() != was.hex():
+                found.append(spot)
+        return found
 
     def clash(self, tensors: list[Tensor]) -> str | None:
         """Why these arguments cannot be those of the record, by which memory they are."""

@@ -15,6 +15,7 @@ from typing import Any
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from ..nn.modules.module import Module
+from .following import Spot
 from .variables import frozen
 
 _lock = threading.RLock()
@@ -30,6 +31,7 @@ class Modules:
 
     def __init__(self) -> None:
         self.found: dict[int, tuple[Module, Any]] = {}
+        self._left_out: set[tuple[int, str]] = set()
         self.contents: list[
             tuple[str, Any, Any]
         ] = []  # lists and dictionaries of the user's modules
@@ -74,6 +76,22 @@ class Modules:
         """Whether every module is as it was recorded."""
         return all(self._state(module) == state for module, state in self.found.values())
 
+    def spots(self) -> list[tuple[Spot, Any]]:
+        """The attributes that can hold a number, with what was there."""
+        return [
+            (Spot(vars(module), name), was[1])
+            for module, state in self.found.values()
+            for name, was in state.items()
+            if was[:1] == (float,)
+        ]
+
+    def leave_out(self, keys: set[Any]) -> None:
+        """Do not ask any more what these attributes are: a record takes them as inputs."""
+        for module, state in self.found.values():
+            for name in [name for name in state if (id(vars(module)), name) in keys]:
+                self._left_out.add((id(module), name))
+                del state[name]
+
     def _state(self, module: Module) -> dict[str, Any]:
         """A module's modes, settings and hooks, and which tensors and modules it holds."""
         own = module.__dict__
@@ -83,7 +101,7 @@ class Modules:
                 state[name] = tuple(value)
             elif name in _MEMBERS:
                 state[name] = tuple((k, id(v)) for k, v in value.items())
-            elif not isinstance(value, OrderedDict):
+            elif not isinstance(value, OrderedDict) and (id(module), name) not in self._left_out:
                 state[name] = frozen(value)
         return state
 

@@ -168,6 +168,8 @@ class Scalars:
         """The numbers of a call; None if the record does not hold for them."""
         values: list[Any] = [None] * len(self.steps)
         for place, value in zip(self.inputs, given, strict=False):
+            if type(value) is not self.steps[place].kind:
+                return None
             values[place] = value
         return values if self.advance(values, 0) else None
 

@@ -17,7 +17,7 @@ import numpy as np
 from .._arrays.dtypes import get_default_dtype
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
-from .following import plain_again
+from .following import Spot, plain_again
 from .frozen import DEPTH, SIMPLE, Asked, frozen
 from .nests import tensors_in
 from .reading import Reading, is_users, state_of
@@ -84,6 +84,16 @@ class Variables(Reading):
         if self.contents:
             return lambda: reason() is None
         return same if names else same_content
+
+    def spots(self) -> list[tuple[Spot, Any]]:
+        """The places of closures, globals and attributes that can hold a number, with what was there."""
+        cells = [(Spot(cell, None), value) for _, cell, value in self.cells]
+        return cells + [(Spot(d, n), value) for d, n, value in self.named if type(d) is dict]
+
+    def leave_out(self, keys: set[Any]) -> None:
+        """Do not ask any more what is there: a record takes it as an input."""
+        self.cells = [place for place in self.cells if (id(place[1]), None) not in keys]
+        self.named = [place for place in self.named if (id(place[0]), place[1]) not in keys]
 
     def plain_again(self) -> None:
         """Numbers in place of symbols that a function left in what it reaches by name."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..calls import has_late
 from ..ir import Call, Instruction
 from .device import device
 
@@ -19,9 +20,11 @@ class Stretch:
 
     def __init__(self, runs: list[Callable[[], None]], instructions: Iterable[Instruction]) -> None:
         self.runs = runs
+        instructions = list(instructions)
         effects = [i for i in instructions if isinstance(i, Call) and i.effect]
         self.generators = {id(g): g for i in effects for g in i.args if hasattr(g, "next_draw")}
-        self.why_no_graph = _why_not(effects)
+        calls = [i for i in instructions if isinstance(i, Call)]
+        self.why_no_graph = _why_not(effects) or _has_numbers(calls)
         self.graph: Any = None
         self.warm = False
 
@@ -61,3 +64,9 @@ def _why_not(effects: list[Call]) -> str:
         if captures is None or not captures(call.outputs[0].dtype):
             return f"{call.name} happens in Python"
     return ""
+
+
+def _has_numbers(calls: list[Call]) -> str:
+    """A graph would keep a Python number that a call gets anew at each run."""
+    named = [call.name for call in calls if has_late((call.args, call.kwargs))]
+    return f"{named[0]} takes a Python number that changes" if named else ""
