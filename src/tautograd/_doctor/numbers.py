@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DENSE = 40  # so many first steps of an optimizer are all measured
 LEAST = 16  # afterwards, so many steps lie between two measurements that take
-SHARE = 0.005  # no more than this of the time; if that were rare,
+SHARE = 0.004  # no more than this of the time; if that were rare,
 SPACING = 0.15  # one comes after this part of the steps so far all the same
 KEPT = 1000  # steps that the history holds; of a longer run every other one is dropped
 

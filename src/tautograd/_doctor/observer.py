@@ -190,7 +190,7 @@ class Observer:
             if not pulse.awake:
                 if not local.inside:
                     pulse.beat("clear", self)
-                return original(self, *args, **kwargs)
+                return original(self, *args, **kwargs) if args or kwargs else original(self)
             if local.inside:
                 return original(self, *args, **kwargs)
             event: Clear | None = None
@@ -230,7 +230,7 @@ class Observer:
                 if not pulse.awake:
                     local.inside = 1
                     try:
-                        return original(self_, gradient, retain_graph, create_graph, inputs=inputs)
+                        return original(self_, gradient, retain_graph, create_graph, inputs)
                     finally:
                         local.inside = 0
                         if risks is not None:

@@ -18,7 +18,7 @@ from .sites import innermost, is_known, site_of
 _frame = sys._getframe
 CLOSE_STEPS = 12  # so many first steps are watched closely,
 CLOSE_AGAIN = 400  # and one in so many after that, or more,
-SHARE = 0.01  # if that took more than this of the time
+SHARE = 0.004  # if that took more than this of the time
 LONGEST = 2000  # steps that it stays awake, waiting for something rare to come again
 LIMIT = 20_000  # events that are remembered; a loop that never repeats is watched for ever
 KNOWN = 2  # times that a cycle must have been seen
@@ -87,8 +87,7 @@ class Pulse:
     def step(self, optimizer: Any) -> None:
         """A step that is about to happen, while asleep."""
         self.beat("step", optimizer)
-        at = self.at
-        if at is not None and self._marks(optimizer) not in at.ends:
+        if (at := self.at) is not None and self._marks(optimizer) not in at.ends:
             self.at = None
 
     def stepped(self, steps: int) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any
 
 from .._autograd.effects import call_hook
@@ -29,16 +29,18 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """An optimizer's `step`, with the hooks before and after it."""
 
-    @functools.wraps(step)
+    @wraps(step)
     def hooked(*args: Any, **kwargs: Any) -> Any:
         self = args[0]
-        if modes.recorder is not None:
-            modes.recorder.stepping(self)
+        recorder = modes.recorder
+        if recorder is not None:
+            recorder.stepping(self)
         pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         if not (pre or post or _global_pre_hooks or _global_post_hooks):
             return step(*args, **kwargs)
         for hook in (*_global_pre_hooks.values(), *pre.values()):
-            result = call_hook(hook, self, args, kwargs)
+            call = hook if recorder is None else partial(call_hook, hook)
+            result = call(self, args, kwargs)
             if result is not None:
                 if not (isinstance(result, tuple) and len(result) == 2):
                     raise RuntimeError(
@@ -48,7 +50,8 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                 args, kwargs = result
         out = step(*args, **kwargs)
         for hook in (*post.values(), *_global_post_hooks.values()):
-            call_hook(hook, self, args, kwargs)
+            call = hook if recorder is None else partial(call_hook, hook)
+            call(self, args, kwargs)
         return out
 
     hooked.hooked = True  # type: ignore[attr-defined]
