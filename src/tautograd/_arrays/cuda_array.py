@@ -6,7 +6,7 @@ brings the arguments over; what CuPy does otherwise, or not at all, is in one ta
 
 It knows the shape, strides and address of its elements itself, and holds an array of CuPy's (`raw`) only
 once something has asked for that: kernels of our own need addresses alone, views are arithmetic
-(`cuda_views`), and to make an array of CuPy's costs more than to launch a kernel. What is not known yet is
+(`cuda_views`), and to make an array of CuPy's takes twice as long. What is not known yet is
 found out when it is first read (`__getattr__`).
 
 The engine's other array types (`BatchedArray`, lifted tensors) come first: asked together with one

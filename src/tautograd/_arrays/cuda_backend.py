@@ -31,12 +31,11 @@ class Arguments(threading.local):
     """Room for the arguments of a launch, one for each thread: the driver reads them from there."""
 
     def __init__(self, cupy: Any) -> None:
-        self.launch = cupy.cuda.driver.launchKernel
-        self.stream = cupy.cuda.get_current_stream
-        self.room = bytearray(8 * _MOST_ARGUMENTS)
-        start = np.frombuffer(self.room, np.uint8).ctypes.data
-        self._places = start + 8 * np.arange(_MOST_ARGUMENTS)
-        self.places = int(self._places.ctypes.data)
+        room = bytearray(8 * _MOST_ARGUMENTS)
+        start = np.frombuffer(room, np.uint8).ctypes.data
+        self._places = start + 8 * np.arange(_MOST_ARGUMENTS)  # of each, where the driver looks
+        launch, stream = cupy.cuda.driver.launchKernel, cupy.cuda.get_current_stream
+        self.parts = room, int(self._places.ctypes.data), launch, stream
         cupy.cuda.runtime.free(0)  # so that this thread has the GPU's context
 
 
@@ -231,10 +230,9 @@ class CupyBackend(Backend):
         self, function: Any, blocks: int, threads: int, shared: int, pack: Any, values: Any
     ) -> None:
         """Start a kernel; `pack` writes its arguments, eight bytes each, as they are handed over."""
-        room = self._arguments
-        pack(room.room, 0, *values)
-        stream = room.stream().ptr
-        room.launch(function.ptr, blocks, 1, 1, threads, 1, 1, shared, stream, room.places, 0)
+        room, places, launch, stream = self._arguments.parts
+        pack(room, 0, *values)
+        launch(function.ptr, blocks, 1, 1, threads, 1, 1, shared, stream().ptr, places, 0)
 
     def compile(self, source: str, name: str) -> Any:
         """A kernel from CUDA C."""

@@ -2,7 +2,7 @@
 
 A row-major product is, to cuBLAS, the transposed product of the transposed factors; a factor whose
 columns are contiguous goes in as a transposed one, so neither is copied. Batches go in as one call
-where their matrices are evenly spaced. CuPy's binding makes the call, in a twentieth of the time that
+where their matrices are evenly spaced. CuPy's binding makes the call, in a third of the time that
 ctypes needs; only while a graph is captured, which it refuses, the call is our own (`cublas`).
 """
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from .cublas import Cublas, checked, load
 from .cuda_array import new, wrap
+from .cuda_views import is_made_by_rows
 
 _NO_TRANS, _TRANS = 0, 1
 _TF32 = 3  # CUBLAS_TF32_TENSOR_OP_MATH
@@ -131,6 +132,8 @@ class Gemm:
         self, x: Any, rows: int, columns: int, size: int, turned: bool
     ) -> tuple[Any, int, int]:
         """A matrix as cuBLAS can read it: (array, whether transposed, leading dimension)."""
+        if is_made_by_rows(x):
+            return (x, _TRANS, rows) if turned else (x, _NO_TRANS, columns)
         step, along = x.strides
         if turned:
             step, along = along, step

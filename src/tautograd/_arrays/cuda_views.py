@@ -1,8 +1,8 @@
 """Arrays over the memory of another: another shape, other order of dimensions, one index of a dimension.
 
-A view on a GPU is arithmetic on a shape, on strides and on an address, done here in Python: to ask CuPy
-for one costs as much as a small kernel. Its own array of CuPy's is made when something asks for that, by
-the same step from its source's (`how`), so memory has one owner on both sides.
+A view on a GPU is arithmetic on a shape, on strides and on an address, done here in Python, so that it needs no
+array of CuPy's, nor does its source. One is made when something asks for it, by the same step from its
+source's (`how`), so memory has one owner on both sides.
 """
 
 from __future__ import annotations
@@ -48,6 +48,12 @@ def _over(x: Any, shape: tuple[int, ...], ptr: int, how: tuple[Any, ...]) -> Any
     return out
 
 
+def is_made_by_rows(x: Any) -> bool:
+    """Whether an array is known to lie by rows because it was made so."""
+    source = x.source
+    return x.memory is not None if source is None else x.how[0] == "reshape"
+
+
 def reshaped(x: Any, shape: Any) -> Any:
     """The elements in another shape, if they lie by rows; else None."""
     if not x.dense:
@@ -76,7 +82,7 @@ def transposed(x: Any, axes: Any = None) -> Any:
     shape, strides = x.shape, x.strides
     rank = len(shape)
     if axes is None:
-        order = tuple(range(rank - 1, -1, -1))
+        order = (1, 0) if rank == 2 else tuple(range(rank - 1, -1, -1))
     else:
         order = tuple([a + rank if a < 0 else a for a in axes])
         if len(order) != rank or len(set(order)) != rank or max(order, default=0) >= rank:
@@ -85,8 +91,12 @@ def transposed(x: Any, axes: Any = None) -> Any:
     if x.source is not None and x.how[0] == "transpose":  # both at once
         source, before = x.source, x.how[1]
         whole = tuple([before[a] for a in order])
-    out = _over(source, tuple([shape[a] for a in order]), x.ptr, ("transpose", whole))
-    out.strides = tuple([strides[a] for a in order])
+    if order == (1, 0):
+        out = _over(source, shape[::-1], x.ptr, ("transpose", whole))
+        out.strides = strides[::-1]
+    else:
+        out = _over(source, tuple([shape[a] for a in order]), x.ptr, ("transpose", whole))
+        out.strides = tuple([strides[a] for a in order])
     return out
 
 

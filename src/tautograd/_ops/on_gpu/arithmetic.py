@@ -1,6 +1,6 @@
 """Sums, differences, products and quotients of two arrays, or of an array and a number: one launch.
 
-CuPy's own take as long in Python as five launches. Here the second operand may also be one row, or
+CuPy's own take three times as long in Python. Here the second operand may also be one row, or
 whatever the first repeats; every other broadcasting, and dtypes other than two floats, are CuPy's.
 """
 
