@@ -8,7 +8,6 @@ gradient) is added up in place.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -32,44 +31,61 @@ LEAST = 1 << 18  # bytes: of a matrix that is worth it
 
 def in_blocks(program: Program) -> Program:
     """Put runs of instructions around large stacks of products into blocks."""
-    instructions = list(program.instructions)
-    sites = list(program.sites)
+    if not any(_is_large(program, instruction) for instruction in program.instructions):
+        return program
+    instructions = program.instructions
+    uses = _uses(instructions)
     buffers = list(program.buffers)
     found: list[Instruction] = []
     places: list[Any] = []
     at = 0
     while at < len(instructions):
-        stop = _stop(program, instructions, at)
-        if stop is None:
+        run = _run(program, uses, at)
+        if run is None:
             found.append(instructions[at])
-            places.append(sites[at])
+            places.append(program.sites[at])
             at += 1
             continue
-        before, block = _block(program, buffers, instructions, at, stop)
+        stop, sums = run
+        before, block = _block(program, uses, buffers, at, stop, sums)
         found += [*before, block]
-        places += [sites[at]] * (len(before) + 1)
+        places += [program.sites[at]] * (len(before) + 1)
         at = stop
     return Program(buffers, found, places)
 
 
-def _stop(program: Program, instructions: list[Instruction], start: int) -> int | None:
-    """Where the run that begins here ends, if it is worth a block."""
+def _uses(instructions: list[Instruction]) -> dict[int, list[int]]:
+    """The instructions that read or write each buffer, in order."""
+    uses: dict[int, list[int]] = {}
+    for i, instruction in enumerate(instructions):
+        for number in {view.buffer for view in (*instruction.reads(), *instruction.writes())}:
+            uses.setdefault(number, []).append(i)
+    return uses
+
+
+def _run(
+    program: Program, uses: dict[int, list[int]], start: int
+) -> tuple[int, dict[int, View]] | None:
+    """Where the run that begins here ends, and the sums in it, if it is worth a block."""
+    instructions = program.instructions
     count = _examples(instructions[start])
     if count is None or count < 4:
         return None
     steps: dict[int, int] = {}
+    sums: dict[int, View] = {}  # product -> where the sum of it over examples goes
     stop, worth = start, False
     for i in range(start, len(instructions)):
         instruction = instructions[i]
-        reduced = _summed(program, instructions, i, start)
-        if reduced is not None:
+        summed = _summed(program, uses, i, start)
+        if summed is not None:
+            sums[summed[0]] = summed[1]
             stop = i + 1
             continue
         if _examples(instruction) != count or not _apart(instruction, steps):
             break
         worth = worth or _is_large(program, instruction)
         stop = i + 1
-    return stop if worth and stop - start > 1 else None
+    return (stop, sums) if worth and stop - start > 1 else None
 
 
 def _examples(instruction: Instruction) -> int | None:
@@ -111,28 +127,22 @@ def _apart(instruction: Instruction, steps: dict[int, int]) -> bool:
 
 
 def _summed(
-    program: Program, instructions: list[Instruction], at: int, start: int
+    program: Program, uses: dict[int, list[int]], at: int, start: int
 ) -> tuple[int, View] | None:
     """A sum over examples of products made in this run and read by nobody else."""
-    reduce = instructions[at]
+    reduce = program.instructions[at]
     if not isinstance(reduce, Reduce) or reduce.function != "add" or reduce.axes != (0,):
         return None
     source = reduce.input
     if program.buffers[source.buffer].kind is not Kind.SCRATCH or reduce.dtype != source.dtype:
         return None
-    users = [
-        i
-        for i, instruction in enumerate(instructions)
-        if any(v.buffer == source.buffer for v in (*instruction.reads(), *instruction.writes()))
-    ]
+    users = uses[source.buffer]
     if len(users) != 2 or users[1] != at or users[0] < start:
         return None
-    product = instructions[users[0]]
+    product = program.instructions[users[0]]
     if not isinstance(product, Product) or product.output != source:
         return None
-    between = instructions[users[0] : at]
-    target = reduce.output.buffer
-    if any(v.buffer == target for i in between for v in (*i.reads(), *i.writes())):
+    if any(users[0] <= i < at for i in uses[reduce.output.buffer]):
         return None
     return users[0], reduce.output
 
@@ -143,24 +153,19 @@ def _example(view: View) -> View:
 
 
 def _block(
-    program: Program, buffers: list[Buffer], instructions: list[Instruction], start: int, stop: int
+    program: Program,
+    uses: dict[int, list[int]],
+    buffers: list[Buffer],
+    start: int,
+    stop: int,
+    totals: dict[int, View],
 ) -> tuple[list[Instruction], Block]:
+    instructions = program.instructions
     run = instructions[start:stop]
     before: list[Instruction] = []
-    totals: dict[int, View] = {}  # product -> where its sum goes
-    for i in range(start, stop):
-        summed = _summed(program, instructions, i, start)
-        if summed is not None:
-            product, target = summed
-            totals[product] = target
-            zero = Number(target.dtype.type(0))
-            before.append(Map("cast", (zero,), target, (target.dtype, target.dtype)))
-    elsewhere = Counter(
-        view.buffer
-        for i, instruction in enumerate(instructions)
-        if not start <= i < stop
-        for view in (*instruction.reads(), *instruction.writes())
-    )
+    for target in totals.values():
+        zero = Number(target.dtype.type(0))
+        before.append(Map("cast", (zero,), target, (target.dtype, target.dtype)))
     body: list[Instruction] = []
     steps: dict[int, int] = {}
     small: dict[int, int] = {}  # buffers of which one example's part is enough
@@ -177,7 +182,9 @@ def _block(
                 continue
             steps.setdefault(view.buffer, view.strides[0])
             buffer = program.buffers[view.buffer]
-            inner = buffer.kind is Kind.SCRATCH and view.buffer not in elsewhere and view.strides[0]
+            at = uses[view.buffer]
+            inside = start <= at[0] and at[-1] < stop
+            inner = buffer.kind is Kind.SCRATCH and inside and view.strides[0]
             if inner and view.buffer not in small:
                 small[view.buffer] = len(buffers)
                 buffers.append(Buffer(len(buffers), view.strides[0], Kind.SCRATCH))
