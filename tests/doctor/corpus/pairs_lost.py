@@ -179,3 +179,22 @@ def update_of_a_flat_copy(torch: Any):
                 nn.utils.vector_to_parameters(flat, model.parameters())
 
     return bug, fix
+
+
+@pair("TG702")
+def a_rate_too_small_for_far_weights(torch: Any):
+    """No weight of float32 moves; that the bias's gradient is 0 now and then does not hide it."""
+    F = torch.nn.functional
+
+    def train(rate):
+        model = torch.nn.Linear(4, 4)
+        with torch.no_grad():
+            model.weight.add_(100.0)
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        for _ in range(12):
+            x = torch.randn(4, 4)
+            optimizer.zero_grad()
+            F.l1_loss(model(x), x).backward()
+            optimizer.step()  # bug: here
+
+    return (lambda: train(1e-9)), (lambda: train(1e-2))

@@ -46,6 +46,8 @@ class Sequences:
 
     def __init__(self) -> None:
         self._made: dict[Any, tuple[int, int]] = {}  # node -> axis of the samples, their number
+        self._times = 0  # backwards in which the last sample was taken
+        self._varies = False  # another one was taken: then it is one of many
 
     def on_module(self, event: ModuleCall) -> None:
         module, output = event.module, event.output
@@ -74,8 +76,14 @@ class Sequences:
             axis, samples = self._made[layer]
             if len(using) != 1 or node_name(using[0]) != "Select":
                 continue
+            if using[0]._saved_dim != axis:
+                continue
             index = (int(using[0]._saved_index) + 2**63) % 2**64 - 2**63
-            if using[0]._saved_dim == axis and index in (-1, samples - 1):
+            if index not in (-1, samples - 1):
+                self._varies = True
+                continue
+            self._times += 1
+            if self._times > 1 and not self._varies:
                 order = "batch first" if axis == 0 else "time first"
                 return using[0], (
                     f"The last sample of the batch is taken here, not the last moment: this recurrent "

@@ -127,6 +127,7 @@ class _Watch:
 
         self.patches = Patches()
         self.patches.function(engine.autograd, "grad", watching)
+        self.patches.everywhere()
 
     def stop_listening(self) -> None:
         if self.patches is not None:
