@@ -101,6 +101,11 @@ class Ledger:
             found.name if found and found.name else f"a parameter of shape {tuple(parameter.shape)}"
         )
 
+    def in_step(self, event: Step) -> list[tuple[Account, Any]]:
+        """The accounts of a step's parameters that have a gradient."""
+        found = ((self.account(p), p) for p in event.parameters)
+        return [(account, p) for account, p in found if p.grad is not None]
+
     # --- what happened -------------------------------------------------------------------------
 
     def look_around(self) -> None:

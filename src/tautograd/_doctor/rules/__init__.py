@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .accumulation import AccumulatedGradients, ClearedBeforeUse, MeetingLosses, StrayGradients
+from .accumulation import AccumulatedGradients, StrayGradients
 from .base import Rule
+from .clearing import ClearedBeforeUse
 from .clipping import ClipLost, ClipOfNothing, ClipOfOthers
 from .cuts import GraphCut
 from .freezing import FrozenInMidRun
@@ -17,6 +18,7 @@ from .losses import (
     SigmoidBeforeLogits,
     SoftmaxBeforeCrossEntropy,
 )
+from .meeting import MeetingLosses
 from .membership import NotInOptimizer, OptimizerHoldsDead
 from .mixing import MixedSamples
 from .modes import DoubleBatchNorm, DropoutAlwaysOn, EvalLeftOn
