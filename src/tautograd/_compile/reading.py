@@ -258,7 +258,7 @@ class Reading:
             names = self._names | ({"_last_lr"} if "get_last_lr" in self._names else set())
             own = vars(value)
             self.named += [(own, name, own[name]) for name in sorted(names & own.keys())]
-        elif hasattr(value, "__wrapped__") and callable(value):  # another compiled function
+        elif callable(value) and hasattr(value, "__wrapped__"):  # another compiled function
             self._attributes(value, vars(value), depth)
             self._function(value.__wrapped__, depth - 1)
 
