@@ -13,7 +13,7 @@ import pytest
 
 import tautograd as torch
 from tautograd._arrays import cuda_array
-from tautograd._arrays.cuda_array import wrap
+from tautograd._arrays.cuda_array import new, wrap
 from tautograd.optim._on_gpu import source_of
 from tautograd.optim._program import _programs
 from tests.cuda.fake import installed
@@ -158,3 +158,22 @@ def test_views_are_where_numpy_has_them(first: Any, second: Any) -> None:
             assert there.ptr == there.raw.ctypes.data
             assert there.storage().size == 60
         assert (there.host() == whole).all()
+
+
+def test_two_threads_ask_for_an_array_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second comes while the first one's is made: both are of the memory that there is."""
+    with installed():
+        x = new((3,), np.dtype(np.float32))
+        where, plain = x.ptr, cuda_array.backend.array
+        found = []
+
+        def slow(*given: Any) -> Any:
+            if not found:
+                found.append(None)
+                found.append(x.raw)
+            return plain(*given)
+
+        monkeypatch.setattr(type(cuda_array.backend), "array", staticmethod(slow))
+        found.append(x.raw)
+        assert [a.ctypes.data for a in found[1:]] == [where, where]
+        assert x.memory is None

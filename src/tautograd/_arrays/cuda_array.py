@@ -18,10 +18,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
-
 from . import cuda_views
+from .cuda_methods import Methods
 
 _new: Any = object.__new__
 
@@ -50,7 +48,7 @@ class _Flags:
         return self.c_contiguous or self.f_contiguous
 
 
-class CudaArray(NDArrayOperatorsMixin):
+class CudaArray(Methods):
     """An array in a GPU's memory."""
 
     __slots__ = (
@@ -74,7 +72,7 @@ class CudaArray(NDArrayOperatorsMixin):
         """What is not known yet."""
         found: Any
         if name == "raw":
-            found = cuda_views.raw_of(self, backend)
+            return cuda_views.raw_of(self, backend)
         elif name in ("shape", "dtype"):
             found = getattr(self.raw, name)
         elif name == "size":
@@ -136,19 +134,11 @@ class CudaArray(NDArrayOperatorsMixin):
         place = cuda_calls.index_on_device(index)
         backend.set_item(self.raw, place, cuda_calls.value_on_device(value))
 
-    # --- what a NumPy array also has ---------------------------------------------------------------
+    # --- what a NumPy array also has (`Methods` has more) ---------------------------------------------
 
     @property
     def T(self) -> CudaArray:
         return cuda_views.transposed(self)  # type: ignore[no-any-return]
-
-    @property
-    def real(self) -> CudaArray:
-        return np.real(self)
-
-    @property
-    def imag(self) -> CudaArray:
-        return np.imag(self)
 
     @property
     def base(self) -> CudaArray | None:
@@ -174,12 +164,6 @@ class CudaArray(NDArrayOperatorsMixin):
         """Where its first element lies in the GPU's memory."""
         return self.ptr
 
-    def astype(self, dtype: Any, order: str = "K", copy: bool = True, **options: Any) -> CudaArray:
-        return np.astype(self, dtype, copy=copy)  # type: ignore[call-overload,no-any-return]
-
-    def copy(self, order: Any = "C") -> CudaArray:
-        return np.copy(self, order=order)  # type: ignore[return-value]
-
     def view(self, dtype: Any) -> CudaArray:
         return wrap(self.raw.view(dtype))
 
@@ -188,83 +172,9 @@ class CudaArray(NDArrayOperatorsMixin):
         found = None if options else cuda_views.reshaped(self, given)
         return wrap(self.raw.reshape(given, **options)) if found is None else found
 
-    def transpose(self, *axes: Any) -> CudaArray:
-        return np.transpose(self, axes[0] if len(axes) == 1 else axes or None)  # type: ignore[return-value]
-
-    def fill(self, value: Any) -> None:
-        self[...] = value
-
-    def any(self, *args: Any, **kwargs: Any) -> Any:
-        return np.any(self, *args, **kwargs)
-
-    def all(self, *args: Any, **kwargs: Any) -> Any:
-        return np.all(self, *args, **kwargs)
-
-    def max(self, *args: Any, **kwargs: Any) -> Any:
-        return np.max(self, *args, **kwargs)
-
-    def min(self, *args: Any, **kwargs: Any) -> Any:
-        return np.min(self, *args, **kwargs)
-
-    def sum(self, *args: Any, **kwargs: Any) -> Any:
-        return np.sum(self, *args, **kwargs)
-
-    def ravel(self, *args: Any) -> Any:
-        return np.ravel(self, *args)
-
-    # --- values: each of these waits for the GPU -----------------------------------------------------
-
     def host(self) -> Any:
-        """A copy in main memory, as NumPy's array."""
+        """A copy in main memory, as NumPy's array; it waits for the GPU."""
         return backend.to_host(self.raw)
-
-    def item(self, *at: Any) -> Any:
-        return self.host().item(*at)
-
-    def tolist(self) -> Any:
-        return self.host().tolist()
-
-    def tobytes(self, *args: Any) -> bytes:
-        found: bytes = self.host().tobytes(*args)
-        return found
-
-    def __bool__(self) -> bool:
-        return bool(self.host())
-
-    def __float__(self) -> float:
-        return float(self.host())
-
-    def __int__(self) -> int:
-        return int(self.host())
-
-    def __complex__(self) -> complex:
-        return complex(self.host())
-
-    def __index__(self) -> int:
-        if self.dtype.kind not in "iu" or self.size != 1:
-            raise TypeError("only integer arrays of one element can be converted to an index")
-        return int(self.host().item())
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
-
-    def __iter__(self) -> Any:
-        if not self.shape:
-            raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(len(self)))
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(
-            "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
-            "host memory first."
-        )
-
-    def __repr__(self) -> str:
-        return f"CudaArray({self.host()!r})"
-
-    __hash__ = None  # type: ignore[assignment]
 
     # --- whose memory --------------------------------------------------------------------------------
 

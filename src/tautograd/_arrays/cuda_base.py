@@ -19,7 +19,7 @@ class Backend(Protocol):
     array: Any  # the class of arrays
     arrays: tuple[Any, ...]  # classes of results that are arrays
     refusals: tuple[type[BaseException], ...]  # errors that say a function is not to be had
-    allocate: Any  # (bytes): memory, an object with its address in `ptr`; `array` can be made over it
+    allocate: Any  # (bytes): memory, with its address in `ptr`; an `array` can be made over it
 
     has_kernels: bool = False  # whether it has `compile`, `launch` and `gemm`
     deterministic: bool = False  # whether results must be the same from run to run

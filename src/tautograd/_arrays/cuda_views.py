@@ -153,13 +153,18 @@ def strided(x: Any, shape: Any, strides: Any, offset: int) -> Any:
 
 
 def raw_of(x: Any, backend: Any) -> Any:
-    """CuPy's array of what was made without one."""
-    source = x.source
-    if source is None:
-        made = backend.array(x.shape, x.dtype, x.memory)
+    """CuPy's array of what was made without one, which has it from then on.
+
+    Another thread may ask at the same time: then both get one over the same memory.
+    """
+    source, memory = x.source, x.memory
+    if source is not None:
+        name, *given = x.how
+        if name == "strided":
+            x.raw = backend.strided(source.raw, *given)
+        else:
+            x.raw = backend.as_array(getattr(source.raw, name)(*given))
+    elif memory is not None:
+        x.raw = backend.array(x.shape, x.dtype, memory)
         x.memory = None  # the array owns it now
-        return made
-    name, *given = x.how
-    if name == "strided":
-        return backend.strided(source.raw, *given)
-    return backend.as_array(getattr(source.raw, name)(*given))
+    return x.raw
