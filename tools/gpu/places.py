@@ -15,12 +15,16 @@ Check = tuple[str, Any]
 
 
 def _refused(work: Any, words: str) -> str:
+    """What is said of something that must be refused."""
     try:
         work()
     except RuntimeError as error:
-        assert words in str(error), str(error)
-        return str(error)
-    raise AssertionError(f"no error that says {words}")
+        said = str(error)
+    else:
+        said = "nothing"
+    if words not in said:
+        raise AssertionError(f"{said!r} does not say {words!r}")
+    return said
 
 
 def between_devices() -> str:

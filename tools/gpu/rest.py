@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 warnings.simplefilter("ignore")
 
-import places  # noqa: E402
+from places import CHECKS as PLACES  # noqa: E402
 
 import tautograd as torch  # noqa: E402
 from tautograd import nn  # noqa: E402
@@ -264,7 +264,7 @@ def files() -> str:
 def run_checks() -> list[tuple[str, bool, str]]:
     """(name, whether it held, a line of text) for each."""
     found = []
-    for name, function in [*CHECKS, *places.CHECKS]:
+    for name, function in [*CHECKS, *PLACES]:
         try:
             found.append((name, True, function()))
         except Exception as error:
