@@ -22,13 +22,18 @@ LAID_OUT: set[type] = set()  # other array types whose elements lie in memory as
 
 
 def _has_layout(x: Any) -> bool:
-    return x.__class__ is _ndarray or x.__class__ in LAID_OUT
+    return x.__class__ is _ndarray or is_laid_out(x)
+
+
+def is_laid_out(x: Any) -> bool:
+    """Whether an array of another type lies in main memory as NumPy's do."""
+    return x.__class__ in LAID_OUT and getattr(x, "gpu_index", None) is None
 
 
 def as_iterated(data: Any, operands: Any) -> Any:
     """The result of an elementwise function, moved into PyTorch's layout if it has another one."""
     kind = data.__class__
-    if (kind is not _ndarray and kind not in LAID_OUT) or data.ndim < 2 or not data.size:
+    if (kind is not _ndarray and not is_laid_out(data)) or data.ndim < 2 or not data.size:
         return data
     if data.flags.c_contiguous:
         for x in operands:

@@ -61,3 +61,10 @@ def arrays_of(value: Any) -> list[Any]:
     if isinstance(value, (tuple, list)):
         return [x for part in value for x in arrays_of(part)]
     return [value] if isinstance(value, (*ARRAYS, np.generic)) else []
+
+
+def windows(array: Any, size: int, axis: int) -> Any:
+    """NumPy's `sliding_window_view` along one dimension, over a GPU's memory: a view there, too."""
+    axis %= array.ndim
+    shape = (*array.shape[:axis], array.shape[axis] - size + 1, *array.shape[axis + 1 :], size)
+    return array.strided(shape, (*array.strides, array.strides[axis]))

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .._arrays.cuda_array import CudaArray
 from .._arrays.strided import address, storage_of
 from .._autograd.sites import mark
-from .arrays import ARRAYS, arrays_of, empty, key_of, owner_of
+from .arrays import ARRAYS, arrays_of, empty, key_of, owner_of, windows
 from .errors import CompileError, cannot_record
 from .instructions import instructions_for
 from .ir import Buffer, Call, Kind, Program, View
@@ -186,6 +187,8 @@ class Tape:
         on_tape = has_recorded(args) or has_recorded(tuple(kwargs.values()))
         if not on_tape and type(like) is CudaArray:
             plain_kwargs["like"] = like
+        if function is sliding_window_view and type(plain_args[0]) is CudaArray:
+            function = windows
         if not self.dead:
             _refuse_values(self, function, args, kwargs)
         if self.dead:

@@ -15,7 +15,7 @@ from .._arrays.formats import (
     preserve_format,
 )
 from .._arrays.formats import memory_format as memory_format_type
-from .._arrays.result_layout import LAID_OUT, as_channels
+from .._arrays.result_layout import as_channels, is_laid_out
 from .._arrays.strided import lies_in, prefers, with_strides_of
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
@@ -30,9 +30,7 @@ from .shapes import ints
 
 def copy_as(x: Any, memory_format: Any) -> Any:
     """A copy whose dimensions lie in memory as the format asks."""
-    if memory_format is contiguous_format or (
-        type(x) is not np.ndarray and type(x) not in LAID_OUT
-    ):
+    if memory_format is contiguous_format or (type(x) is not np.ndarray and not is_laid_out(x)):
         return np.copy(x, order="C")
     if memory_format is preserve_format and x.flags.c_contiguous:
         return with_strides_of(np.copy(x), x)

@@ -63,6 +63,10 @@ def _sharing(shape: Ints, strides: Ints) -> Any:
 def _as_strided(
     x: Any, size: Ints, stride: Ints, storage_offset: int, strides: Ints, start: int
 ) -> Any:
+    if hasattr(x, "seen_through"):  # an array that is recorded
+        return x.seen_through(
+            lambda a: _as_strided(a, size, stride, storage_offset, strides, start)
+        )
     if has_memory(x) and strides_of(x) == strides:
         step = x.dtype.itemsize
         return strided(x, size, [s * step for s in stride], (storage_offset - start) * step)
