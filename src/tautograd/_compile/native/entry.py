@@ -9,8 +9,9 @@ import numpy as np
 
 from ..._tensor.settings import get_num_threads
 from ..ir import Buffer, Instruction
-from . import cache, engine, module, threads
+from . import engine, module, threads
 from .described import Fused
+from .kept import Lowered, lowered
 from .methods import ONE_ARGUMENT, Method, function_of
 from .products import blas
 
@@ -24,19 +25,24 @@ class Native:
     that of the C function `int (void *table, void *own)`, to be given `own`.
     """
 
-    def __init__(self, loaded: engine.Loaded, built: module.Module, cached: bool) -> None:
-        self.kernels: list[Fused] = built.kernels
-        self.functions = built.functions
-        self.text = built.text  # of the module, in LLVM's assembly language
-        self.cached = cached
-        self.own_bytes = built.scratch
-        self._loaded = loaded
-        self._memory = np.zeros(built.scratch + 64, np.uint8)
+    def __init__(self, lowered: Lowered) -> None:
+        self.kernels: list[Fused] = lowered.kernels
+        self.functions = lowered.functions
+        self.cached = lowered.cached
+        self.own_bytes = lowered.scratch
+        self._lowered = lowered
+        self._loaded = loaded = engine.Loaded(lowered.code, _symbols())
+        self._memory = np.zeros(lowered.scratch + 64, np.uint8)
         start = self._memory.ctypes.data
         self.own = start + (-start) % 64
         self.address = loaded.address(module.ENTRY)
         self._method = Method(b"run_program", loaded.address(module.CALL), ONE_ARGUMENT, None)
         self.call: Callable[[int], int] = function_of(self._method, self.own)
+
+    @property
+    def text(self) -> str:
+        """Of the module, in LLVM's assembly language."""
+        return self._lowered.text
 
     def run(self, table: int) -> None:
         """Run on the buffers whose addresses stand in an array at `table`, by buffer number."""
@@ -61,9 +67,7 @@ def lower(
         threads.use_threads(count)
     count = min(count, threads.processors()) if threads.available() else 1
     by_number = {b.number: b for b in buffers}
-    built = module.build(instructions, by_number, needed, vector_bytes, count)
-    code, cached = cache.compiled(built.text)
-    return Native(engine.Loaded(code, _symbols()), built, cached)
+    return Native(lowered(instructions, by_number, frozenset(needed), vector_bytes, count))
 
 
 def _symbols() -> dict[str, int]:
