@@ -56,6 +56,7 @@ for i in range(12):
         self.bad: dict[int, int] = {}  # windows in a row that lost something
         self.weights: dict[int, int] = {}  # versions of parameters when a backward reached them
         self.used: set[int] = set()  # numbers of backwards that a step has used
+        self.starved: list[Step] = []  # steps that used none
         self.wasted: dict[Any, tuple[Backward, Site | None]] = {}  # line of a backward -> the last
         self.waste: dict[Any, int] = {}  # and how often in a row nobody used it
         self.for_inputs: set[Any] = set()  # lines of backwards that serve something else
@@ -81,13 +82,25 @@ for i in range(12):
             return
         if backward.step == event.step:  # no step yet that could have used it
             return
+        if self._was_for_another(backward):
+            return
         self.waste[event.site] = self.waste.get(event.site, 0) + 1
-        if self.waste[event.site] == 2:
+        told = any(finding.code == "TG403" for finding in self.doctor.findings)
+        if self.waste[event.site] == 2 and not told:  # else that is why
             line = event.site.line if event.site else "?"
             self.report(
                 f"The gradients of the backward in line {line} are cleared before any step reads them.",
                 site, parameters=self.doctor.names(backward.reached),
             )  # fmt: skip
+
+    def _was_for_another(self, backward: Backward) -> bool:
+        """Whether an optimizer stepped after it, without gradients, that it did not reach: it was meant
+        for that one, and the graph is cut."""
+        reached = {id(p) for p in backward.reached}
+        return any(
+            step.number > backward.number and not any(id(p) in reached for p in step.parameters)
+            for step in self.starved
+        )
 
     def after_backward(self, event: Backward) -> None:
         for p in event.reached:
@@ -135,6 +148,8 @@ for i in range(12):
         lost = [entry for entry in self.lost.pop(key, []) if entry[2] - by_hand]
         used = {b.site for account, _ in found for b in account.added}
         self.used |= {b.number for account, _ in found for b in account.added}
+        if not used:
+            self.starved = [*self.starved[-9:], event]
         if found and not used:  # gradients that the user has made: of those thrown away, it seems
             self.for_inputs |= set(self.wasted)
             self.wasted.clear()
