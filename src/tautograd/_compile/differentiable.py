@@ -26,7 +26,10 @@ from .._tensor.tensor import Tensor, make
 from .arrays import in_rows
 from .ir import Call, View
 from .lifting import Lifting, pause, plain
+from .nests import leaves_in
 from .released import nodes_of
+from .results import Made
+from .shares import Share, reach_of, shares_of
 
 CUT = "cut"
 
@@ -66,6 +69,7 @@ def differentiate(
     seen = {id(t) for t in arguments}
     leaves = [t for t in [*arguments, *outside] if t._node is None and t._requires_grad]
     leaves = list({id(t): t for t in leaves}.values())
+    reach = reach_of(roots)
     hooks = [(leaf, leaf._hooks) for leaf in leaves if leaf._hooks]
     for leaf, _ in hooks:
         leaf._hooks = None  # they are called when the gradient arrives, after each replay
@@ -82,6 +86,7 @@ def differentiate(
         for leaf, own in hooks:
             leaf._hooks = own
     grads = []
+    reached = []
     for leaf, gradient in zip(leaves, found, strict=True):
         if gradient is not None:
             number = [i for i, t in enumerate(arguments) if t is leaf]
@@ -89,7 +94,8 @@ def differentiate(
             view = tape.view(copied.value)
             tape.keep(view.buffer)
             grads.append((number[0] if id(leaf) in seen else leaf, view))
-    return [id(root) for root in roots], incoming, grads
+            reached.append(id(leaf))
+    return [id(root) for root in roots], incoming, grads, shares_of(reach, reached)
 
 
 def is_seen(tape: Lifting, tensor: Tensor, results: set[int]) -> bool:
@@ -115,7 +121,8 @@ class Differentiable:
 
     def __init__(self, entry: Any) -> None:
         self.entry = entry
-        _, self.incoming, self.grads = entry.capture.backward
+        _, self.incoming, self.grads, self.shares = entry.capture.backward
+        self.outputs = [(view.shape, view.dtype) for view in self.incoming]
         self.current: Any = lambda: None
 
     def put_aside(self) -> None:
@@ -135,32 +142,35 @@ class Differentiable:
         built = entry.built(entry.capture.result, tensors)
         if not modes.grad:
             return built
-        node = CompiledNode()
-        node.owner = self
-        node.tensors = tensors
-        node.numbers = entry.numbers
-        node.edges = tuple(edge_of(self._leaf(of, tensors)) for of, _ in self.grads)
-        numbers = tuple(self._leaf(of, tensors)._output_nr for of, _ in self.grads)
-        if any(numbers):
-            node.edge_nrs = numbers
-        node.sequence = next_sequence()
-        node.mark = 0
-        node.code, node.instruction = mark(2)
-        node.saved, node.versions = [token], ()
-        roots = [entry.made_tensors[nr] for nr in range(len(self.incoming))]
-        node.shape = node.dtype = None
-        node.outputs = [(r._data.shape, r._data.dtype) for r in roots]
-        for nr, root in enumerate(roots):
-            root._requires_grad = False
-            root._node, root._output_nr = node, nr
+        leaves = [self._leaf(of, tensors) for of, _ in self.grads]
+        for share in self.shares:
+            node = CompiledNode()
+            node.owner = self
+            node.tensors = tensors
+            node.numbers = entry.numbers
+            node.share = share
+            node.edges = tuple(edge_of(leaves[n]) for n in share.leaves)
+            numbers = tuple(leaves[n]._output_nr for n in share.leaves)
+            if any(numbers):
+                node.edge_nrs = numbers
+            node.sequence = next_sequence()
+            node.mark = 0
+            node.code, node.instruction = mark(2)
+            node.saved, node.versions = [token], ()
+            node.shape = node.dtype = None
+            node.outputs = [self.outputs[nr] for nr in share.roots]
+            for nr, number in enumerate(share.roots):
+                root = entry.made_tensors[number]
+                root._requires_grad = False
+                root._node, root._output_nr = node, nr
         return built
 
     def _leaf(self, of: Any, tensors: list[Tensor]) -> Tensor:
         found: Tensor = tensors[of] if isinstance(of, int) else of
         return found
 
-    def backward(self, token: Token, gradients: list[Any]) -> list[Any]:
-        """Gradients of the leaves, from those of the results."""
+    def backward(self, token: Token, gradients: list[Any], leaves: list[int]) -> list[Any]:
+        """Gradients of some of the leaves, from those of the results."""
         entry = self.entry
         replay = entry.replay_of
         if any(box[0] != version for box, version in token.versions):
@@ -178,7 +188,7 @@ class Differentiable:
         if token.numbers:
             entry.capture.scalars.load(token.numbers)
         replay.run(1)
-        return [replay.result(view) for _, view in self.grads]
+        return [replay.result(self.grads[n][1]) for n in leaves]
 
 
 class UsedNode(Node):
@@ -210,6 +220,7 @@ class CompiledNode(Node):
     unusual = True
     owner: Differentiable
     tensors: list[Tensor]
+    share: Share
     numbers: Any
 
     def name(self) -> str:
@@ -222,37 +233,73 @@ class CompiledNode(Node):
         if lifted:
             return self._differentiably(slots)
         (token,) = self.saved
+        given = dict(zip(self.share.roots, slots, strict=True))
         like = next((g for g in slots if type(g) is CudaArray), None)
         gradients = [
-            np.zeros(shape, dtype, like=like) if g is None else in_rows(g, dtype)
-            for g, (shape, dtype) in zip(slots, self.outputs, strict=True)
+            np.zeros(shape, dtype, like=like)
+            if given.get(nr) is None
+            else in_rows(given[nr], dtype)
+            for nr, (shape, dtype) in enumerate(self.owner.outputs)
         ]
+        touched = [r for r, g in zip(self.share.reached, slots, strict=True) if g is not None]
+        leaves = sorted(frozenset[int]().union(*touched))
         entry = self.owner.entry
         with entry.lock:
-            return self.owner.backward(token, gradients)
+            found = self.owner.backward(token, gradients, leaves)
+        if len(touched) < len(gradients) and self.has_no_effects and any(map(_has_nan, found)):
+            return [g if g is None else g._data for g in self._again(slots, lifted)]
+        by_leaf = dict(zip(leaves, found, strict=True))
+        return [by_leaf.get(n) for n in self.share.leaves]
+
+    @property
+    def has_no_effects(self) -> bool:
+        """Whether the function can run again without anyone noticing."""
+        entry, found = self.owner.entry, self.owner.entry.capture
+        does = found.effects or found.grads_after or found.versions or found.argument_writes
+        return not (does or entry.has_calls_with_effects)
 
     def _differentiably(self, slots: list[Any]) -> list[Any]:
         """Under `create_graph=True` the function itself runs again, and its own history is used."""
         entry = self.owner.entry
-        if entry.capture.effects or entry.capture.grads_after or entry.has_calls_with_effects:
+        if not self.has_no_effects:
             raise RuntimeError(
-                f"the compiled function {entry.name} has side effects (random numbers, an optimizer's step), so it "
-                "cannot run again for create_graph=True; call the function that was compiled instead"
+                f"the compiled function {entry.name} has side effects (random numbers, an optimizer's step, tensors "
+                "that it changes), so it cannot run again for create_graph=True; call the function that was "
+                "compiled instead"
             )
+        return self._again(slots, True)
+
+    def _again(self, slots: list[Any], create_graph: bool) -> list[Any]:
+        """The gradients by the function itself, of just those results that have one.
+
+        The program takes zeros for the others, and zero times an infinite slope is not zero.
+        """
+        entry = self.owner.entry
         with enable_grad(), entry.in_place(self.numbers):
             args, kwargs = entry.with_tensors(self.tensors, self.numbers)
-            outs = [t for t in entry.tensors_of(entry.fn(*args, **kwargs)) if has_history(t)]
-        leaves = [self.owner._leaf(of, self.tensors) for of, _ in self.owner.grads]
-        pairs = [(o, g) for o, g in zip(outs, slots, strict=True) if g is not None]
+            again = leaves_in(entry.fn(*args, **kwargs))
+        roots = {
+            made.root: tensor
+            for made, tensor in zip(leaves_in(entry.capture.result), again, strict=True)
+            if isinstance(made, Made)
+        }
+        pairs = [
+            (roots[nr], g) for nr, g in zip(self.share.roots, slots, strict=True) if g is not None
+        ]
+        owners = [of for of, _ in self.owner.grads]
         return list(
             grad_function(
-                [o for o, _ in pairs],
-                leaves,
-                [g for _, g in pairs],
-                create_graph=True,
+                [root for root, _ in pairs],
+                [self.owner._leaf(owners[n], self.tensors) for n in self.share.leaves],
+                [g if isinstance(g, Tensor) else make(g) for _, g in pairs],
+                create_graph=create_graph,
                 allow_unused=True,
             )
         )
+
+
+def _has_nan(array: Any) -> bool:
+    return array.dtype.kind in "fc" and bool(np.isnan(np.sum(array)))
 
 
 __all__ = ["CUT", "Differentiable", "View", "differentiate", "has_history", "is_cut"]
