@@ -11,14 +11,14 @@ from .owners import roots
 from .sites import foreign
 
 if TYPE_CHECKING:
-    from .doctor import Doctor
+    from .known import Known
 
 MANY = 12  # models, of which a program that makes them all the time has more
 
 
-def tell_apart(doctor: Doctor) -> None:
+def tell_apart(known: Known) -> None:
     """Put the name of its model before each path that two models share."""
-    models = roots(doctor)
+    models = roots(known)
     if not 1 < len(models) <= MANY:
         return
     holders: dict[str, dict[int, set[int]]] = {}  # path -> parameter -> models
@@ -33,7 +33,7 @@ def tell_apart(doctor: Doctor) -> None:
             name = label(model, taken)
             taken.add(name)
             for path, parameter in model.named_parameters():
-                doctor.ledger.account(parameter).name = f"{name}.{plain_path(path)}"
+                known.ledger.account(parameter).name = f"{name}.{plain_path(path)}"
 
 
 def label(module: Any, taken: set[str]) -> str:

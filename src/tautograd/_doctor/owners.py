@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .doctor import Doctor
+    from .known import Known
 
 
-def roots(doctor: Doctor) -> list[Any]:
+def roots(known: Known) -> list[Any]:
     """The modules that ran and that are in no other of them."""
-    alive = [m for reference in doctor.models if (m := reference()) is not None]
+    alive = [m for reference in known.models if (m := reference()) is not None]
     inside = {id(part) for m in alive for part in m.modules() if part is not m}
     return [m for m in alive if id(m) not in inside]
 
@@ -20,10 +20,10 @@ def roots(doctor: Doctor) -> list[Any]:
 class Owners:
     """Where the parameters of all modules that ran are, as they are now."""
 
-    def __init__(self, doctor: Doctor) -> None:
+    def __init__(self, known: Known) -> None:
         self.places: dict[int, list[tuple[Any, Any, str]]] = {}  # root, module, path
         self.listed: dict[int, tuple[str, str]] = {}  # root -> attribute, and its place there
-        for root in roots(doctor):
+        for root in roots(known):
             self._look_for_lists(root)
             for prefix, module in root.named_modules():
                 for name, parameter in module._parameters.items():
@@ -51,19 +51,19 @@ class Owners:
     def owned(self, parameter: Any) -> bool:
         return id(parameter) in self.places
 
-    def names(self, doctor: Doctor, parameters: Iterable[Any]) -> list[str]:
+    def names(self, known: Known, parameters: Iterable[Any]) -> list[str]:
         """Paths, also of parameters that came into a model after it was first seen."""
         found, parameters = [], list(parameters)
         for parameter in parameters:
             places = self.places.get(id(parameter))
             if not places:
-                found.append(doctor.ledger.name(parameter))
+                found.append(known.ledger.name(parameter))
                 continue
             root, _, path = places[0]
             inside = self.listed.get(id(root))
             found.append(path if inside is None else f"{inside[1]}.{path}")
         if len(set(found)) < len(found):  # paths in several models
-            return [doctor.ledger.name(p) for p in parameters]
+            return [known.ledger.name(p) for p in parameters]
         return found
 
     def list_of(self, parameter: Any) -> str:

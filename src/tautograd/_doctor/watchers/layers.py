@@ -1,23 +1,49 @@
-"""More of the doctor's eyes: modes of modules, schedulers that are made, dropout, differences.
+"""Watching what a forward pass is made of: modules, losses, dropout, differences, and modes.
 
-Each function makes the one that stands in front of the engine's own, for an observer.
+Most of it is looked at only while the doctor looks closely.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .events import Dropout, Mode, Schedule, Subtraction
-from .sites import user_site
+from ..events import Dropout, Loss, Mode, ModuleCall, Subtraction
+from ..sites import user_site
 
 if TYPE_CHECKING:
-    from .observer import Observer
+    from ..observer import Observer
 
+LOSSES = (
+    "cross_entropy", "nll_loss", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "gaussian_nll_loss", "poisson_nll_loss",
+    "soft_margin_loss", "hinge_embedding_loss", "multilabel_soft_margin_loss",
+)  # fmt: skip
 ATTENTION = "scaled_dot_product_attention"
 DROPOUTS = (
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
     ATTENTION,
 )  # fmt: skip
+
+
+def make_loss(observer: Observer, original: Any, name: str) -> Any:
+    """A loss function of `nn.functional`."""
+    doctor, depth = observer.doctor, observer.depth
+    pulse = doctor.pulse
+
+    def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+        if not pulse.close or depth.inside:
+            return original(input, target, *args, **kwargs)
+        with doctor.quietly():
+            doctor.on_loss(
+                Loss(
+                    *doctor.now(user_site(), observer.engine), function=name, input=input,
+                    target=target, options=kwargs,
+                )
+            )  # fmt: skip
+        with depth:  # a loss may call another one
+            return original(input, target, *args, **kwargs)
+
+    return loss
 
 
 def make_dropout(observer: Observer, original: Any, name: str) -> Any:
@@ -74,23 +100,6 @@ def make_mode(observer: Observer, original: Any) -> Any:
     return train
 
 
-def make_scheduler(observer: Observer, original: Any) -> Any:
-    """A scheduler's `__init__`."""
-    doctor = observer.doctor
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        with doctor.quietly():
-            doctor.on_schedule(
-                Schedule(
-                    *doctor.now(user_site(), observer.engine), scheduler=self,
-                    optimizer=getattr(self, "optimizer", None), made=True,
-                )
-            )  # fmt: skip
-
-    return __init__
-
-
 def make_subtraction(observer: Observer, original: Any) -> Any:
     """The difference of two tensors: told where both were repeated to fit each other."""
     doctor, kind = observer.doctor, observer.engine.Tensor
@@ -110,3 +119,21 @@ def make_subtraction(observer: Observer, original: Any) -> Any:
         return result
 
     return subtract
+
+
+def make_module_hook(observer: Observer) -> Any:
+    """What runs after every module's call."""
+    doctor, engine = observer.doctor, observer.engine
+
+    def after_module(module: Any, args: Any, output: Any) -> None:
+        if doctor.is_busy:
+            return
+        with doctor.quietly():
+            doctor.on_module(
+                ModuleCall(
+                    *doctor.now(None, engine), module=module, args=args, output=output,
+                    grad_mode=engine.is_grad_enabled(),
+                )
+            )  # fmt: skip
+
+    return after_module

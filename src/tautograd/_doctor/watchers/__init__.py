@@ -1,0 +1,1 @@
+"""The functions that stand in front of an engine's own, each for an observer; files by what they watch."""

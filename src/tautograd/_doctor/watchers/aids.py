@@ -1,0 +1,114 @@
+"""Watching what helps an optimizer: clipping, gradient scalers, learning-rate schedulers."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ..events import Clip, Scaler, Schedule
+from ..sites import user_site
+
+if TYPE_CHECKING:
+    from ..observer import Observer
+
+CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
+SCALER = ("scale", "unscale_", "step", "update")
+
+
+def make_clip(observer: Observer, original: Any, name: str) -> Any:
+    """`clip_grad_norm_` and its kin."""
+    doctor, engine, depth = observer.doctor, observer.engine, observer.depth
+
+    def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+        if depth.inside:
+            return original(parameters, *args, **kwargs)
+        if not doctor.pulse.awake:
+            doctor.pulse.beat(name)
+            with depth:
+                return original(parameters, *args, **kwargs)
+        if not isinstance(parameters, (list, tuple, engine.Tensor)):
+            parameters = list(parameters)
+        with depth:
+            result = original(parameters, *args, **kwargs)
+        with doctor.quietly():
+            found = [parameters] if isinstance(parameters, engine.Tensor) else list(parameters)
+            limit = args[0] if args else next(iter(kwargs.values()), 0.0)
+            doctor.after_clip(
+                Clip(
+                    *doctor.now(user_site(), engine), how=name, parameters=found,
+                    limit=float(limit), result=result,
+                )
+            )  # fmt: skip
+        return result
+
+    return clip
+
+
+def make_scaler(observer: Observer, original: Any, name: str) -> Any:
+    """A method of `GradScaler`."""
+    doctor = observer.doctor
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if observer.depth.inside or observer.scaler_steps or not self.is_enabled():
+            return original(self, *args, **kwargs)
+        if not doctor.pulse.awake:
+            doctor.pulse.beat(name, self)
+            doctor.numbers.on_scaler(name, self)
+            return original(self, *args, **kwargs)
+        with doctor.quietly():
+            optimizer = args[0] if args and name in ("unscale_", "step") else None
+            outputs = args[0] if args and name == "scale" else None
+            doctor.on_scaler(
+                Scaler(
+                    *doctor.now(user_site(), observer.engine), how=name, scaler=self,
+                    optimizer=optimizer, outputs=outputs,
+                )
+            )  # fmt: skip
+        observer.scaler_steps = name == "step"
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            observer.scaler_steps = False
+
+    return method
+
+
+def make_schedule(observer: Observer, original: Any) -> Any:
+    """A scheduler's `step`."""
+    doctor, depth = observer.doctor, observer.depth
+
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # A scheduler steps once by itself when it is made.
+        made = sys._getframe(1).f_code.co_name in ("_initial_step", "__init__")
+        if not made and not depth.inside:
+            if not doctor.pulse.awake:
+                doctor.pulse.beat("schedule", self)
+                return original(self, *args, **kwargs)
+            with doctor.quietly():
+                doctor.on_schedule(
+                    Schedule(
+                        *doctor.now(user_site(), observer.engine), scheduler=self,
+                        optimizer=getattr(self, "optimizer", None),
+                    )
+                )  # fmt: skip
+        with depth:
+            return original(self, *args, **kwargs)
+
+    return step
+
+
+def make_scheduler(observer: Observer, original: Any) -> Any:
+    """A scheduler's `__init__`."""
+    doctor = observer.doctor
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        with doctor.quietly():
+            doctor.on_schedule(
+                Schedule(
+                    *doctor.now(user_site(), observer.engine), scheduler=self,
+                    optimizer=getattr(self, "optimizer", None), made=True,
+                )
+            )  # fmt: skip
+
+    return __init__

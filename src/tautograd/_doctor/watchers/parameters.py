@@ -1,0 +1,53 @@
+"""Watching parameters: that they are put into a module, and that they are frozen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..events import Freeze, Registration
+from ..sites import user_site, user_stack
+
+if TYPE_CHECKING:
+    from ..observer import Observer
+
+
+def make_registration_hook(observer: Observer, where: str) -> Any:
+    """What runs before a module takes a parameter or another module, which it keeps in `where`."""
+    doctor = observer.doctor
+
+    def before_registration(module: Any, name: str, new: Any) -> None:
+        if new is None or doctor.is_busy:
+            return
+        with doctor.quietly():
+            doctor.on_registered(
+                Registration(
+                    *doctor.now(user_site(), observer.engine), owner=module, name=name,
+                    old=getattr(module, where).get(name), new=new,
+                )
+            )  # fmt: skip
+
+    return before_registration
+
+
+def make_freeze(observer: Observer, original: Any) -> Any:
+    """`requires_grad_` of a module or a tensor."""
+    doctor, depth = observer.doctor, observer.depth
+    module_type, parameter_type = observer.engine.nn.Module, observer.engine.nn.Parameter
+
+    def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
+        is_module = isinstance(self, module_type)
+        if depth.inside or not (is_module or isinstance(self, parameter_type)):
+            return original(self, requires_grad)
+        with doctor.quietly():
+            stack = user_stack()
+            doctor.on_freeze(
+                Freeze(
+                    *doctor.now(stack[0] if stack else None, observer.engine),
+                    parameters=list(self.parameters()) if is_module else [self],
+                    on=bool(requires_grad), stack=stack,
+                )
+            )  # fmt: skip
+        with depth:
+            return original(self, requires_grad)
+
+    return requires_grad_
