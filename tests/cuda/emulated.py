@@ -146,6 +146,6 @@ def _built(source: str, names: list[str], folder: Path) -> Any:
     if not made.exists():
         code = folder / f"{stem}.cpp"
         code.write_text(text)
-        options = ["-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-std=c++17"]
+        options = ["-O0", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-std=c++17"]
         subprocess.run(["g++", *options, "-o", str(made), str(code)], check=True)
     return ctypes.CDLL(str(made))

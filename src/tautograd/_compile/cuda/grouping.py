@@ -20,7 +20,7 @@ from ..native.steps import Access, Step
 FEW_ROWS = 32
 FEW_STREAMS = 6  # of memory: what reads no more may share a kernel with what comes before it
 SHORT = 12  # steps of a nest that has just begun
-LONG = 1 << 18  # elements: of fewer rows than that several passes by one block each are too slow
+LONG = 1 << 14  # elements: of fewer rows than that several passes by one block each are too slow
 
 
 def grouped(normal: Normal, needed: Iterable[int]) -> list[Nest]:
