@@ -163,10 +163,12 @@ class Tape:
         if type(like) is CudaArray:
             array = empty(shape, dtype, like)
             return self.view(array, Kind.SCRATCH)
-        strides = [int(np.prod(shape[i + 1 :])) * dtype.itemsize for i in range(len(shape))]
-        size = int(np.prod(shape)) * dtype.itemsize
+        strides, size = [], dtype.itemsize
+        for n in reversed(shape):
+            strides.append(size)
+            size *= n
         number = self._new_buffer(max(size, 1), Kind.SCRATCH, None)
-        return View(number, 0, tuple(shape), tuple(strides), dtype)
+        return View(number, 0, tuple(shape), tuple(strides[::-1]), dtype)
 
     def constant(self, array: Any) -> Any:
         """An array that the program needs and nobody else knows."""

@@ -8,6 +8,7 @@ causes a new record.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from struct import Struct
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +17,9 @@ import numpy as np
 
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
-from ..optim._batches import Batch, _computed_in
+from ..optim._batches import Batch, LargeBatch, SmallBatch, _computed_in
 from .counting import counted, is_settled
+from .formulas import Template
 from .ir import Kind
 from .lifting import Lifting, pause
 from .recorded import Recorded
@@ -164,18 +166,31 @@ def record_update(
         layout = optimizer._batched(group, number, members, states)
         flags = optimizer._flags(group)
     found = []
+    templates: dict[Any, Template] = {}
     for batch in layout.batches:
         with pause(tape):
             constants = optimizer._constants(group, batch.scalars)
             dtype = batch.owners[0]._data.dtype
         real, compute = _computed_in(dtype)
         row = np.array(list(constants.values()), compute)
-        tape.view(row, Kind.EXTERNAL)
+        place = tape.view(row, Kind.EXTERNAL)
         numbers = [_constant(tape, row[i : i + 1].reshape(())) for i in range(row.size)]
         named = SimpleNamespace(**dict(zip(constants, numbers, strict=True)))
-        for k, owner in enumerate(batch.owners):
-            tensors = [owner, owner._grad, *(tensors[k] for tensors in batch.states)]
-            _update_one(tape, optimizer._formula, tensors, named, flags, real, compute)
+        formula = partial(_update_one, tape, optimizer._formula, named, flags, real, compute)
+        arrays = [
+            [_seen(t, real) for t in (owner, owner._grad, *(row[k] for row in batch.states))]
+            for k, owner in enumerate(batch.owners)
+        ]
+        key = dtype, tuple(constants)
+        plain = isinstance(batch, (SmallBatch, LargeBatch))
+        if plain and key not in templates:
+            templates[key] = Template(tape, len(arrays[0]), real, place, formula)
+        if plain and _written_out(tape, templates[key], arrays, place):
+            with pause(tape):
+                batch.run(optimizer._formula, flags, constants)
+        else:
+            for of_one in arrays:
+                formula(of_one)
         with pause(tape):
             found.append(Update(optimizer, group, number, batch, flags, row))
     return found
@@ -202,16 +217,30 @@ def _constant(tape: Lifting, value: Any) -> Recorded:
     return _Constant(value, tape)
 
 
+def _seen(tensor: Tensor, real: Any) -> Any:
+    """A tensor's array on the tape; complex numbers as pairs of real ones."""
+    return tensor._data if tensor._data.dtype == real else tensor._data.view(real)
+
+
+def _written_out(tape: Lifting, template: Template, arrays: list[list[Any]], row: Any) -> bool:
+    """Note a formula for all parameters from what it does to a few elements, where that is enough."""
+    views = [[tape.view(array.value) for array in of_one] for of_one in arrays]
+    if not template.fits or not all(map(template.fits_to, views)):
+        return False
+    for of_one in views:
+        template.write_out(of_one, row)
+    return True
+
+
 def _update_one(
     tape: Lifting,
     formula: Any,
-    tensors: list[Any],
     constants: Any,
     flags: Any,
     real: Any,
     compute: Any,
+    arrays: list[Any],
 ) -> None:
-    arrays = [t._data if t._data.dtype == real else t._data.view(real) for t in tensors]
     values = arrays if real == compute else [a.astype(compute) for a in arrays]
     tape.narrow = None if real == compute else real
     try:
