@@ -209,5 +209,7 @@ def moved(array: Any, where: device, order: str = "K") -> Any:
 
     if hasattr(array, "level"):  # a batch's
         return type(array)(moved(array.data, where), array.level)
+    if hasattr(array, "sent_over"):  # one that is recorded
+        return array.sent_over()
     source = array.host() if hasattr(array, "host") else array
     return wrap(cuda_backend().to_device(source))

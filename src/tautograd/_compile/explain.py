@@ -43,6 +43,7 @@ class Explanation:
                 **{k: v for k, v in kinds.items() if k != Kind.SCRATCH.value},
             },
             "native": replay.why_not_native or "yes",
+            **({"graph": replay.graph_in_words} if hasattr(replay, "graph_in_words") else {}),
         }
 
     def __str__(self) -> str:
@@ -62,6 +63,7 @@ class Explanation:
         lines = [
             f"{self.name}: {counts}, replayed {data['replays']} times",
             f"native code: {data['native']}",
+            *([f"CUDA graph: {data['graph']}"] if "graph" in data else ()),
             f"memory: {', '.join(sizes)}",
             *(f"another form of arguments runs as it is written: {why}" for why in self.refused),
             "",

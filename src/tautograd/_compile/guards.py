@@ -17,6 +17,7 @@ from .._arrays.dtypes import get_default_dtype
 from .._arrays.strided import address, storage_of
 from .._autograd.effects import structure
 from .._autograd.modes import modes
+from .._tensor.settings import of_computing
 from .._tensor.tensor import Tensor
 from .arrays import KINDS, where_of
 from .capture import Capture
@@ -111,7 +112,7 @@ class Form:
 def _modes() -> Any:
     """The thread's modes that change what an operation does."""
     own = modes
-    return own.grad, own.inference, own.lower, get_default_dtype()
+    return own.grad, own.inference, own.lower, get_default_dtype(), of_computing()
 
 
 def is_ordinary(tensors: Any) -> bool:

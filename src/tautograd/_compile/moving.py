@@ -17,7 +17,7 @@ from .ir import (
     overlap,
 )
 from .noted import Noted, Rule, chosen, copy, is_operand, operand_of
-from .recorded import _astype, _getitem, _setitem
+from .recorded import _astype, _getitem, _sent, _setitem
 
 
 def _triangle(tape: Any, call: Noted) -> list[Instruction] | None:
@@ -227,6 +227,7 @@ RULES: dict[Any, Rule] = {
     np.astype: _copied,
     np.ascontiguousarray: _copied,
     _astype: _copied,
+    _sent: _copied,
     np.reshape: _reshaped,
     np.ravel: _reshaped,
     np.copyto: _copyto,

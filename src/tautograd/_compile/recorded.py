@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .._arrays import cuda_array
+from .._arrays.cuda_array import wrap
 from .._arrays.result_layout import LAID_OUT
 from .._autograd.sites import internal
 
@@ -137,6 +139,12 @@ class Recorded(NDArrayOperatorsMixin):
     def fill(self, value: Any) -> None:
         np.copyto(self, value, casting="unsafe")  # type: ignore[arg-type]
 
+    def sent_over(self) -> Any:
+        """A copy on the GPU, of what is in main memory: it is sent at each replay."""
+        if hasattr(self.value, "gpu_index"):
+            return self.host()
+        return self.tape.run(_sent, (self,), {})
+
     def as_kernel(self, function: Any, args: Any, kwargs: Any) -> Any:
         """A function made for a GPU's arrays, called as one; None where it does not apply."""
         if not hasattr(self.value, "gpu_index"):
@@ -236,6 +244,10 @@ def _getitem(x: Any, index: Any) -> Any:
 
 def _setitem(x: Any, index: Any, value: Any) -> None:
     x[index] = value
+
+
+def _sent(x: Any) -> Any:
+    return wrap(cuda_array.backend.to_device(x))
 
 
 def _astype(x: Any, dtype: Any, order: str) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._arrays.devices import CPU, as_device, default, device, on_cuda_start
 from .._arrays.dtypes import LEGACY_NAMES, dtype, set_default_dtype
+from .._autograd.effects import structure
 from .._ops.public import FUNCTIONS
 from .tensor import Tensor
 
@@ -197,11 +198,17 @@ def set_float32_matmul_precision(precision: str) -> None:
         _tell_gpu()
 
 
+def of_computing() -> tuple[bool, str]:
+    """The settings by which a GPU computes otherwise."""
+    return _Settings.deterministic, _Settings.matmul_precision
+
+
 def _tell_gpu(backend: Any = None) -> None:
     """Let a GPU that is in use know of the settings that it goes by."""
     found = backend or _gpus.get("backend")
     if found is not None:
         _gpus["backend"] = found
+        structure[0] += 1  # programs that were compiled for other settings do not hold
         found.set_tf32(_Settings.matmul_precision != "highest")
         found.deterministic = _Settings.deterministic
 

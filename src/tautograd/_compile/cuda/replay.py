@@ -165,6 +165,11 @@ class CudaReplay:
         return any(s.graph is not None for s in self._runs)
 
     @property
+    def graph_in_words(self) -> str:
+        """What is said of it: yes, why not, or not yet."""
+        return self.why_no_graph or ("yes" if self.is_graph else "from the second replay on")
+
+    @property
     def why_no_graph(self) -> str:
         """Why the program is not one CUDA graph; empty if it is, or will be."""
         return "; ".join(s.why_no_graph for s in self._runs if s.why_no_graph)
