@@ -144,6 +144,29 @@ def gemm_of(backend: Any) -> Gemm:
     return found
 
 
+def in_place(backend: Any) -> list[str]:
+    """What goes wrong where a sum is written over a summand: gradients that add up, rows of itself."""
+    import tautograd as torch
+
+    wrong = []
+    for device in ("cpu", "cuda"):
+        x = torch.arange(12.0, device=device).reshape(3, 4)
+        before = backend.launches
+        np.add(x._data, x._data, out=x._data)
+        np.add(x._data, x._data[1], out=x._data)  # which it writes over
+        np.multiply(x._data, 0.5, out=x._data)
+        weight = torch.ones(4, device=device, requires_grad=True)
+        for _ in range(3):
+            (x * weight).sum().backward()
+        found = [x.tolist(), weight.grad.tolist()]
+        launches = backend.launches - before
+        if device == "cpu":
+            expected = found
+        elif found != expected or launches < 10:
+            wrong.append(f"in place: {found} for {expected} in {launches} launches")
+    return wrong
+
+
 def main(dtype: str, records: list[str]) -> None:
     from tools.gpu.ops_matrix import Matrix
 
@@ -152,7 +175,8 @@ def main(dtype: str, records: list[str]) -> None:
     matrix = Matrix()
     for name in records or matrix.cases.RECORDS:
         matrix.run(name, dtype)
-    found = {"problems": matrix.problems, "counts": matrix.counts, "launches": backend.launches}
+    problems = [*matrix.problems, *in_place(backend)]
+    found = {"problems": problems, "counts": matrix.counts, "launches": backend.launches}
     sys.stdout.write(json.dumps(found))
 
 

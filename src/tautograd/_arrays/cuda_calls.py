@@ -44,6 +44,11 @@ FUNCTIONS: dict[Any, Any] = {}
 def of_ufunc(ufunc: Any, method: str, inputs: Any, options: Any) -> Any:
     """A ufunc, or one of its methods, called by NumPy."""
     if method == "__call__":
+        quick = QUICK.get(ufunc)
+        if quick is not None and len(options) == 1 and "out" in options:
+            found = quick(*inputs, out=options["out"][0])
+            if found is not None:
+                return found
         rule = UFUNCS.get(ufunc)
         if rule is None:
             rule = cuda_array.backend.find_ufunc(ufunc)

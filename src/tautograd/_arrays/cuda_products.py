@@ -12,30 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from .cuda_array import CudaArray, wrap
+from .cuda_array import CudaArray
 
 
 def quick_matmul(backend: Any) -> Any:
     """`np.matmul` on the engine's arrays; None where there is no such product."""
 
-    def matmul(x: Any, y: Any) -> Any:
+    def matmul(x: Any, y: Any, out: Any = None) -> Any:
         if type(x) is not CudaArray or type(y) is not CudaArray:
             return None
-        return backend.gemm(x, y)
+        if out is not None and type(out) is not CudaArray:
+            return None
+        return backend.gemm(x, y, out)
 
     return matmul
 
 
 def matmul_for(backend: Any) -> Any:
-    """`np.matmul` on this backend's arrays: what `quick_matmul` leaves, and results given a place."""
-    gemm = getattr(backend, "gemm", None)
+    """`np.matmul` on this backend's arrays: what `quick_matmul` leaves."""
     plain = backend.cupy.matmul
 
     def matmul(x: Any, y: Any, out: Any = None, **options: Any) -> Any:
-        if gemm is not None and out is not None and not options:
-            found = gemm(wrap(x), wrap(y), wrap(out))
-            if found is not None:
-                return found.raw
         if x.ndim == 1 and y.ndim == 1 and not x.size:
             return backend.cupy.zeros((), np.result_type(x.dtype, y.dtype))
         return plain(x, y, **({} if out is None else {"out": out}), **options)

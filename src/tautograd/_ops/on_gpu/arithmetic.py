@@ -1,4 +1,4 @@
-"""Sums, differences, products and quotients of two arrays, or of an array and a number: one launch.
+"""Sums, differences, products and quotients of two arrays, or of an array and a number, in place too: one launch.
 
 CuPy's own take three times as long in Python. Here the second operand may also be one row, or
 whatever the first repeats; every other broadcasting, and dtypes other than two floats, are CuPy's.
@@ -36,7 +36,7 @@ def _operation(name: str, symbol: str) -> Any:
     )
     either = symbol in "+*"
 
-    def call(x: Any, y: Any) -> Any:
+    def call(x: Any, y: Any, out: Any = None) -> Any:
         if type(x) is not CudaArray:
             if not either:
                 return None
@@ -44,7 +44,9 @@ def _operation(name: str, symbol: str) -> Any:
         if type(y) in _NUMBERS:
             if not fit(x):
                 return None
-            out = new(x.shape, x.dtype)
+            out = _room(x, x, out)
+            if out is None:
+                return None
             number(x.dtype.char, blocks_for(x.size), THREADS, x.ptr, out.ptr, x.size, y)
             return out
         if not fit(x, y):
@@ -53,13 +55,25 @@ def _operation(name: str, symbol: str) -> Any:
         if shape != other and not _repeats(shape, other):
             if not either or not _repeats(other, shape):
                 return None
-            x, y, shape = y, x, other
-        out = new(shape, x.dtype)
+            x, y = y, x
+        out = _room(x, y, out)
+        if out is None:
+            return None
         n = x.size
         pair(x.dtype.char, blocks_for(n), THREADS, x.ptr, y.ptr, out.ptr, n, y.size)
         return out
 
     return call
+
+
+def _room(x: Any, y: Any, out: Any) -> Any:
+    """Where a result goes: into what is given, if that is x itself and y does not lie across it; else None."""
+    if out is None:
+        return new(x.shape, x.dtype)
+    if type(out) is not CudaArray or out.ptr != x.ptr or out.shape != x.shape or not fit(x, out):
+        return None
+    apart = y.ptr >= out.ptr + out.nbytes or out.ptr >= y.ptr + y.nbytes
+    return out if apart or (y.ptr == out.ptr and y.size == out.size) else None
 
 
 def _repeats(shape: tuple[int, ...], part: tuple[int, ...]) -> bool:
