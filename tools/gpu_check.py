@@ -90,7 +90,45 @@ def compiled(given: argparse.Namespace) -> dict[str, Any]:
     found = run_checks()
     for name, held, text in found:
         say(f"{'ok  ' if held else 'FAIL'} {name:22} {text}")
-    return {"problems": [f for f in found if not f[1]], "checks": found}
+    counts, problems = _compiled_records(given)
+    say(f"records compiled: {dict(counts)}; {len(problems)} problems")
+    for name, dtype, text in sorted(problems)[:40]:
+        say(f"  {name} {dtype}: {text[:200]}")
+    problems += [list(f) for f in found if not f[1]]
+    return {"problems": problems, "checks": found, "records": counts}
+
+
+def _compiled_records(given: argparse.Namespace) -> tuple[Counter[str], list[Any]]:
+    """Every operation record compiled, in several processes."""
+    counts: Counter[str] = Counter()
+    problems: list[Any] = []
+    end = time.monotonic() + given.limit
+    script = str(ROOT / "tools" / "gpu" / "compiled_records.py")
+    with tempfile.TemporaryDirectory() as folder:
+        works = []
+        for part in range(given.processes):
+            out = Path(folder) / f"{part}.json"
+            command = [
+                sys.executable,
+                script,
+                str(part),
+                str(given.processes),
+                given.dtypes,
+                str(out),
+            ]
+            works.append((out, subprocess.Popen(command)))
+        for out, process in works:
+            try:
+                process.wait(max(1.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            if not out.exists():
+                problems.append(["a process", "", "was not done within the limit"])
+                continue
+            found = json.loads(out.read_text())
+            counts.update(found["counts"])
+            problems += found["problems"]
+    return counts, problems
 
 
 def bench(given: argparse.Namespace) -> dict[str, Any]:

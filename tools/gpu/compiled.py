@@ -234,6 +234,23 @@ def results_and_arguments() -> str:
 
 
 @check
+def inputs_from_the_cpu() -> str:
+    """Tensors that the step itself sends over, and numbers that change."""
+    model = nn.Linear(4, 2).to("cuda")
+
+    def plain(x: Any, factor: float) -> Any:
+        return (model(x.to("cuda")) * factor).sum()
+
+    compiled = torch.compile(plain)
+    for number in range(8):
+        torch.manual_seed(number)
+        x = torch.randn(3, 4)
+        assert apart(compiled(x, number / 2), plain(x, number / 2)) < CLOSE
+    assert compiled.records == 1, f"{compiled.records} records"
+    return "one record"
+
+
+@check
 def guards() -> str:
     model = nn.Linear(4, 2).to("cuda")
 
@@ -256,7 +273,14 @@ def guards() -> str:
     for _ in range(4):
         assert apart(g(other, x), other(x).sum()) < CLOSE
         assert apart(g(model, x.cuda()), model(x.cuda()).sum()) < CLOSE
-    return f"{f.records} records; shapes, memory and devices are told apart"
+    before = f.records
+    for precision in ("high", "highest", "high"):
+        torch.set_float32_matmul_precision(precision)
+        for _ in range(3):
+            f(torch.ones(3, 4).cuda())
+    torch.set_float32_matmul_precision("highest")
+    assert f.records == before + 1, "products of another precision"
+    return f"{f.records} records; shapes, memory, devices and precisions are told apart"
 
 
 @check
