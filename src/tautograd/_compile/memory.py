@@ -1,17 +1,16 @@
-"""Where a program's buffers lie: scratch memory planned so that what is never alive together shares it."""
+"""The memory of a program: where each buffer lies, and arrays over it."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .ir import Kind, Program, View
-
-ALIGNMENT = 64
+from .planning import ALIGNMENT, Use, planned, rounded_up
 
 
 def bytes_of(array: Any) -> Any:
@@ -30,13 +29,6 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(0)
-
-
-class Use(NamedTuple):
-    """The buffers that a step reads or writes, and those of which it writes all and reads nothing."""
-
-    buffers: set[int]
-    filled: frozenset[int] = frozenset()
 
 
 class Memory:
@@ -78,59 +70,3 @@ class Memory:
         return np.ndarray(
             view.shape, view.dtype, self.bases[view.buffer], view.offset, view.strides
         )
-
-
-def rounded_up(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def planned(
-    program: Program, uses: Iterable[Use], elsewhere: frozenset[int]
-) -> tuple[dict[int, int], int]:
-    """An offset for each scratch buffer, so that those which are in use at one time lie apart: first fit.
-
-    `uses` are what each step of the program reads or writes, in the order of steps.
-    """
-    times: dict[
-        int, list[tuple[int, int]]
-    ] = {}  # when a buffer is in use: first and last step, in turn
-    for i, use in enumerate(uses):
-        for number in use.buffers:
-            if program.buffers[number].kind is not Kind.SCRATCH or number in elsewhere:
-                continue
-            spans = times.setdefault(number, [])
-            if not spans or number in use.filled:
-                spans.append((i, i))
-            else:
-                spans[-1] = (spans[-1][0], i)
-    by_time = sorted(times, key=lambda n: (times[n][0][0], -program.buffers[n].nbytes))
-    by_size = sorted(times, key=lambda n: (-program.buffers[n].nbytes, times[n][0][0]))
-    plans = [_fitted(program, order, times) for order in (by_time, by_size)]
-    return min(plans, key=lambda plan: plan[1])
-
-
-def _fitted(
-    program: Program, order: list[int], times: dict[int, list[tuple[int, int]]]
-) -> tuple[dict[int, int], int]:
-    """Each buffer in turn at the lowest place that is free while it is in use."""
-    offsets: dict[int, int] = {}
-    total = 0
-    for number in order:
-        size = rounded_up(program.buffers[number].nbytes)
-        at = 0
-        taken = [
-            (place, place + rounded_up(program.buffers[other].nbytes))
-            for other, place in offsets.items()
-            if _meet(times[number], times[other])
-        ]
-        for start, end in sorted(taken):
-            if start - at >= size:
-                break
-            at = max(at, end)
-        offsets[number] = at
-        total = max(total, at + size)
-    return offsets, total
-
-
-def _meet(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> bool:
-    return any(a <= d and c <= b for a, b in one for c, d in other)

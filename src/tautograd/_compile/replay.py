@@ -15,8 +15,9 @@ from .blocks import repeated
 from .calls import as_call
 from .differentiable import is_cut
 from .ir import Block, Call, Instruction, Kind, Program, View
-from .memory import Memory, Use, bytes_at, bytes_of, give_back
+from .memory import Memory, bytes_at, bytes_of, give_back
 from .passes.blocks import in_blocks
+from .planning import Use
 from .tape import in_rows, span_of
 
 
@@ -236,14 +237,29 @@ def _touched(stretches: list[list[Part]]) -> Iterator[Use]:
         if part.block is not None:  # from the last kernel back to the first: all at once
             views = (*part.block.reads(), *part.block.writes())
             inside = {n for kernel in part.native.kernels for n in (*kernel.reads, *kernel.writes)}
-            yield Use(inside | {view.buffer for view in views})
+            pairs = tuple(_in_place(part.block, part.native.kernels))
+            yield Use(inside | {view.buffer for view in views}, in_place=pairs)
         elif part.native is not None:
             for kernel in part.native.kernels:
-                yield Use({*kernel.reads, *kernel.writes}, kernel.fills)
+                filled = kernel.fills
+                pairs = tuple((one, other) for one, other, _ in kernel.in_place if other in filled)
+                yield Use({*kernel.reads, *kernel.writes}, filled, pairs)
         else:
             for instruction in part.instructions:
                 views = (*instruction.reads(), *instruction.writes())
                 yield Use({view.buffer for view in views})
+
+
+def _in_place(block: Block, kernels: Sequence[Any]) -> Iterator[tuple[int, int]]:
+    """Pairs of buffers of which a block reads one example's part before it writes that of the other."""
+    steps = block.steps
+    touched = [{*kernel.reads, *kernel.writes} for kernel in kernels]
+    for i, kernel in enumerate(kernels):
+        for one, other, size in kernel.in_place:
+            apart = steps.get(one) == steps.get(other) == size
+            late = any(one in later for later in touched[i + 1 :])
+            if apart and not late and not any(other in earlier for earlier in touched[:i]):
+                yield one, other
 
 
 def _crossing(program: Program, cuts: list[int]) -> frozenset[int]:

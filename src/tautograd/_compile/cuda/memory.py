@@ -15,7 +15,8 @@ import numpy as np
 from ..._arrays.cuda_array import CudaArray
 from ..._arrays.strided import address
 from ..ir import Kind, Program, View, span
-from ..memory import Use, bytes_at, bytes_of, planned, rounded_up
+from ..memory import bytes_at, bytes_of
+from ..planning import Use, planned, rounded_up
 from ..tape import span_of
 from .device import device
 

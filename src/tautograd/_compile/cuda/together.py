@@ -137,4 +137,5 @@ def described(parts: list[Fused]) -> Fused:
         reads=frozenset().union(*(part.reads for part in parts)),
         writes=frozenset().union(*(part.writes for part in parts)),
         fills=frozenset(),
+        in_place=(),
     )

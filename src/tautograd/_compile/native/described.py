@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,8 @@ class Fused:
     reads: frozenset[int]  # buffers that it touches in memory
     writes: frozenset[int]
     names: tuple[str, ...] = ()  # of the instructions
-    fills: frozenset[int] = frozenset()  # buffers of which it writes all and reads nothing
+    fills: frozenset[int] = frozenset()  # buffers of which it writes all, and reads nothing before
+    in_place: tuple[tuple[int, int, int], ...] = ()  # read, written over it if need be, its bytes
 
     def __str__(self) -> str:
         size = "×".join(str(n) for n in self.shape)
@@ -44,6 +46,7 @@ def describe(nest: Nest, normal: Normal) -> Fused:
     operations = 0
     kind = "loop"
     whole: set[int] = set()
+    before: set[int] = set()  # read before anything of it was written
     if nest.steps:
         stored = {s.output for s in nest.steps if s.stored}
         made: set[Any] = set()
@@ -57,6 +60,8 @@ def describe(nest: Nest, normal: Normal) -> Fused:
                     whole.add(touch.view.buffer)
             if touch.writes:
                 made.add(what)
+            elif what not in made:
+                before.add(touch.view.buffer)
             if in_memory and (what, touch.writes) not in seen:
                 seen.add((what, touch.writes))
                 if touch.writes:
@@ -69,7 +74,7 @@ def describe(nest: Nest, normal: Normal) -> Fused:
         instruction = normal.instructions[nest.instructions[0]]
         read = sum(_footprint(v) for v in instruction.reads())
         written = sum(_footprint(v) for v in instruction.writes())
-        reads = {v.buffer for v in instruction.reads()}
+        reads = before = {v.buffer for v in instruction.reads()}
         writes = {v.buffer for v in instruction.writes()}
         whole = {v.buffer for v in instruction.writes() if _is_whole(v, normal)}
         kind = type(instruction).__name__.lower()
@@ -89,8 +94,32 @@ def describe(nest: Nest, normal: Normal) -> Fused:
         frozenset(reads - own),
         frozenset(writes - own),
         tuple(_name(normal.instructions[i]) for i in nest.instructions),
-        frozenset(whole - reads - own),
+        frozenset(whole - before - own),
+        tuple(_in_place(nest, before | own)) if nest.passes == 1 else (),
     )
+
+
+def _in_place(nest: Nest, needed: set[int]) -> Iterator[tuple[int, int, int]]:
+    """Pairs of what is read and what is written element by element, after that element was read."""
+    read: dict[int, set[Any]] = {}
+    size: dict[int, int] = {}
+    for touch in nest.touched:
+        view = touch.view
+        read.setdefault(view.buffer, set()).add(None if touch.writes else touch.access)
+        if touch.writes:
+            size[view.buffer] = view.size * view.dtype.itemsize if covers(view) else 0
+    seen: set[int] = set()
+    for step in nest.steps:
+        seen.update(access.buffer for access in step.reads())
+        out = step.output
+        if not step.stored or not step.full or step.reduced is not None or out.buffer in needed:
+            continue
+        for buffer in seen:
+            (access, *others) = read[buffer]
+            if access is None or others or access.offset != out.offset:
+                continue
+            if access.strides == out.strides and access.dtype.itemsize == out.dtype.itemsize:
+                yield buffer, out.buffer, size[out.buffer]
 
 
 def _is_whole(view: View, normal: Normal) -> bool:

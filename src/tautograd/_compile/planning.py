@@ -1,0 +1,117 @@
+"""Where scratch buffers lie: what is never in use at one time shares memory.
+
+A result may take the place of an operand that is read for the last time as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from .ir import Kind, Program
+
+ALIGNMENT = 64
+Times = dict[int, list[tuple[int, int]]]  # when a buffer is in use: first and last step, in turn
+
+
+class Use(NamedTuple):
+    """The buffers that a step reads or writes; those of which it writes all, and reads nothing before.
+
+    Of a pair `in_place`, the second may lie where the first does, if that is not needed afterwards.
+    """
+
+    buffers: set[int]
+    filled: frozenset[int] = frozenset()
+    in_place: tuple[tuple[int, int], ...] = ()
+
+
+def rounded_up(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def planned(
+    program: Program, uses: Iterable[Use], elsewhere: frozenset[int]
+) -> tuple[dict[int, int], int]:
+    """An offset for each scratch buffer, and the bytes that all need.
+
+    `uses` are what each step of the program reads or writes, in the order of steps. A buffer that is
+    written as a whole is not in use between its last reader before and that.
+    """
+    times: Times = {}
+    pairs: list[tuple[int, int, int]] = []
+    for i, use in enumerate(uses):
+        pairs += [(i, one, other) for one, other in use.in_place]
+        for number in use.buffers:
+            if program.buffers[number].kind is not Kind.SCRATCH or number in elsewhere:
+                continue
+            spans = times.setdefault(number, [])
+            if not spans or number in use.filled:
+                spans.append((i, i))
+            else:
+                spans[-1] = (spans[-1][0], i)
+    sizes = {number: rounded_up(program.buffers[number].nbytes) for number in times}
+    partners = _partners(sizes, times, pairs)
+    by_time = sorted(times, key=lambda n: (times[n][0][0], -sizes[n]))
+    by_size = sorted(times, key=lambda n: (-sizes[n], times[n][0][0]))
+    plans = [_fitted(sizes, order, times, partners) for order in (by_time, by_size)]
+    return min(plans, key=lambda plan: plan[1])
+
+
+def _partners(
+    sizes: dict[int, int], times: Times, pairs: list[tuple[int, int, int]]
+) -> dict[int, set[int]]:
+    """For each buffer those that may lie in its place: they meet only where one takes over from the other."""
+    partners: dict[int, set[int]] = {}
+    for i, one, other in pairs:
+        if one not in times or other not in times or sizes[one] != sizes[other]:
+            continue
+        meetings = {
+            (max(a, c), min(b, d))
+            for a, b in times[one]
+            for c, d in times[other]
+            if a <= d and c <= b
+        }
+        if meetings == {(i, i)}:
+            partners.setdefault(one, set()).add(other)
+            partners.setdefault(other, set()).add(one)
+    return partners
+
+
+def _fitted(
+    sizes: dict[int, int], order: list[int], times: Times, partners: dict[int, set[int]]
+) -> tuple[dict[int, int], int]:
+    """Each buffer in turn in a partner's place, or at the lowest that is free while it is in use."""
+    offsets: dict[int, int] = {}
+    total = 0
+    for number in order:
+        size = sizes[number]
+        taken = sorted(
+            (place, place + sizes[other], other)
+            for other, place in offsets.items()
+            if _meet(times[number], times[other])
+        )
+        at = _place_of_partner(offsets, partners.get(number, set()), taken, size)
+        if at is None:
+            at = 0
+            for start, end, _ in taken:
+                if start - at >= size:
+                    break
+                at = max(at, end)
+        offsets[number] = at
+        total = max(total, at + size)
+    return offsets, total
+
+
+def _place_of_partner(
+    offsets: dict[int, int], partners: set[int], taken: list[tuple[int, int, int]], size: int
+) -> int | None:
+    """Where a partner lies, if nobody else does at that time."""
+    for at in sorted(offsets[p] for p in partners if p in offsets):
+        others = [n for start, end, n in taken if start < at + size and at < end]
+        if all(n in partners and offsets[n] == at for n in others):
+            return at
+    return None
+
+
+def _meet(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> bool:
+    return any(a <= d and c <= b for a, b in one for c, d in other)
