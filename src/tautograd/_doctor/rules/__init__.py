@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .accumulation import AccumulatedGradients, StrayGradients
 from .base import Rule
+from .broadcasting import BroadcastLoss
 from .clearing import ClearedBeforeUse
 from .clipping import ClipLost, ClipOfNothing, ClipOfOthers
 from .cuts import GraphCut
@@ -12,12 +13,7 @@ from .functions import WrongBackward
 from .history import Exploding, VanishingOrDead
 from .identity import StateAliased
 from .leaks import GraphLeak
-from .losses import (
-    BroadcastLoss,
-    NllOfProbabilities,
-    SigmoidBeforeLogits,
-    SoftmaxBeforeCrossEntropy,
-)
+from .losses import NllOfProbabilities, SigmoidBeforeLogits, SoftmaxBeforeCrossEntropy
 from .meeting import MeetingLosses
 from .membership import NotInOptimizer, OptimizerHoldsDead
 from .mixing import MixedSamples
