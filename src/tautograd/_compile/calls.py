@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._ops.special_functions import erf_of
 from .arrays import arrays_of
 from .ir import (
     Call,
@@ -53,13 +54,20 @@ def _map(i: Map, array: Array) -> Callable[[], Any]:
             out[...] = np.where(condition, x, y)
 
         return choose
+    if i.function == "erf":  # no ufunc of NumPy's
+        return lambda: np.copyto(out, erf_of(np.asarray(inputs[0], i.loop[0])), casting="unsafe")
     function = ufunc_named(i.function)
     return lambda: function(*inputs, out=out, signature=i.loop, casting="unsafe")
 
 
 def ufunc_named(name: str) -> Any:
     """A ufunc that was recorded, of NumPy or of scipy.special; else NumPy's."""
-    return UFUNCS.get(name) or getattr(np, name)
+    found = UFUNCS.get(name) or getattr(np, name, None)
+    if found is None:
+        import scipy.special
+
+        found = getattr(scipy.special, name)
+    return found
 
 
 def _reduce(i: Reduce, array: Array) -> Callable[[], Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._ops.special_functions import erf_of
 from .arrays import ARRAYS
 from .ir import Instruction, Map, Number, Product, Reduce, View, overlap
 from .noted import UFUNCS, Noted, Rule, copy, mapped
@@ -51,6 +52,13 @@ def loop_of(ufunc: Any, args: Any, dtype: Any = None) -> tuple[Any, ...] | None:
     except (TypeError, ValueError):
         return None
     return tuple(loop)
+
+
+def _erf(tape: Any, call: Noted) -> list[Instruction] | None:
+    dtype = call.args[0].dtype
+    return (
+        mapped(tape, "erf", call.args, call.result, (dtype, dtype)) if dtype.char in "fd" else None
+    )
 
 
 # --- reductions -------------------------------------------------------------------------------------
@@ -193,6 +201,7 @@ def _vecdot(tape: Any, call: Noted) -> list[Instruction] | None:
 
 METHODS: dict[str, Rule] = {"__call__": _elementwise, "reduce": _reduction}
 RULES: dict[Any, Rule] = {
+    erf_of: _erf,
     np.sum: _reduce_function("add"),
     np.prod: _reduce_function("multiply"),
     np.max: _reduce_function("maximum"),

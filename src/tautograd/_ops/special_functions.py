@@ -37,15 +37,20 @@ _xlogy, _erfcx = scipy_function("xlogy"), scipy_function("erfcx")
 _scipy_erf = scipy_function("erf")
 
 
-def _erf(x: Any) -> Any:
-    return error_function.erf(x) if error_function.can_erf(x) else _scipy_erf(x)
+def erf_of(x: Any) -> Any:
+    """The error function of any array."""
+    if error_function.can_erf(x):
+        return error_function.erf(x)
+    if hasattr(x, "tape"):  # it is recorded by this name, so that SciPy need not be there
+        return x.__array_function__(erf_of, (type(x),), (x,), {})
+    return _scipy_erf(x)
 
 
 # --- error functions -----------------------------------------------------------------------------
 
 erf_op = unary(
     "erf",
-    lambda x: _erf(x),
+    lambda x: erf_of(x),
     d=lambda x: np.exp(-x * x) * (2 / _ROOT_PI),
     refuses=no_kernel("erf_vml_cpu", "c"),
     doc="The error function.",
@@ -85,7 +90,7 @@ def _ndtr(x: Any) -> Any:
     """PyTorch's formula and its roundings, also where 1 + erf has few digits left."""
     kind = x.dtype
     wide = np.astype(x, np.float32) if kind.itemsize == 2 else x
-    steps: Any = (lambda v: v * math.sqrt(0.5), _erf, lambda v: v + 1, lambda v: v * 0.5)
+    steps: Any = (lambda v: v * math.sqrt(0.5), erf_of, lambda v: v + 1, lambda v: v * 0.5)
     for step in steps:
         wide = step(wide)
         if kind.itemsize == 2:  # each is an operation of its own in PyTorch
