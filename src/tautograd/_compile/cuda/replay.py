@@ -108,8 +108,9 @@ class CudaReplay:
         for buffer in self.program.buffers:
             if buffer.number in self.saved:
                 source = buffer.array
-                if type(source) is CudaArray:
-                    memory.device.copy(memory.start(buffer.number), source.address, buffer.nbytes)
+                if type(source) is CudaArray and source.size:
+                    size = min(buffer.nbytes, source.nbytes)
+                    memory.device.copy(memory.start(buffer.number), source.address, size)
             if buffer.kind in (Kind.SCRATCH, Kind.ARGUMENT):
                 buffer.array = None
 
