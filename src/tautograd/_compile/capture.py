@@ -44,8 +44,12 @@ class Capture:
     fixed: list[Fixed] = field(default_factory=list)
     growth: list[int] = field(default_factory=list)  # of the arguments' version counters
     wanted: list[bool] = field(default_factory=list)  # requires_grad of each argument
+    turned: list[tuple[int, bool]] = field(default_factory=list)  # those whose requires_grad is set
     backward: Any = None  # results that go backward, views of incoming gradients, leaves' gradients
     scalars: Any = None  # Python numbers that are inputs
+    argument_grads: list[tuple[int, Any, bool]] = field(
+        default_factory=list
+    )  # of which argument, what `.grad` becomes, and whether there must be none before
 
     @property
     def inputs(self) -> list[View]:
@@ -72,6 +76,7 @@ def capture(
         args, kwargs = replaced((args, kwargs), stand_ins)
     pairs = {id(s): (s, t) for s, t in zip(inside, tensors, strict=True) if s is not t}
     tape.stand_ins = pairs
+    wanted = [tensor._requires_grad for tensor in inside]
     arguments = []
     for i, tensor in enumerate(inside):
         arguments.append(tape.argument(tensor._data))
@@ -92,7 +97,9 @@ def capture(
                 backward = differentiate(tape, list(tensors_in(returned)), inside, tolerant)
         if tape.failure is None:
             found = _finish(tape, arguments, inside, returned, backward)
-            found.wanted = [tensor._requires_grad for tensor in inside]
+            found.wanted = wanted
+            turned = [(i, t._requires_grad) for i, t in enumerate(inside)]
+            found.turned = [(i, wants) for i, wants in turned if wants is not wanted[i]]
             found.scalars = tape.scalars
             found.tensors, found.fixed = tensors, tape.fixed
         if tape.failure is None:
@@ -118,8 +125,14 @@ def _finish(
     after, before = [], []
     results = list(tensors_in(returned))
     kept = {id(r) for r in results} | {id(r._base) for r in results if r._base is not None}
+    given = []
     for tensor, initial in tape.grads.values():
         final = grad_of(tensor)
+        if id(tensor) in numbers and _is_new(tape, initial, final):
+            given.append((numbers[id(tensor)], final, was_read(initial)))
+            kept.add(id(final))
+            tape.given.add(id(final))
+            continue
         if was_read(initial):
             before.append((tensor, initial))
         if final is not initial:
@@ -127,10 +140,10 @@ def _finish(
             if final is not None:
                 kept.add(id(final))
     roots = {key: nr for nr, key in enumerate(backward[0])} if backward else {}
-    result = described(tape, returned, roots)
+    result, described_grads = described(tape, (returned, [grad for _, grad, _ in given]), roots)
     if tape.tolerant:  # then the graph is still there
         kept |= held_by(tensors_in(returned))
-    _refuse_escapes(tape, kept)
+    _refuse_escapes(tape, kept, [] if tape.tolerant else results)
     _refuse_two_devices(tape, result)
     if keeps_numbers(tape.scalars, returned):
         tape.refuse("a Python number that is kept after the call, but not returned,", "attribute")
@@ -138,7 +151,7 @@ def _finish(
     for _, gradient in after:  # from now on a tensor's own memory
         if gradient is not None:
             _becomes(tape, tape.view(plain(gradient)), Kind.EXTERNAL)
-    for view in [*views_of(result), *grads]:
+    for view in [*views_of(result), *views_of(described_grads), *grads]:
         _becomes(tape, view, Kind.KEPT)
     outside = [pair for key, pair in tape.outside.items() if key not in numbers]
     own = {id(tensor._version_box) for tensor in inside}
@@ -152,7 +165,15 @@ def _finish(
         tape.program, arguments, outside, result, tape.effects, before, after, versions,
         tape.updates, {i for i, view in enumerate(arguments) if view.buffer in written},
         backward=backward, growth=[tape.growth(tensor) for tensor in inside],
+        argument_grads=[(g[0], grad, g[2]) for g, grad in zip(given, described_grads, strict=True)],
     )  # fmt: skip
+
+
+def _is_new(tape: Recording, before: Any, grad: Any) -> bool:
+    """Whether a `.grad` is a tensor of the run's own, where there was none or nobody looked."""
+    if grad is None or grad.requires_grad or (was_read(before) and before is not None):
+        return False
+    return id(grad) not in tape.outside and tape.knows(plain(grad))
 
 
 def _becomes(tape: Recording, view: View, kind: Kind) -> None:
@@ -178,14 +199,21 @@ def _refuse_two_devices(tape: Recording, result: Any) -> None:
                 return
 
 
-def _refuse_escapes(tape: Recording, kept: set[int]) -> None:
-    """A tensor that the run made and someone keeps would show the same values for ever."""
+def _refuse_escapes(tape: Recording, kept: set[int], results: list[Tensor]) -> None:
+    """A tensor that the run made and someone keeps would show the same values for ever.
+
+    The results' own graph keeps leaves that the run made; they are described by now, and it can go.
+    """
 
     def escaped() -> list[Tensor]:
         alive = [reference() for reference in tape.made]
         return [t for t in alive if t is not None and id(t) not in kept and id(t._base) not in kept]
 
     if escaped():
+        made = {id(reference()) for reference in tape.made}
+        for tensor in [t for result in results for t in (result, result._base)]:
+            if tensor is not None and id(tensor) in made:
+                tensor._node = None
         gc.collect()
     for tensor in escaped():
         node = tensor._node

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._autograd.apply import apply
 from .._autograd.grad_mode import set_grad_enabled
+from .._autograd.hooks import _next_id as next_id
 from .._autograd.modes import modes
 from .._autograd.sites import resolve, warning_level
 from .._autograd.views import detached
@@ -20,7 +21,7 @@ from .arrays import is_on_gpu
 from .capture import Capture, capture
 from .differentiable import Differentiable, UsedNode, is_cut
 from .following import Spot, plain_again
-from .guards import Form, Guards
+from .guards import Form, Guards, hooks_of
 from .ir import Call, Program, View
 from .lifting import grad_of, pause, set_grad
 from .modules import Modules, noting
@@ -55,6 +56,7 @@ class Surroundings:
         """Refuse what cannot be recorded, whatever the function does with it."""
         given = [value for value in self.form.kept if isinstance(value, Optimizer)]
         tape.settings = Settings([*self.variables.optimizers, *given])
+        self.first_hook = next_id()
         for what, advice in self.variables.refused:
             tape.refuse(what, advice)
         if self.form.has_arrays:
@@ -65,6 +67,10 @@ class Surroundings:
         with pause(tape):
             self.modules.settle(tape)
             self.variables.settle(tape)
+            for tensor, _ in tape.outside.values():
+                if any(number >= self.first_hook for of in hooks_of(tensor) for number in of):
+                    tape.refuse("a hook that is left on a tensor", "left", self.variables.where)
+                    break
         if tape.failure is not None:
             self.variables.plain_again()
             for module, _ in self.modules.found.values():
@@ -182,11 +188,16 @@ class Entry:
     def finish(self, tensors: list[Tensor], arrays: list[Any]) -> Any:
         """What the function returns, from what the program left."""
         self._arrays = arrays
+        for i, wants in self.capture.turned:
+            tensors[i].requires_grad_(wants)
         if self.differentiable is not None:
             built = self.differentiable.results(tensors, arrays)
         else:
             built = self.built(self.capture.result, tensors)
-        return self.with_views(built, tensors)
+        built = self.with_views(built, tensors)
+        for i, grad, _ in self.capture.argument_grads:
+            set_grad(tensors[i], self._built(grad, tensors, views=True))
+        return built
 
     def built(self, value: Any, tensors: list[Tensor]) -> Any:
         """Results with tensors in them: new ones, and those that came in."""

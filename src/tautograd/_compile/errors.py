@@ -28,6 +28,7 @@ ADVICE = {
     "draw": "Draw it with tensors (`torch.rand(())`), or pass it as an argument.",
     "array": "Make it a tensor (`torch.from_numpy(array)`), and pass that as an argument.",
     "iterator": "Take the next element outside of the compiled function, and pass it as an argument.",
+    "left": "Take it away again in the compiled function (`handle.remove()`), or hang it on outside of it.",
     "hook": "Return what the hook computes in place of its argument, take it away, or leave it to code that "
     "is not compiled.",
     "device": "Move tensors to where the model is before they are passed to the compiled function, and what it "

@@ -146,6 +146,7 @@ class Guards:
         written = _written(found)
         self.written = Spans(written)
         self.argument_writes = found.argument_writes
+        self.without_grad = [i for i, _, none_before in found.argument_grads if none_before]
         self.read = Spans(self.arrays if self.argument_writes else [])
         self.numbers = {id(tensor) for tensor in self.tensors}
         near = [*self.arrays, *written]
@@ -196,6 +197,8 @@ class Guards:
         for i, at in self.placed:
             if address(tensors[i]._data) != at:
                 return "an argument that lay in memory from outside does not"
+        if any(grad_of(tensors[i]) is not None for i in self.without_grad):
+            return "an argument that had no gradient has one"
         pinned = {i for i, _ in (*self.pinned, *self.placed)}
         for i, tensor in enumerate(tensors):
             if i in pinned:

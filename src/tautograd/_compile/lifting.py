@@ -38,6 +38,7 @@ class Lifting(Tape):
         self.made: list[weakref.ref[Tensor]] = []
         self.grads: dict[int, tuple[Tensor, Any]] = {}  # what `.grad` was, if it was read first
         self.arguments: dict[int, int] = {}  # id of a tensor that is an argument -> its number
+        self.given: set[int] = set()  # gradients of arguments that the run made
 
     def seen(self, tensor: Tensor, array: Any) -> Any:
         """The array of a tensor from outside."""
@@ -108,7 +109,7 @@ def _set_data(self: Tensor, value: Any) -> None:
 def _get_grad(self: Tensor) -> Any:
     value = _grad.__get__(self)
     tape = modes.recorder
-    if tape is not None and not tape.paused and type(_data.__get__(self)) is not Recorded:
+    if tape is not None and not tape.paused and type(_data.__get__(self)) in KINDS:
         tape.grads.setdefault(id(self), (self, value))
     return value
 
@@ -117,7 +118,7 @@ def _set_grad(self: Tensor, value: Any) -> None:
     tape = modes.recorder
     if tape is not None and not tape.paused:
         try:
-            outside = type(_data.__get__(self)) is not Recorded
+            outside = type(_data.__get__(self)) in KINDS
         except AttributeError:
             outside = False
         if outside:

@@ -37,7 +37,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
         return None
     if type(found.result) not in (tuple, Made, type(None)) or entry.form is None:
         return None
-    if guards.pinned or guards.placed:
+    if guards.pinned or guards.placed or found.argument_grads or found.turned:
         return None
     if any(replay.kind_of(r.view) is not Kind.KEPT for r in results if r is not None):
         return None

@@ -128,6 +128,7 @@ def _described(
         return Given(tape.arguments[id(tensor)], tensor)
     held = plain(tensor)
     is_gradient = any(tensor is grad_of(leaf) for leaf, _ in tape.grads.values())
+    is_gradient = is_gradient and id(tensor) not in tape.given
     if id(tensor) in tape.outside or is_gradient or not tape.knows(held):
         return Given(None, tensor)
     if tensor._retains_grad:

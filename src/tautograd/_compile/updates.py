@@ -224,6 +224,8 @@ def _seen(tensor: Tensor, real: Any) -> Any:
 
 def _written_out(tape: Lifting, template: Template, arrays: list[list[Any]], row: Any) -> bool:
     """Note a formula for all parameters from what it does to a few elements, where that is enough."""
+    if tape.dead:  # the run goes on as an ordinary one
+        return False
     views = [[tape.view(array.value) for array in of_one] for of_one in arrays]
     if not template.fits or not all(map(template.fits_to, views)):
         return False
