@@ -9,7 +9,7 @@ from typing import Any
 
 from ..events import Backward, Dropout, Mode, ModuleCall, Step
 from ..owners import roots
-from ..sites import Site, foreign
+from ..sites import Site, foreign, user_stack
 from .base import Rule
 
 _DROPOUTS = (
@@ -57,8 +57,8 @@ class EvalLeftOn(Rule):
     )
     quiet = (
         "Models that train in eval from the first step on, or of which only parts are in eval (frozen "
-        "batch norms): that is a decision, unless a trainable batch norm has never seen a batch, and "
-        "so has no statistics to use. Models without dropout and batch norm."
+        "batch norms): that is a decision, unless eval() is called elsewhere, and a trainable batch norm "
+        "has never seen a batch, so that it normalises nothing. Models without dropout and batch norm."
     )
     fix = "model.train()  # after the validation"
     bug = """
@@ -120,7 +120,7 @@ for epoch in range(3):
             if model.training or any(part.training for part in parts):
                 self.trained.add(key)
                 self.steps[key] = 0
-            elif key in self.trained or any(map(_is_untouched, parts)):
+            elif key in self.trained or self._is_slip(model, parts):
                 self.steps[key] = self.steps.get(key, 0) + 1
                 if self.steps[key] == (2 if key in self.trained else 3):
                     self._say(event, model, parts, fresh)
@@ -144,16 +144,28 @@ for epoch in range(3):
                 ids = {id(p) for p in model.parameters()}
                 self.models.append((weakref.ref(model), parts, ids))
 
-    def _say(self, event: Step, model: Any, parts: list[Any], fresh: set[int]) -> None:
-        site = event.site
+    def _evaluated_at(self, model: Any) -> Site | None:
         inside = {id(module) for module in model.modules()}
+        where: Site | None
         for reference, where in reversed(self.evaluated):
             module = reference()
             if module is not None and (
                 id(module) in inside or any(part is model for part in module.modules())
             ):
-                site = where
-                break
+                return where
+        return None
+
+    def _is_slip(self, model: Any, parts: list[Any]) -> bool:
+        """In eval from the first step on, with a batch norm that has nothing to go by; and eval() is
+        not in the functions that train, where its author would see it."""
+        where = self._evaluated_at(model)
+        if where is None or not any(map(_is_untouched, parts)):
+            return False
+        training = {(site.file, site.function) for site in user_stack()}
+        return (where.file, where.function) not in training
+
+    def _say(self, event: Step, model: Any, parts: list[Any], fresh: set[int]) -> None:
+        site = self._evaluated_at(model) or event.site
         names = sorted({type(part).__name__ for part in parts})
         self.report(
             f"The model was put in eval mode here, and is trained in it: {', '.join(names)} of "
