@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import cuda_array
 from .._arrays.dtypes import get_default_dtype
 from .._arrays.strided import address, storage_of
 from .._autograd.effects import structure
@@ -121,6 +122,8 @@ def is_ordinary(tensors: Any) -> bool:
         return False
     if modes.vmap_levels or modes.forward_level or modes.anomaly or modes.function_modes:
         return False
+    if cuda_array.backend.capture is not None:
+        return False  # a graph of the user's own holds kernels, not programs
     return all(type(t._data) in KINDS and not t._tangents for t in tensors)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.effects import structure
 from .._autograd.grad_mode import no_grad
 from .._tensor.tensor import Tensor, make
 from ._backend import needed
@@ -98,6 +99,7 @@ class CUDAGraph:
         self._pool.__enter__()
         self._pool.stream.begin_capture(_RELAXED)
         backend.capture = self
+        structure[0] += 1  # compiled functions run as they are written in it
 
     def capture_end(self) -> None:
         """Make a graph of what was written down."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..calls import has_late
+from ..._arrays import cuda_array
 from ..ir import Call, Instruction
 from .device import device
 
@@ -29,7 +30,7 @@ class Stretch:
         self.warm = False
 
     def __call__(self) -> None:
-        if self.graph is None and self.warm and not self.why_no_graph:
+        if self.graph is None and self.warm and not self.why_no_graph and not _is_busy():
             self.graph = self._captured()
         if self.graph is not None:
             self.graph.replay()
@@ -47,12 +48,19 @@ class Stretch:
             with graph(found):
                 for run in self.runs:
                     run()
-        except Exception as error:
+        except BaseException as error:
             for generator, count in draws:
                 generator.draws = count
+            if not isinstance(error, Exception):
+                raise
             self.why_no_graph = f"{type(error).__name__}: {str(error).splitlines()[0]}"
             return None
         return found
+
+
+def _is_busy() -> bool:
+    """Whether another graph is being captured."""
+    return cuda_array.backend.capture is not None
 
 
 def _why_not(effects: list[Call]) -> str:
