@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..calls import has_late
 from ..._arrays import cuda_array
+from ..calls import has_late
 from ..ir import Call, Instruction
 from .device import device
 
