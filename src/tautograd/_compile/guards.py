@@ -122,7 +122,7 @@ def is_ordinary(tensors: Any) -> bool:
         return False
     if modes.vmap_levels or modes.forward_level or modes.anomaly or modes.function_modes:
         return False
-    if cuda_array.backend.capture is not None:
+    if getattr(cuda_array.backend, "capture", None) is not None:  # no backend without a GPU
         return False  # a graph of the user's own holds kernels, not programs
     return all(type(t._data) in KINDS and not t._tangents for t in tensors)
 
