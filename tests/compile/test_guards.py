@@ -68,7 +68,9 @@ def test_python_arguments() -> None:
         return x * len(str(value))
 
     found = side_by_side(run, *((x, v) for v in values for _ in range(3)))
-    assert found.records == len(values) - 2  # the second float is recorded as any: 1.0 and NaN are replayed
+    assert (
+        found.records == len(values) - 2
+    )  # the second float is recorded as any: 1.0 and NaN are replayed
 
 
 def test_which_arguments_are_the_same_tensor() -> None:

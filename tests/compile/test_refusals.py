@@ -187,12 +187,12 @@ def late(kind: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["item", "kept", "graph"])
-@pytest.mark.filterwarnings("ignore:.*runs as it is written")
+@pytest.mark.filterwarnings("ignore:.*(runs as it is written|is split into parts)")
 def test_with_fallback_a_step_is_never_done_twice(kind: str) -> None:
     lockstep(late(kind), 6, fallback=True)
 
 
-@pytest.mark.filterwarnings("ignore:.*runs as it is written")
+@pytest.mark.filterwarnings("ignore:.*(runs as it is written|is split into parts)")
 def test_with_fallback_histories_go_on_through_the_function() -> None:
     weight = torch.ones(3, requires_grad=True)
 

@@ -10,16 +10,17 @@ import sys
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._autograd.effects import structure
 from .._autograd.modes import modes
+from .._autograd.sites import resolve
 from .._tensor.tensor import Tensor
 from ..nn.modules._hooks import global_hooks
 from ..nn.modules.module import Module
 from ..optim import _hooks as optimizer_hooks
-from . import generators, lifting, modules
+from . import generators, lifting, mathematics, modules
 from .bound import OptimizedModule, Place
 from .entry import Entry, Surroundings
 from .errors import CompileError
@@ -34,7 +35,7 @@ RECORDS = 16  # kept per function
 VARIANTS = 4  # of records of one form of arguments, as with and without gradients left over
 BRANCHES = 12  # the same where numbers decide between them
 FORMS = 256  # of arguments that are remembered as seen
-BRANCH = "a number among the arguments decides otherwise"
+BRANCH = "a number decides otherwise"
 OFTEN = 16  # how often a form has to come before it takes the place of another record
 
 
@@ -62,6 +63,7 @@ class Compiled:
         self._native = native
         self.records = 0  # how often the function was recorded
         self._last: Entry | None = None
+        self._split_said = False
         self._forget_all()
         if not isinstance(fn, Module):
             functools.update_wrapper(self, fn)
@@ -83,10 +85,17 @@ class Compiled:
             if form.floats:
                 self._changing.settle(form)
             entry, numbers = self._matching(form, tensors)
-            records = entry is None and self._is_time_to_record(form.key)
-        if entry is not None:
+        tried: list[Entry] = []
+        while entry is not None:
             with entry.lock:
-                return entry.replay(tensors, numbers)
+                result = entry.replay(tensors, numbers)
+            if result is not MISS:
+                return result
+            tried.append(entry)
+            with self._lock:
+                entry, numbers = self._matching(form, tensors, tried)
+        with self._lock:
+            records = self._is_time_to_record(form.key)
         if not records or not self._recording.acquire(blocking=False):
             return self._fn(*args, **kwargs)
         try:
@@ -94,19 +103,27 @@ class Compiled:
         finally:
             self._recording.release()
 
-    def _matching(self, form: Form, tensors: list[Tensor]) -> tuple[Entry | None, Any]:
-        """The record that holds for this call, and what it computes of the call's numbers."""
+    def _matching(
+        self, form: Form, tensors: list[Tensor], tried: Sequence[Entry] = ()
+    ) -> tuple[Entry | None, Any]:
+        """The record that holds for this call, and what it computes of the call's numbers.
+
+        `tried` are those in which a tensor's value decided otherwise.
+        """
         key = form.key
         found = self._entries.get(key)
         if found is None:
             return None, None
         reasons = []
         for entry in reversed(found):
-            numbers = entry.holds_for(form)
+            numbers = None if entry in tried else entry.holds_for(form)
             reason = BRANCH if numbers is None else entry.guards.reason()
             reason = reason or entry.guards.clash(tensors)
             if reason is None:
                 self._entries.move_to_end(key)
+                if entry.parts is not None and entry is not found[-1]:
+                    found.remove(entry)
+                    found.append(entry)  # the same is decided again, more often than not
                 self._last = entry
                 return entry, numbers
             reasons.append(reason)
@@ -137,6 +154,7 @@ class Compiled:
     def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
         around = Surroundings(self._fn, form, (args, kwargs))
         around.follow(self._changing)
+        around.may_split = self._fallback
         follows = bool(form.symbolic or around.spots)
         if follows and around.variables.asks_types:
             self._fix(around, form.symbolic, around.spots, "`type` is called, perhaps on it")
@@ -161,6 +179,8 @@ class Compiled:
             self._fix(around, form.symbolic, around.spots, "an error")
             raise
         self.records += 1
+        if entry.parts is not None:
+            self._say_split(entry)
         if entry.asked or entry.asked_spots:
             why = f"its value is asked for{entry.where_asked()}"
             self._fix(around, entry.asked, entry.asked_spots, why)
@@ -186,6 +206,18 @@ class Compiled:
                 self._why.pop(gone, None)
             self._last = entry
         return result
+
+    def _say_split(self, entry: Entry) -> None:
+        """Say once per function where Python decides by values."""
+        if self._split_said:
+            return
+        self._split_said = True
+        lines = {str(resolve(site)): what for _, what, site in entry.capture.splits}
+        shown = "\n".join(f"  {what}, in {line}" for line, what in lines.items())
+        warnings.warn(
+            f"{self._name()} is split into parts, between which Python looks at values:\n{shown}",
+            stacklevel=4,
+        )
 
     def _fix(self, around: Surroundings, numbers: Any, spots: Any, why: str) -> None:
         """Let floats among the arguments be part of the form, and a record depend on others."""
@@ -280,10 +312,10 @@ def compile(
 ) -> Any:
     """Record a function of tensors, up to a whole training step, and replay it as one program.
 
-    `compile(fn)`, or `@compile` above a function. With `fallback=True` a function that cannot be
-    recorded runs as it is written, and a warning says so once. `backend="numpy"` replays with NumPy's
-    functions and needs no compiler. `fullgraph`, `dynamic`, `mode` and `options` are PyTorch's; a record is
-    always of the whole function and of fixed shapes.
+    `compile(fn)`, or `@compile` above a function. With `fallback=True` it is split where Python asks for a
+    tensor's value, and a function that cannot be recorded runs as it is written; a warning says so once.
+    `backend="numpy"` replays with NumPy's functions and needs no compiler. `fullgraph`, `dynamic`, `mode` and
+    `options` are PyTorch's; a record is always of the whole function and of fixed shapes.
     """
     if backend not in ("llvm", "inductor", "numpy", "eager"):
         raise ValueError(
@@ -302,7 +334,7 @@ def compile(
 
 def _after_fork() -> None:
     structure[0] += 1  # so that no call takes the shortest way into a program of the parent's
-    for part in (lifting, modules, generators):
+    for part in (lifting, modules, generators, mathematics):
         part.stop_in_child()
 
 

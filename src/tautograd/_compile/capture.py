@@ -18,10 +18,12 @@ from .following import Places
 from .generators import noting_seeds
 from .ir import Kind, Program, View
 from .lifting import grad_of, plain, recording, set_plain, was_read
+from .mathematics import following_math
 from .nests import replaced, tensors_in
 from .recording import Recording
 from .released import held_by, keeps_numbers, release
 from .results import described, views_of
+from .splitting import remade
 from .symbols import without_symbols
 from .updates import Fixed, Update
 
@@ -50,6 +52,8 @@ class Capture:
     argument_grads: list[tuple[int, Any, bool]] = field(
         default_factory=list
     )  # of which argument, what `.grad` becomes, and whether there must be none before
+    splits: list[tuple[int, str, Any]] = field(default_factory=list)  # see Recording
+    remade: frozenset[int] = frozenset()  # gradients that need not be put back: see `splitting`
 
     @property
     def inputs(self) -> list[View]:
@@ -67,6 +71,8 @@ def capture(
     """
     tape = Recording()
     tape.tolerant = tolerant
+    tape.may_split = surroundings.may_split
+    tape.may_follow = not surroundings.variables.asks_types
     places = Places(surroundings.form, surroundings.spots, tape.scalars)
     args, kwargs = places.put(args, kwargs)
     tensors = list(tensors_in((args, kwargs)))
@@ -82,7 +88,7 @@ def capture(
         arguments.append(tape.argument(tensor._data))
         tape.arguments[id(tensor)] = i
     try:
-        with recording(tape), noting_seeds():
+        with recording(tape), noting_seeds(), following_math():
             surroundings.begin(tape)
             returned = fn(*args, **kwargs)
             del args, kwargs  # which hold symbols
@@ -148,9 +154,13 @@ def _finish(
     if keeps_numbers(tape.scalars, returned):
         tape.refuse("a Python number that is kept after the call, but not returned,", "attribute")
     grads = [view for _, view in backward[2]] if backward else []
+    new = set()
     for _, gradient in after:  # from now on a tensor's own memory
         if gradient is not None:
-            _becomes(tape, tape.view(plain(gradient)), Kind.EXTERNAL)
+            view = tape.view(plain(gradient))
+            if tape.program.buffers[view.buffer].kind is Kind.SCRATCH:
+                new.add(view.buffer)
+            _becomes(tape, view, Kind.EXTERNAL)
     for view in [*views_of(result), *views_of(described_grads), *grads]:
         _becomes(tape, view, Kind.KEPT)
     outside = [pair for key, pair in tape.outside.items() if key not in numbers]
@@ -164,7 +174,8 @@ def _finish(
     return Capture(
         tape.program, arguments, outside, result, tape.effects, before, after, versions,
         tape.updates, {i for i, view in enumerate(arguments) if view.buffer in written},
-        backward=backward, growth=[tape.growth(tensor) for tensor in inside],
+        backward=backward, splits=tape.splits, remade=remade(tape, new),
+        growth=[tape.growth(tensor) for tensor in inside],
         argument_grads=[(g[0], grad, g[2]) for g, grad in zip(given, described_grads, strict=True)],
     )  # fmt: skip
 

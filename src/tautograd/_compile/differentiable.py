@@ -38,6 +38,11 @@ def _nothing() -> None:
     """Where one stretch of a program ends and the next begins."""
 
 
+def cut(tape: Lifting) -> None:
+    """Let a stretch end here."""
+    tape.note(Call(_nothing, (), {}, (), effect=True, name=CUT))
+
+
 def is_cut(instruction: Any) -> bool:
     return isinstance(instruction, Call) and instruction.name == CUT
 
@@ -57,7 +62,7 @@ def differentiate(
     roots = [r for r in results if has_history(r) and not is_seen(tape, r, numbers)]
     if not roots:
         return None
-    tape.note(Call(_nothing, (), {}, (), effect=True, name=CUT))
+    cut(tape)
     tape.keep_all()  # backward begins from what forward has left
     incoming, gradients = [], []
     for root in roots:
@@ -131,6 +136,10 @@ class Differentiable:
         if token is not None and token.content is None:
             token.content = np.copy(self.entry.replay_of.memory.saved)
 
+    def forget(self) -> None:
+        """A forward run that was given up: its memory is nobody's."""
+        self.current = lambda: None
+
     def results(self, tensors: list[Tensor], arrays: list[Any]) -> Any:
         """The results of a forward run, with a node that goes backward through the program."""
         entry = self.entry
@@ -186,8 +195,8 @@ class Differentiable:
             self.current = weakref.ref(token)
         replay.load([*token.arrays, *gradients])
         if token.numbers:
-            entry.capture.scalars.load(token.numbers)
-        replay.run(1)
+            entry.capture.scalars.load_all(token.numbers)
+        replay.run(len(replay.stretches) - 1)
         return [replay.result(self.grads[n][1]) for n in leaves]
 
 

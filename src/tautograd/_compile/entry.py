@@ -27,11 +27,12 @@ from .lifting import grad_of, pause, set_grad
 from .modules import Modules, noting
 from .nests import leaves_in, mapped, replaced, tensors_in
 from .passes import improved
-from .quick import quick_way
+from .quick import MISS, quick_way
 from .replay import Replay
 from .results import Computed, Given, Made, Seen
 from .scalars import FLOATS
 from .settings import Settings
+from .splitting import Parts
 from .variables import Variables
 
 
@@ -46,6 +47,7 @@ class Surroundings:
         for module in (*self.variables.modules, *(m for m in form.kept if isinstance(m, Module))):
             self.modules.note(module)
         self.spots: list[Spot] = []  # whose numbers are inputs
+        self.may_split = False  # where Python asks for a tensor's value
 
     def follow(self, changing: Any) -> None:
         """Let numbers that the function reads by name be inputs, as far as they are seen to change."""
@@ -107,6 +109,7 @@ class Entry:
         self._nodes: dict[int, Any] = {}
         self.form = _form(call, found)
         self.has_views = any(isinstance(leaf, Seen) for leaf in leaves_in(found.result))
+        self.parts = Parts(self) if found.splits else None
         self.quick: Any = None
         self.steady: Any = None  # what the quick way goes by
         self.followed = form.symbolic  # the floats among the arguments that are inputs
@@ -152,15 +155,17 @@ class Entry:
 
     def holds_for(self, form: Form) -> list[Any] | None:
         """The numbers of a call, if they decide everything as they did in the recording."""
-        if not self.followed and not self.spots:
+        if not self.followed and not self.spots and self.parts is None:
             return []
         given = [form.floats[i] for i in self.followed] + [spot.look() for spot in self.spots]
         found: list[Any] | None = self.capture.scalars.begin(given)
         return found
 
     def replay(self, tensors: list[Tensor], numbers: Any = ()) -> Any:
-        """Do again what was recorded, with these arguments and numbers."""
-        self.calls += 1
+        """Do again what was recorded, with these arguments and numbers.
+
+        `MISS` where a part of it gave a value by which Python decides otherwise; then nothing has happened.
+        """
         found, replay = self.capture, self.replay_of
         arrays = [tensor._data for tensor in tensors]
         if self.differentiable is not None:
@@ -169,9 +174,16 @@ class Entry:
         self.numbers = numbers
         if numbers:
             found.scalars.load(numbers)
-        for effect in found.effects:
-            effect()
-        replay.run(0)
+        if self.parts is not None:
+            if not self.parts.run(numbers, arrays):
+                if self.differentiable is not None:
+                    self.differentiable.forget()
+                return MISS
+        else:
+            for effect in found.effects:
+                effect()
+            replay.run(0)
+        self.calls += 1
         if found.argument_writes:
             replay.unload(arrays, found.argument_writes)
             boxes = {id(tensors[i]._version_box): i for i in found.argument_writes}

@@ -53,6 +53,6 @@ def cannot_record(what: str, advice: str, where: Any = None) -> CompileError:
     return CompileError(
         f"compile: {what} cannot be recorded: the program is replayed without Python.{at}\n"
         f"  {ADVICE[advice]}\n"
-        "  `compile(fn, fallback=True)` runs such a function as it is written, and says so once.",
+        "  `compile(fn, fallback=True)` splits the program there or runs it as it is written, and says so once.",
         what,
     )

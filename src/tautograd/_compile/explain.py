@@ -36,7 +36,12 @@ class Explanation:
             "recorded_instructions": entry.recorded_size,
             "instructions": entry.size,
             "replays": entry.calls,
-            "parts": [_part(part) for parts in replay.stretches for part in parts],
+            "splits": [_split(*split) for split in entry.capture.splits],
+            "parts": [
+                {**_part(part), "stretch": number}
+                for number, parts in enumerate(replay.stretches)
+                for part in parts
+            ],
             "memory": {
                 "scratch": replay.memory.scratch_bytes,
                 "saved_for_backward": replay.memory.saved_bytes,
@@ -68,11 +73,15 @@ class Explanation:
             *(f"another form of arguments runs as it is written: {why}" for why in self.refused),
             "",
         ]
+        splits = [f"then Python looks at {s['what']}  [{s['line']}]" for s in data["splits"]]
+        before = 0
         for number, part in enumerate(data["parts"]):
             count = part["instructions"]
+            lines += splits[before : part["stretch"]]
+            before = part["stretch"]
             lines.append(f"part {number}: {part['kind']}, {count} instruction{'s' * (count != 1)}")
             lines += [f"    {line}" for line in part["lines"]]
-        return "\n".join(lines)
+        return "\n".join(lines + splits[before:])
 
     __repr__ = __str__
 
@@ -80,6 +89,12 @@ class Explanation:
         from html import escape
 
         return f"<pre>{escape(str(self))}</pre>"
+
+
+def _split(effects: int, what: str, site: Any) -> dict[str, Any]:
+    line = resolve(site)
+    name = "" if line is None else f"{os.path.basename(line.filename)}:{line.line}"
+    return {"what": what, "line": name}
 
 
 def _part(part: Any) -> dict[str, Any]:

@@ -19,6 +19,9 @@ from .._arrays.cuda_array import wrap
 from .._arrays.result_layout import LAID_OUT
 from .._autograd.sites import internal
 
+BRANCH = "a branch on a tensor's value (`if`, `while`, `bool(tensor)`)"
+ITEM = "a tensor's value as a Python number (`.item()`)"
+
 
 class Recorded(NDArrayOperatorsMixin):
     """An array on a tape: NumPy's, or a GPU's."""
@@ -164,7 +167,10 @@ class Recorded(NDArrayOperatorsMixin):
             self.tape.refuse(what, advice)
 
     def __bool__(self) -> bool:
-        self.refuse("a branch on a tensor's value (`if`, `while`, `bool(tensor)`)", "bool")
+        found = self.tape.read(self, BRANCH, True)
+        if found is not None:
+            return bool(found)
+        self.refuse(BRANCH, "bool")
         return bool(self.value)
 
     def __float__(self) -> float:
@@ -197,13 +203,16 @@ class Recorded(NDArrayOperatorsMixin):
 
     def item(self, *args: Any) -> Any:
         if asked_by("is_nonzero", "__bool__"):
-            self.refuse("a branch on a tensor's value (`if`, `while`, `bool(tensor)`)", "bool")
+            return bool(self)
         elif asked_by("_index", "__index__"):
             self.refuse("a tensor's value as a Python index or size", "shape")
         elif asked_by("_repr", "_format"):
             self.refuse("a tensor's value as text (`print(tensor)`)", "text")
         else:
-            self.refuse("a tensor's value as a Python number (`.item()`)", "item")
+            found = self.tape.read(self, ITEM, False)
+            if found is not None:
+                return found
+            self.refuse(ITEM, "item")
         return self.value.item(*args)
 
     def host(self) -> Any:

@@ -28,6 +28,11 @@ class Recording(Lifting):
         self.fixed: list[Fixed] = []
         self.stand_ins: dict[int, tuple[Tensor, Tensor]] = {}
         self.settings = Settings([])
+        self.may_follow = True  # whether a number may be a symbol
+        self.may_split = False  # where Python asks for a tensor's value
+        self.splits: list[
+            tuple[int, str, Any]
+        ] = []  # effects before it, what was asked for, the line
 
     def update(self, optimizer: Any, group: Any, number: int, members: Any, states: Any) -> None:
         """Called by an optimizer that is asked to step."""
@@ -47,6 +52,18 @@ class Recording(Lifting):
         if not computed:
             with pause(self):
                 self.fixed.append(Fixed.of(optimizer))
+
+    def read(self, recorded: Any, what: str, truth: bool) -> Any:
+        """Called where a tensor's value is asked for; None where the program cannot be split."""
+        from .splitting import read
+
+        return read(self, recorded, what, truth)
+
+    def can_undo(self) -> bool:
+        """Whether a decision by a tensor's value may turn out otherwise at a replay."""
+        from .splitting import can_undo
+
+        return can_undo(self.effects)
 
     def note_settings(self) -> None:
         """Note what the function has written into optimizers' groups."""

@@ -94,7 +94,7 @@ class Replay:
     def take_over(self) -> None:
         """After the recording: what it left for backward comes into place, the rest of it goes."""
         for buffer in self.program.buffers:
-            if buffer.number in self.saved:
+            if buffer.number in self.saved and buffer.array is not None:
                 self.memory.bases[buffer.number][: buffer.nbytes] = bytes_of(buffer.array)[
                     : buffer.nbytes
                 ]

@@ -15,7 +15,7 @@ import numpy as np
 from .._autograd.modes import modes
 from .._autograd.sites import mark
 from .ir import Kind, Late, View
-from .recorded import Recorded
+from .recorded import ITEM, Recorded
 from .symbols import PLAIN, Symbol, without_symbols
 
 FLOATS = (float, np.float64, np.float32, np.float16)
@@ -45,6 +45,9 @@ class Scalars:
         self.tape = tape
         self.steps: list[Step] = []
         self.pinned: dict[int, Any] = {}  # inputs whose value was asked for, and the line
+        self.reads: dict[
+            int, View
+        ] = {}  # inputs that the program itself computes, and where they are
         self.values: list[Any] = []
         self._known: dict[Any, int] = {}
         self._cells: dict[tuple[int, Any], Any] = {}
@@ -59,9 +62,11 @@ class Scalars:
         tape = self.tape
         return tape is not None and modes.recorder is tape and not tape.dead
 
-    def input(self, value: Any, stage: int = 0) -> Symbol:
-        """A number that may be another one at each call."""
+    def input(self, value: Any, stage: int = 0, view: View | None = None) -> Symbol:
+        """A number that may be another one at each call; read from the program's memory if there is a view."""
         place = len(self.steps)
+        if view is not None:
+            self.reads[place] = view
         self.steps.append(Step(None, (), type(value), stage, frozenset((place,))))
         self.values.append(value)
         return self._symbol(place, value)
@@ -78,11 +83,14 @@ class Scalars:
         key = function, tuple(map(_key, operands))
         place = self._known.get(key)
         if place is None:
-            place = self._known[key] = len(self.steps)
             inner = [self.steps[o.place] for o in operands if type(o) is Symbol]
             stage = max(step.stage for step in inner)
+            if stage and not self.tape.can_undo():
+                self.tape.refuse(ITEM, "item")
+                return found
             sources = frozenset().union(*(step.sources for step in inner))
             shown = tuple((True, o.place) if type(o) is Symbol else (False, o) for o in operands)
+            place = self._known[key] = len(self.steps)
             self.steps.append(Step(function, shown, kind, stage, sources))
             self.values.append(found)
         if kind in TRUTHS:
@@ -110,6 +118,9 @@ class Scalars:
         for operand in operands:
             if type(operand) is Symbol:
                 for place in self.steps[operand.place].sources:
+                    if place in self.reads:
+                        self.tape.refuse(ITEM, "item")
+                        return
                     self.pinned.setdefault(place, mark(2))
 
     def ufunc(self, ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
@@ -187,6 +198,14 @@ class Scalars:
         except Exception:
             return False
         return True
+
+    def reads_at(self, stage: int) -> list[tuple[int, View]]:
+        """What is read before a stage."""
+        return [(p, view) for p, view in self.reads.items() if self.steps[p].stage == stage]
+
+    def load_all(self, values: list[Any]) -> None:
+        for stage in range(self.stages):
+            self.load(values, stage)
 
     def load(self, values: list[Any], stage: int = 0) -> None:
         """Write the numbers of a stage where the program reads them."""

@@ -45,9 +45,9 @@ class Settings:
             for name, value in _plain(group).items():
                 if has_symbols(value):
                     group[name] = without_symbols(value)
-                    found.append(_setter(group, name, _late(scalars, value)))
+                    found.append(Setting(group, name, _late(scalars, value)))
                 elif name not in before or before[name] is not value:
-                    found.append(_setter(group, name, value))
+                    found.append(Setting(group, name, value))
                 else:
                     continue
                 self._written.setdefault(id(group), {})[name] = group[name]
@@ -77,8 +77,15 @@ def _late(scalars: Any, value: Any) -> Any:
     return without_symbols(value)  # a pair, whose numbers are constants
 
 
-def _setter(group: dict[str, Any], name: str, value: Any) -> Any:
-    def again() -> None:
-        group[name] = value.value if isinstance(value, Late) else value
+class Setting:
+    """A setting that is written again."""
 
-    return again
+    __slots__ = ("group", "name", "value")
+
+    def __init__(self, group: dict[str, Any], name: str, value: Any) -> None:
+        self.group = group
+        self.name = name
+        self.value = value
+
+    def __call__(self) -> None:
+        self.group[self.name] = self.value.value if isinstance(self.value, Late) else self.value

@@ -80,6 +80,10 @@ class Tape:
             raise error
         self.dead = True
 
+    def read(self, recorded: Any, what: str, truth: bool) -> Any:
+        """A value that Python asks for, where a tape can give it."""
+        return None
+
     # --- memory --------------------------------------------------------------------------------------
 
     def wrap(self, value: Any) -> Recorded:

@@ -1,0 +1,69 @@
+"""Functions of Python's `math` on symbols: for the length of a recording they are ones that note what they do.
+
+They are written in C, and would ask a symbol for its value. Whoever took one by its name before
+(`from math import exp`) has the original, which does ask.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .symbols import Symbol
+
+_NAMES = (
+    *("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "pow", "fabs", "copysign", "fmod"),
+    *("sin", "cos", "tan", "tanh", "sinh", "cosh", "atan", "asin", "acos", "atan2", "hypot"),
+    *("erf", "erfc", "degrees", "radians", "isnan", "isinf", "isfinite"),
+)
+_original = {name: getattr(math, name) for name in _NAMES}
+_lock = threading.RLock()
+_active = 0
+
+
+def _followed(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for arg in args:
+            if type(arg) is Symbol and not kwargs:
+                return arg.scalars.compute(function, args)
+        return function(*args, **kwargs)
+
+    return call
+
+
+_functions = {name: _followed(function) for name, function in _original.items()}
+
+
+def _put(functions: dict[str, Any]) -> None:
+    for name, function in functions.items():
+        setattr(math, name, function)
+
+
+@contextmanager
+def following_math() -> Iterator[None]:
+    """Let `math` take symbols."""
+    global _active
+    with _lock:
+        if not _active:
+            _put(_functions)
+        _active += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _active -= 1
+            if not _active:
+                _put(_original)
+
+
+def stop_in_child() -> None:
+    """After a fork: `math` is as ever."""
+    global _active, _lock
+    if _active:
+        _put(_original)
+    _active, _lock = 0, threading.RLock()
