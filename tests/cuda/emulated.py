@@ -103,8 +103,8 @@ class EmulatedDevice:
     def zero(self, raw: Any) -> None:
         raw[...] = 0
 
-    def send(self, address: int, source: Any) -> None:
-        bytes_at(address, source.nbytes)[:] = source.reshape(-1).view(np.uint8)
+    def send(self, address: int, source: int, nbytes: int) -> None:
+        self.copy(address, source, nbytes)
 
     def copy(self, address: int, source: int, nbytes: int) -> None:
         bytes_at(address, nbytes)[:] = bytes_at(source, nbytes)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays import cuda_array
-from ..._arrays.cuda_array import wrap
+from ..._arrays.cuda_array import new, wrap
 
 _TO_DEVICE, _WITHIN_DEVICE = 1, 3  # cudaMemcpyKind
 # Each operation is rounded by itself, as it is where operations run one by one.
@@ -40,24 +40,20 @@ class Device:
     def zero(self, raw: Any) -> None:
         raw.fill(0)
 
-    def send(self, address: int, source: Any) -> None:
+    def send(self, address: int, source: int, nbytes: int) -> None:
         """Bytes of main memory to an address; they may change as soon as this returns."""
-        stream = self.current_stream().ptr
-        self.runtime.memcpyAsync(
-            address, source.__array_interface__["data"][0], source.nbytes, _TO_DEVICE, stream
-        )
+        self.runtime.memcpyAsync(address, source, nbytes, _TO_DEVICE, self.current_stream().ptr)
 
     def copy(self, address: int, source: int, nbytes: int) -> None:
         """Bytes from one place to another."""
-        stream = self.current_stream().ptr
-        self.runtime.memcpyAsync(address, source, nbytes, _WITHIN_DEVICE, stream)
+        self.runtime.memcpyAsync(address, source, nbytes, _WITHIN_DEVICE, self.current_stream().ptr)
 
     def copied(self, array: Any) -> Any:
         """A copy of an array that lies by rows."""
-        out = self.cupy.ndarray(array.shape, array.dtype)
-        if out.size:
-            self.copy(out.data.ptr, array.address, out.nbytes)
-        return wrap(out)
+        out = new(array.shape, array.dtype)
+        if array.size:
+            self.copy(out.ptr, array.ptr, array.nbytes)
+        return out
 
     def functions(self, source: str, names: Iterable[str]) -> dict[str, Any]:
         """Kernels by their names, compiled from one source."""

@@ -15,10 +15,15 @@ import numpy as np
 from ..._arrays.cuda_array import CudaArray
 from ..._arrays.strided import address
 from ..ir import Kind, Program, View, span
-from ..memory import bytes_at, bytes_of
+from ..memory import bytes_of
 from ..planning import Use, planned, rounded_up
 from ..tape import span_of
 from .device import device
+
+
+def _start(array: Any) -> int:
+    found: int = array.__array_interface__["data"][0]
+    return found
 
 
 class DeviceMemory:
@@ -59,7 +64,8 @@ class DeviceMemory:
                 self._bases[buffer.number] = buffer.array.raw, 0
             elif buffer.kind is Kind.CONSTANT:
                 base = self.device.allocate(buffer.nbytes)
-                self.device.send(self.device.address(base), bytes_of(buffer.array))
+                source = bytes_of(buffer.array)
+                self.device.send(self.device.address(base), _start(source), source.nbytes)
                 self._bases[buffer.number] = base, 0
             else:
                 self._told.append((bytes_of(buffer.array), told, buffer.number))
@@ -68,14 +74,19 @@ class DeviceMemory:
         self._staged = np.zeros(max(told, 1), np.uint8)
         for _, at, number in self._told:
             self._bases[number] = self._numbers, at
+        if len(self._told) == 1:  # it can be sent from where it is
+            self._staged = self._told[0][0]
+        self._from, self._to = _start(self._staged), self.device.address(self._numbers)
 
     def tell(self) -> None:
         """Send what main memory holds and may have changed."""
-        if self._told:
-            staged = self._staged
+        if not self._told:
+            return
+        staged = self._staged
+        if len(self._told) > 1:
             for source, at, _ in self._told:
                 staged[at : at + source.nbytes] = source
-            self.device.send(self.device.address(self._numbers), staged)
+        self.device.send(self._to, self._from, staged.nbytes)
 
     def take(self, view: View, array: Any) -> None:
         """Copy an argument, with what lies between its elements, to its place."""
@@ -86,7 +97,7 @@ class DeviceMemory:
         if type(array) is CudaArray:
             self.device.copy(place, low, high - low)
         else:
-            self.device.send(place, bytes_at(low, high - low))
+            self.device.send(place, low, high - low)
 
     def taking(self, view: View) -> Callable[[Any], None]:
         """A function that takes an argument of the form that was recorded, from the GPU's memory."""

@@ -186,7 +186,7 @@ def _together(
     sent = []
     for numbers in table_of(list(zip(rows, launch.sizes, strict=True))):
         room = tools.allocate(numbers.nbytes)
-        tools.send(tools.address(room), numbers)
+        tools.send(tools.address(room), numbers.__array_interface__["data"][0], numbers.nbytes)
         sent.append(room)
     grid, block = (numbers.shape[0],), (threads,)
 
@@ -223,7 +223,7 @@ class _Own:
 def fresh(array: Any) -> Any:
     """A copy with the same strides: of what lies between, too, if there are gaps or repetitions."""
     tools = device()
-    if array.flags.c_contiguous or not array.size:
+    if array.dense or not array.size:
         return tools.copied(array)
     low, high = span_of(array)
     room = tools.allocate(high - low)
