@@ -28,6 +28,7 @@ from .ir import (
     ScatterAdd,
     View,
 )
+from .nests import leaves_in, mapped
 from .noted import UFUNCS
 
 Array = Callable[[View], Any]
@@ -142,25 +143,18 @@ def _bound_call(i: Call, array: Array) -> Callable[[], Any]:
 
 def filled_in(value: Any, array: Array) -> Any:
     """Arguments with arrays in place of views."""
-    if isinstance(value, View):
-        return array(value)
-    if isinstance(value, Late):
-        return value.value
-    if isinstance(value, (tuple, list)):
-        parts = [filled_in(v, array) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, dict):
-        return {k: filled_in(v, array) for k, v in value.items()}
-    return value
+
+    def fill(leaf: Any) -> Any:
+        if isinstance(leaf, View):
+            return array(leaf)
+        return leaf.value if isinstance(leaf, Late) else leaf
+
+    return mapped(value, fill)
 
 
 def has_late(value: Any) -> bool:
     """Whether a number that each run has anew is among arguments."""
-    if isinstance(value, (tuple, list)):
-        return any(map(has_late, value))
-    if isinstance(value, dict):
-        return any(map(has_late, value.values()))
-    return isinstance(value, Late)
+    return any(isinstance(leaf, Late) for leaf in leaves_in(value))
 
 
 _BUILDERS: dict[Any, Any] = {

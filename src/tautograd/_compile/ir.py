@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .nests import leaves_in, mapped
+
 
 class Kind(Enum):
     """Whose memory a buffer is."""
@@ -161,11 +163,8 @@ class Product:
 
 
 @dataclass(slots=True)
-class Gather:
-    """`output[…, i…, …] = source[…, index[i…], …]` along `axis`, as `np.take` does.
-
-    A negative index counts from the end; one outside is an IndexError.
-    """
+class _Gathering:
+    """Elements by an index along `axis`. A negative index counts from the end; one outside is an IndexError."""
 
     source: View
     index: View
@@ -180,19 +179,13 @@ class Gather:
 
 
 @dataclass(slots=True)
-class GatherAlong:
-    """`np.take_along_axis`: `output[i, j] = source[i, index[i, j]]` along `axis`; index has the output's shape."""
+class Gather(_Gathering):
+    """`output[…, i…, …] = source[…, index[i…], …]`, as `np.take` does."""
 
-    source: View
-    index: View
-    axis: int
-    output: View
 
-    def reads(self) -> Iterator[View]:
-        return iter((self.source, self.index))
-
-    def writes(self) -> Iterator[View]:
-        return iter((self.output,))
+@dataclass(slots=True)
+class GatherAlong(_Gathering):
+    """`np.take_along_axis`: `output[i, j] = source[i, index[i, j]]`; index has the output's shape."""
 
 
 @dataclass(slots=True)
@@ -294,31 +287,17 @@ class Program:
 
 def views_in(value: Any) -> Iterator[View]:
     """The views among arguments, also inside tuples, lists and dictionaries."""
-    if isinstance(value, View):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            yield from views_in(part)
-    elif isinstance(value, dict):
-        for part in value.values():
-            yield from views_in(part)
+    return (leaf for leaf in leaves_in(value) if isinstance(leaf, View))
 
 
 def rewritten(instruction: Any, change: Callable[[View], View]) -> Any:
     """An instruction with each of its views changed, also those inside tuples, lists and dictionaries."""
 
-    def within(value: Any) -> Any:
-        if isinstance(value, View):
-            return change(value)
-        if isinstance(value, (tuple, list)):
-            parts = [within(v) for v in value]
-            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-        if isinstance(value, dict):
-            return {k: within(v) for k, v in value.items()}
-        return value
+    def changed(leaf: Any) -> Any:
+        return change(leaf) if isinstance(leaf, View) else leaf
 
-    parts = {f.name: within(getattr(instruction, f.name)) for f in fields(instruction)}
-    return type(instruction)(**parts)
+    parts = [mapped(getattr(instruction, f.name), changed) for f in fields(instruction)]
+    return type(instruction)(*parts)
 
 
 def overlap(a: View, b: View) -> bool:

@@ -1,9 +1,9 @@
-"""Tensors inside tuples, lists and dictionaries: found in order, or each replaced by something else."""
+"""What is inside tuples, lists and dictionaries: found in order, or each replaced by something else."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._tensor.tensor import Tensor
@@ -11,29 +11,19 @@ from .._tensor.tensor import Tensor
 
 def tensors_in(value: Any) -> Any:
     """The tensors among arguments or results, in order, each once."""
-    found: dict[int, Tensor] = {}
-    _collect(value, found)
-    return found.values()
+    return {id(leaf): leaf for leaf in leaves_in(value) if isinstance(leaf, Tensor)}.values()
 
 
-def _collect(value: Any, found: dict[int, Tensor]) -> None:
-    if isinstance(value, Tensor):
-        found[id(value)] = value
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            _collect(part, found)
-    elif isinstance(value, dict):
-        for part in value.values():
-            _collect(part, found)
-
-
-def leaves_in(value: Any) -> list[Any]:
+def leaves_in(value: Any) -> Iterator[Any]:
     """Everything that is no tuple, list or dictionary, in order."""
     if isinstance(value, (tuple, list)):
-        return [leaf for part in value for leaf in leaves_in(part)]
-    if isinstance(value, dict):
-        return [leaf for part in value.values() for leaf in leaves_in(part)]
-    return [value]
+        for part in value:
+            yield from leaves_in(part)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from leaves_in(part)
+    else:
+        yield value
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:

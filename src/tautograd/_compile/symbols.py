@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from .nests import leaves_in, mapped
+
 PLAIN = (bool, int, float, np.generic)
 _SHOWN = frozenset(("dtype", "shape", "ndim", "size", "itemsize", "nbytes", "strides"))
 
@@ -201,20 +203,9 @@ for _name, _method in _METHODS.items():
 
 def without_symbols(value: Any) -> Any:
     """Arguments with the numbers themselves, also inside tuples, lists and dictionaries."""
-    if type(value) is Symbol:
-        return value.value
-    if isinstance(value, (tuple, list)):
-        parts = [without_symbols(v) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, dict):
-        return {k: without_symbols(v) for k, v in value.items()}
-    return value
+    return mapped(value, lambda leaf: leaf.value if type(leaf) is Symbol else leaf)
 
 
 def has_symbols(value: Any) -> bool:
     """Whether such a number is among arguments."""
-    if type(value) is Symbol:
-        return True
-    if isinstance(value, (tuple, list)):
-        return any(map(has_symbols, value))
-    return isinstance(value, dict) and any(map(has_symbols, value.values()))
+    return any(type(leaf) is Symbol for leaf in leaves_in(value))

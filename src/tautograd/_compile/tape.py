@@ -21,6 +21,7 @@ from .arrays import ARRAYS, arrays_of, empty, key_of, owner_of, windows
 from .errors import CompileError, cannot_record
 from .instructions import instructions_for
 from .ir import Buffer, Call, Kind, Program, View
+from .nests import leaves_in, mapped
 from .noted import Noted, copy
 from .recorded import Recorded, _getitem, _setitem
 from .scalars import Scalars
@@ -190,7 +191,7 @@ class Tape:
         noted_args, noted_kwargs = plain_args, plain_kwargs
         if self.scalars.steps and has_symbols((args, kwargs)):
             plain_args, plain_kwargs = without_symbols(plain_args), without_symbols(plain_kwargs)
-        on_tape = has_recorded(args) or has_recorded(tuple(kwargs.values()))
+        on_tape = has_recorded((args, kwargs))
         if not on_tape and type(like) is CudaArray:
             plain_kwargs["like"] = like
         if function is sliding_window_view and type(plain_args[0]) is CudaArray:
@@ -248,19 +249,14 @@ class Tape:
         self.program.sites.append(mark(2))
 
     def views(self, value: Any) -> Any:
-        """Arguments with views in place of arrays."""
-        if type(value) is Symbol:
-            return self.scalars.late(value)
-        if isinstance(value, Recorded):
-            return self.view(value.value)
-        if isinstance(value, ARRAYS):
-            return self.view(value)
-        if isinstance(value, (tuple, list)):
-            parts = [self.views(v) for v in value]
-            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-        if isinstance(value, dict):
-            return {k: self.views(v) for k, v in value.items()}
-        return value
+        """Arguments with views in place of arrays, and places of numbers that each run has anew."""
+        return mapped(value, self._as_view)
+
+    def _as_view(self, leaf: Any) -> Any:
+        if type(leaf) is Symbol:
+            return self.scalars.late(leaf)
+        leaf = _revealed(leaf)
+        return self.view(leaf) if isinstance(leaf, ARRAYS) else leaf
 
     def _begin_from_content(self, array: Any) -> None:
         """Before memory that was a constant is written: the program has to begin from its content."""
@@ -340,22 +336,17 @@ def _refuse_values(
 
 
 def has_recorded(value: Any) -> bool:
-    """Whether an array on the tape is among arguments, also within tuples and lists."""
-    if isinstance(value, Recorded):
-        return True
-    return isinstance(value, (tuple, list)) and any(map(has_recorded, value))
+    """Whether an array on the tape is among arguments."""
+    return any(isinstance(leaf, Recorded) for leaf in leaves_in(value))
 
 
 def reveal(value: Any) -> Any:
-    """The arrays inside recorded ones, also within tuples, lists and dictionaries."""
-    if isinstance(value, Recorded):
-        return value.value
-    if isinstance(value, (tuple, list)):
-        parts = [reveal(v) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, dict):
-        return {k: reveal(v) for k, v in value.items()}
-    return value
+    """Arguments with arrays in place of recorded ones."""
+    return mapped(value, _revealed)
+
+
+def _revealed(leaf: Any) -> Any:
+    return leaf.value if isinstance(leaf, Recorded) else leaf
 
 
 def span_of(array: Any) -> tuple[int, int]:
