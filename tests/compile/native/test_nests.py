@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tautograd._compile import ir
-from tautograd._compile.native import engine
+from tautograd._compile.native import again, engine
 from tests.compile.native.programs import Builder
 
 FLOAT = np.dtype(np.float32)
@@ -140,6 +140,41 @@ def test_narrower_vectors(seed: int, vector_bytes: int, monkeypatch: pytest.Monk
     """As on processors with less wide registers."""
     monkeypatch.setattr(engine.host(), "vector_bytes", vector_bytes)
     test_random_programs(seed)
+
+
+@pytest.mark.parametrize("seed", [683, 1399, *range(200, 212)])
+def test_values_computed_again(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a large program, in which what was stored long ago is made once more for a late reader."""
+    monkeypatch.setattr(again, "LARGE", 0)
+    monkeypatch.setattr(again, "FAR", 0)
+    test_random_programs(seed)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_value_that_waits_is_made_of_what_was_there(late: bool) -> None:
+    """Its source is overwritten before it is read, or after."""
+    build = Builder()
+    x = build.view(np.arange(12, dtype=FLOAT))
+    double = build.map("add", x, x, out=build.scratch((12,), FLOAT))
+    if late:
+        build.map("sqrt", double, out=build.view(np.zeros(12, FLOAT)))
+    build.map("negative", x, out=x)
+    build.map("sqrt", double, out=build.view(np.zeros(12, FLOAT)))
+    build.check(needed=())
+
+
+def test_what_is_cheap_is_not_stored() -> None:
+    """Two rows of sums need the same difference: each loop computes it, and no memory holds it."""
+    build = Builder()
+    x = build.view(np.random.default_rng(0).integers(0, 9, (40, 50)).astype(FLOAT))
+    mean = build.view(np.ones((40, 1), FLOAT))
+    gap = build.map("subtract", x, mean, out=build.scratch((40, 50), FLOAT))
+    down = build.view(np.zeros((1, 50), FLOAT))
+    along = build.view(np.zeros((40, 1), FLOAT))
+    build.add(ir.Reduce("add", gap, (0,), down, FLOAT))
+    build.add(ir.Reduce("add", gap, (1,), along, FLOAT))
+    native = build.check(needed=())
+    assert all(gap.buffer not in kernel.writes for kernel in native.kernels)
 
 
 def test_steps_of_other_shapes_share_a_nest() -> None:

@@ -42,11 +42,11 @@ class _Grouping:
         self.made_in: dict[int, int] = {}  # per buffer: the nest of loops that wrote it
 
     def take(self, number: int) -> None:
-        for buffer in self.waiting.overwritten_by(number):
-            self._store(buffer)
         for view in self.normal.instructions[number].reads():
             if view.buffer not in self.waiting.at:
                 self.again.revive(view.buffer, number, len(self.nests))
+        for buffer in self.waiting.overwritten_by(number):
+            self._store(buffer)
         self.again.note(number)
         if not self.waiting.take(number):
             self._with_chain(number)
