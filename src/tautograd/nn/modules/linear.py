@@ -9,7 +9,7 @@ import tautograd as torch
 
 from ..._autograd.autocast_state import EVER_USED
 from ..._ops.fast_products import fast_linear
-from ..._ops.linear import bilinear, linear
+from ..._ops.linear import bilinear, linear, tall_linear
 from ..._tensor.tensor import Tensor
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
@@ -72,7 +72,8 @@ class Linear(Module):
         except KeyError:  # computed, as by a parametrization
             weight, bias = self.weight, self.bias  # type: ignore[assignment]
         if type(input) is Tensor and weight is not None and not EVER_USED:
-            fast = fast_linear(input, weight, bias)
+            quick = tall_linear if len(input._data.shape) > 2 else fast_linear
+            fast = quick(input, weight, bias)
             if fast is not None:
                 return fast
         out: Tensor = linear(input, weight, bias)
