@@ -24,6 +24,7 @@ from typing import Any
 from bench.steps import STEPS, Step
 
 Work = Callable[[], object]
+_ROUNDS = 21  # in turns, so many that a host that slows down does so for both
 
 
 def _deep(torch: Any, batch: int, width: int) -> tuple[Any, ...]:
@@ -108,9 +109,9 @@ def measured(works: list[Work], waits: list[Work], seconds: float) -> list[float
             work()
         wait()
         once = (time.perf_counter() - start) / 3
-        counts.append(max(3, min(200, int(seconds / 7 / once))))
+        counts.append(max(3, min(200, int(seconds / _ROUNDS / once))))
     found: list[list[float]] = [[] for _ in works]
-    for _ in range(7):
+    for _ in range(_ROUNDS):
         for times, work, wait, count in zip(found, works, waits, counts, strict=True):
             start = time.perf_counter()
             for _ in range(count):
