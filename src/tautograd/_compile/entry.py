@@ -10,73 +10,26 @@ from typing import Any
 
 from .._autograd.apply import apply
 from .._autograd.grad_mode import set_grad_enabled
-from .._autograd.hooks import _next_id as next_id
 from .._autograd.modes import modes
 from .._autograd.sites import resolve, warning_level
 from .._autograd.views import detached
 from .._tensor.tensor import Tensor, make
-from ..nn.modules.module import Module
-from ..optim.optimizer import Optimizer
 from .arrays import is_on_gpu
 from .capture import Capture, capture
 from .differentiable import Differentiable, UsedNode, is_cut
-from .following import Spot, plain_again
-from .guards import Form, Guards, hooks_of
+from .following import Spot
+from .guards import Form, Guards
 from .ir import Call, Program, View
-from .lifting import grad_of, pause, set_grad
-from .modules import Modules, noting
+from .lifting import grad_of, set_grad
+from .modules import noting
 from .nests import leaves_in, mapped, replaced, tensors_in
 from .passes import improved
 from .quick import MISS, quick_way
 from .replay import Replay
 from .results import Computed, Given, Made, Seen
 from .scalars import FLOATS
-from .settings import Settings
 from .splitting import Parts
-from .variables import Variables
-
-
-class Surroundings:
-    """What a function can reach from outside, before it runs and after."""
-
-    def __init__(self, fn: Callable[..., Any], form: Form, arguments: Any) -> None:
-        self.fn = fn
-        self.form = form
-        self.modules = Modules()
-        self.variables = Variables(fn, arguments)
-        for module in (*self.variables.modules, *(m for m in form.kept if isinstance(m, Module))):
-            self.modules.note(module)
-        self.spots: list[Spot] = []  # whose numbers are inputs
-        self.may_split = False  # where Python asks for a tensor's value
-
-    def follow(self, changing: Any) -> None:
-        """Let numbers that the function reads by name be inputs, as far as they are seen to change."""
-        spots = [spot for spot, _ in (*self.variables.spots(), *self.modules.spots())]
-        self.spots = changing.among(spots)
-
-    def begin(self, tape: Any) -> None:
-        """Refuse what cannot be recorded, whatever the function does with it."""
-        given = [value for value in self.form.kept if isinstance(value, Optimizer)]
-        tape.settings = Settings([*self.variables.optimizers, *given])
-        self.first_hook = next_id()
-        for what, advice in self.variables.refused:
-            tape.refuse(what, advice)
-        if self.form.has_arrays:
-            tape.refuse("an argument that is a NumPy array, whose values may change,", "array")
-
-    def settle(self, tape: Any) -> None:
-        tape.note_settings()
-        with pause(tape):
-            self.modules.settle(tape)
-            self.variables.settle(tape)
-            for tensor, _ in tape.outside.values():
-                if any(number >= self.first_hook for of in hooks_of(tensor) for number in of):
-                    tape.refuse("a hook that is left on a tensor", "left", self.variables.where)
-                    break
-        if tape.failure is not None:
-            self.variables.plain_again()
-            for module, _ in self.modules.found.values():
-                plain_again(vars(module))
+from .surroundings import Surroundings
 
 
 class Entry:
