@@ -61,7 +61,7 @@ def thrown_away(engine: Any, frame: FrameType) -> Iterator[Discarded]:
     if function is None:
         return
     for statement in _in_loop(function, here.line):
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        if isinstance(statement, ast.Expr):
             found = _judge(engine, statement.value, frame)
             if found is not None:
                 call, parameter, of_gradient = found
@@ -81,10 +81,16 @@ def _in_loop(function: ast.AST, line: int) -> Iterator[ast.stmt]:
             waiting.extend(statement.body)
 
 
-def _judge(engine: Any, call: ast.Call, frame: FrameType) -> tuple[str, Any, bool] | None:
+def _judge(engine: Any, call: ast.expr, frame: FrameType) -> tuple[str, Any, bool] | None:
     """The call, the parameter it is about, and whether it is about its gradient."""
+    names: dict[str, Any] = {}
+    if isinstance(call, ast.ListComp):  # [p.grad.clamp(-1, 1) for p in model.parameters()]
+        names = _first(call.generators, frame)
+        call = call.elt
+    if not isinstance(call, ast.Call) or any(k.arg == "out" for k in call.keywords):
+        return None
     function = call.func
-    if not isinstance(function, ast.Attribute) or any(k.arg == "out" for k in call.keywords):
+    if not isinstance(function, ast.Attribute):
         return None
     name = function.attr
     is_pure, is_in_place = name in _PURE, name.endswith("_") and name[:-1] in _PURE
@@ -101,7 +107,7 @@ def _judge(engine: Any, call: ast.Call, frame: FrameType) -> tuple[str, Any, boo
         base, _ = _base(call.args[0])
     of_gradient = isinstance(base, ast.Attribute) and base.attr == "grad"
     owner = base.value if of_gradient and isinstance(base, ast.Attribute) else base
-    parameter = _value(_base(owner)[0], frame)
+    parameter = _value(_base(owner)[0], frame, names)
     return (name, parameter, of_gradient) if isinstance(parameter, engine.nn.Parameter) else None
 
 
@@ -121,8 +127,23 @@ def _base(node: ast.expr) -> tuple[ast.expr, bool]:
             return node, is_copy
 
 
-def _value(node: ast.expr, frame: FrameType) -> Any:
+def _first(loops: list[ast.comprehension], frame: FrameType) -> dict[str, Any]:
+    """What the variable of a comprehension over a module's parameters stands for at first."""
+    target, given = loops[0].target, loops[0].iter
+    if len(loops) > 1 or loops[0].ifs or not isinstance(target, ast.Name):
+        return {}
+    if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.args:
+        return {}
+    module = _value(given.func.value, frame)
+    if given.func.attr != "parameters" or not hasattr(module, "_parameters"):
+        return {}
+    return {target.id: next(iter(module.parameters()), None)}
+
+
+def _value(node: ast.expr, frame: FrameType, names: dict[str, Any] | None = None) -> Any:
     """What a dotted name stands for; nothing of it is run."""
+    if isinstance(node, ast.Name) and names and node.id in names:
+        return names[node.id]
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):

@@ -125,8 +125,13 @@ for i in range(12):
         """Gradients that nobody has read were cleared in this line."""
         held = self.doctor.held()
         losses: dict[int, tuple[set[Any], set[int]]] = {}
-        for account, fresh in cleared:
+        for account, added in cleared:
             p = account.parameter()
+            fresh = [
+                b for b in added if b.number not in self.used
+            ]  # or by another optimizer's step
+            if not fresh:
+                continue
             if p is None or self.weights.get(id(p)) != p._version or id(p) not in held:
                 continue
             sites, names = losses.setdefault(id(held[id(p)]), (set(), set()))

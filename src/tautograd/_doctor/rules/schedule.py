@@ -175,7 +175,7 @@ for _ in range(5):
     def _judge(self, made: _Made) -> None:
         """A scheduler that is gone, or will be: whether it was of any use."""
         steps = self.stepped.get(made.optimizer, 0) - made.before
-        if made.steps or made.site is None or steps < ENOUGH or not _is_never_stepped(made.site):
+        if made.steps or made.site is None or steps < ENOUGH or not is_never_stepped(made.site):
             return
         self.report(
             f"This scheduler is made and never stepped, in {steps} or more steps of its optimizer: the "
@@ -184,8 +184,8 @@ for _ in range(5):
         )  # fmt: skip
 
 
-def _is_never_stepped(site: Site) -> bool:
-    """Whether the source has no step() for the scheduler made in a line, and gives it to nobody."""
+def is_never_stepped(site: Site) -> bool:
+    """Whether the source has no step() for what is made in a line, and gives it to nobody."""
     tree = tree_of(site.file)
     if tree is None:
         return False

@@ -13,6 +13,7 @@ from ..events import Backward, Scaler, Step
 from ..measures import part
 from ..sites import Site, user_frames
 from .base import Rule
+from .schedule import is_never_stepped
 
 FEW = 8  # parameters of an optimizer that are compared
 ENTRIES = 64  # of each
@@ -73,28 +74,29 @@ for _ in range(6):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.waiting: dict[int, _Waiting] = {}
-        self.has_stepped = False
+        self.stepped: set[int] = set()  # optimizers
 
     def before_step(self, event: Step) -> None:
-        self._stepped()
+        self._stepped(event.optimizer)
 
     def after_step(self, event: Step) -> None:
-        self._stepped()
+        self._stepped(event.optimizer)
 
     def on_scaler(self, event: Scaler) -> None:
         if event.how == "step":  # it may skip the optimizer's own
-            self._stepped()
+            self._stepped(event.optimizer)
 
-    def _stepped(self) -> None:
-        """With one optimizer at work, another may wait for its turn."""
-        self.has_stepped = True
-        self.waiting.clear()
+    def _stepped(self, optimizer: Any) -> None:
+        self.stepped.add(id(optimizer))
+        self.waiting.pop(id(optimizer), None)
 
     def after_backward(self, event: Backward) -> None:
-        if self.has_stepped or self.doctor.has_open_step or not event.reached:
+        if self.doctor.has_open_step or not event.reached:
             return
         held = self.doctor.held()
         for optimizer in {id(o): o for p in event.reached if (o := held.get(id(p)))}.values():
+            if id(optimizer) in self.stepped:
+                continue
             waiting = self.waiting.get(id(optimizer))
             if waiting is None:
                 made = self.doctor.made_at.get(id(optimizer))
@@ -116,7 +118,10 @@ for _ in range(6):
             if waiting.numbers() != waiting.values:
                 continue  # moved by hand
             uses = _Uses(waiting.codes)
-            if uses.steps or uses.reads:
+            if self.stepped:  # with one optimizer at work, another may wait for its turn
+                if not is_never_stepped(waiting.made):
+                    continue
+            elif uses.steps or uses.reads:
                 continue
             self.report(
                 f"{waiting.backwards} backwards have filled the gradients of an optimizer's "
