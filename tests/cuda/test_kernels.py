@@ -160,6 +160,17 @@ def test_views_are_where_numpy_has_them(first: Any, second: Any) -> None:
         assert (there.host() == whole).all()
 
 
+def test_views_of_views_of_views() -> None:
+    """So many that a call for each would be too deep."""
+    with installed():
+        x = base = new((2, 3), np.dtype(np.float32))
+        for _ in range(3000):
+            x = np.expand_dims(x, 0)[0]
+        assert x.storage() is base
+        x[...] = 7
+        assert (base.host() == 7).all()
+
+
 def test_two_threads_ask_for_an_array_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second comes while the first one's is made: both are of the memory that there is."""
     with installed():

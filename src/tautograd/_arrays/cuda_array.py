@@ -180,10 +180,11 @@ class CudaArray(Methods):
 
     def storage(self) -> CudaArray:
         """The array that owns the memory it looks into."""
-        if self.source is not None:
-            return self.source.storage()
-        base = None if self.memory is not None else self.raw.base
-        return self if base is None else wrap(base)
+        owner = self
+        while owner.source is not None:
+            owner = owner.source
+        base = None if owner.memory is not None else owner.raw.base
+        return owner if base is None else wrap(base)
 
     def strided(self, shape: Any, strides: Any, offset: int = 0) -> CudaArray:
         """An array over the same memory, `offset` and `strides` in bytes from where it begins."""

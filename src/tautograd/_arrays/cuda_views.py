@@ -157,14 +157,28 @@ def raw_of(x: Any, backend: Any) -> Any:
 
     Another thread may ask at the same time: then both get one over the same memory.
     """
-    source, memory = x.source, x.memory
-    if source is not None:
-        name, *given = x.how
-        if name == "strided":
-            x.raw = backend.strided(source.raw, *given)
-        else:
-            x.raw = backend.as_array(getattr(source.raw, name)(*given))
-    elif memory is not None:
+    views = []
+    while x.source is not None and not _has_raw(x):
+        views.append(x)
+        x = x.source
+    memory = x.memory
+    if memory is not None:
         x.raw = backend.array(x.shape, x.dtype, memory)
         x.memory = None  # the array owns it now
-    return x.raw
+    raw = x.raw
+    for view in reversed(views):
+        name, *given = view.how
+        if name == "strided":
+            raw = backend.strided(raw, *given)
+        else:
+            raw = backend.as_array(getattr(raw, name)(*given))
+        view.raw = raw
+    return raw
+
+
+def _has_raw(x: Any) -> bool:
+    try:
+        object.__getattribute__(x, "raw")
+    except AttributeError:
+        return False
+    return True
