@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .compiled import WithoutWarning
-from .patches import Patches
+from .patches import Patches, Switch
 from .watchers import aids, backward, layers, parameters, steps
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class Observer:
         self.scaler_steps = False  # a step that runs now is a scaler's
         self.changes_mode = False  # a module's train() is running
         self._patches = Patches()
-        self._close: Patches | None = None  # what looks at modules and differences
+        self._close: Patches | None = None  # what looks at modules and differences,
+        self._losses = Switch()  # and at losses and dropout
 
     def start(self) -> None:
         self._patches.handle(WithoutWarning())
@@ -57,14 +58,16 @@ class Observer:
         self._patches.undo()
 
     def look_closely(self, on: bool) -> None:
-        """Whether each module's call is watched as well."""
+        """Whether each call of a module, a loss or dropout is watched as well."""
         if on == (self._close is not None):
             return
         if self._close is not None:
             self._close.undo()
             self._close = None
+            self._losses.off()
             return
         modules = self._part("nn.modules.module")
+        self._losses.on()
         self._close = Patches()
         self._close.handle(modules.register_module_forward_hook(layers.make_module_hook(self)))
         for name in ("__sub__", "sub"):
@@ -110,9 +113,9 @@ class Observer:
         patches.method(engine.Tensor, "requires_grad_", self._with(parameters.make_freeze))
         patches.method(engine.nn.Module, "train", self._with(layers.make_mode))
         for name in layers.LOSSES:
-            patches.function(functional, name, self._with(layers.make_loss, name=name))
+            self._losses.function(functional, name, self._with(layers.make_loss, name=name))
         for name in layers.DROPOUTS:
-            patches.function(functional, name, self._with(layers.make_dropout, name=name))
+            self._losses.function(functional, name, self._with(layers.make_dropout, name=name))
 
     def _with(self, make: Callable[..., Any], **options: Any) -> Callable[[Any], Any]:
         """A function that gives the one which stands in front of an original."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 
@@ -40,13 +40,8 @@ class Patches:
     def everywhere(self) -> None:
         """Put the functions in their places, all in one search through the loaded modules."""
         waiting, self._waiting = self._waiting, {}
-        for other in list(sys.modules.values()):
-            try:
-                found = [(key, value) for key, value in vars(other).items() if id(value) in waiting]
-            except Exception:  # a module that is no module
-                continue
-            for key, value in found:
-                self._put(other, key, value, waiting[id(value)][1])
+        for module, key, value in _holders(sys.modules, waiting):
+            self._put(module, key, value, waiting[id(value)][1])
 
     def _put(self, module: Any, key: str, original: Any, replacement: Any) -> None:
         setattr(module, key, replacement)
@@ -64,3 +59,56 @@ class Patches:
     def undo(self) -> None:
         while self._undo:
             self._undo.pop()()
+
+
+class Switch:
+    """Functions that are replaced wherever they are known, and put back, again and again.
+
+    What is loaded while they are replaced, or while they are not, is found the next time.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: dict[
+            int, tuple[Any, Any]
+        ] = {}  # original and replacement, by either's identity
+        self._places: dict[Any, tuple[Any, str, Any, Any]] = {}
+        self._searched: set[str] = set()  # modules
+
+    def function(self, module: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """A function of a module; `make` gets the original and gives the new one."""
+        original = getattr(module, name, None)
+        if original is not None:
+            replacement = functools.wraps(original)(make(original))
+            self._pairs[id(original)] = self._pairs[id(replacement)] = original, replacement
+
+    def on(self) -> None:
+        self._search()
+        for module, key, original, replacement in self._places.values():
+            if vars(module).get(key) is original:
+                setattr(module, key, replacement)
+
+    def off(self) -> None:
+        self._search()
+        for module, key, original, replacement in self._places.values():
+            if vars(module).get(key) is replacement:
+                setattr(module, key, original)
+
+    def _search(self) -> None:
+        new = sys.modules.keys() - self._searched
+        self._searched |= new - {"__main__"}  # which may import more at any time
+        loaded = {name: sys.modules[name] for name in new}
+        for module, key, value in _holders(loaded, self._pairs):
+            self._places[id(module), key] = (module, key, *self._pairs[id(value)])
+
+
+def _holders(
+    modules: Mapping[str, Any], wanted: Mapping[int, Any]
+) -> Iterator[tuple[Any, str, Any]]:
+    """Modules' globals that are one of these objects, by identity: module, name and object."""
+    for module in list(modules.values()):
+        try:
+            found = [(key, value) for key, value in vars(module).items() if id(value) in wanted]
+        except Exception:  # a module that is no module
+            continue
+        for key, value in found:
+            yield module, key, value
