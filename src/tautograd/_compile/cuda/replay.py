@@ -16,6 +16,7 @@ from ..native import why_not
 from ..replay import _crossing, _parts, _touched
 from ..tape import span_of
 from .calls import run_of
+from .constants import folded
 from .device import device
 from .graph import Stretch
 from .memory import DeviceMemory
@@ -32,7 +33,7 @@ class CudaReplay:
     table: Any = None
 
     def __init__(self, program: Program, arguments: list[View], kernels: bool = True) -> None:
-        self.program = program
+        self.program = program = folded(program)
         self.arguments = arguments
         self.why_not_native = "" if kernels else "not asked for"
         cuts = [i for i, instruction in enumerate(program.instructions) if is_cut(instruction)]
