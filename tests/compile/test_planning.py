@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+import tautograd as torch
 from tautograd._compile.ir import Buffer, Kind, Program
 from tautograd._compile.planning import Use, planned
+
+from .compare import lockstep
 
 
 def program(*sizes: int) -> Program:
@@ -49,3 +54,21 @@ def test_no_two_overlap_while_both_are_in_use(seed: int) -> None:
             together = times[one][0] <= times[other][-1] and times[other][0] <= times[one][-1]
             if one < other and together:
                 assert at + sizes[one] <= place or place + sizes[other] <= at
+
+
+def test_what_is_cleared_first_does_not_take_the_place_of_what_it_is_made_from() -> None:
+    """A slice's gradient is zeros, and then the gradient: it cannot lie where that is read from."""
+    where = torch.tensor([0, 2, 1, 1, 0])
+
+    def make() -> Any:
+        weight = torch.linspace(-1.0, 1.0, 15).reshape(5, 3).requires_grad_()
+
+        def step() -> Any:
+            weight.grad = None
+            loss = weight.sin().gather(1, where[:, None])[:, 0].exp().mean()
+            loss.backward()
+            return loss
+
+        return step, lambda: [weight, weight.grad]
+
+    lockstep(make, 4, backend="llvm", bound=16.0)

@@ -108,15 +108,19 @@ def _in_place(nest: Nest, needed: set[int]) -> Iterator[tuple[int, int, int]]:
         read.setdefault(view.buffer, set()).add(None if touch.writes else touch.access)
         if touch.writes:
             size[view.buffer] = view.size * view.dtype.itemsize if covers(view) else 0
-    seen: set[int] = set()
+    seen: dict[int, set[int]] = {}  # what was written before each was first read
+    written: set[int] = set()
     for step in nest.steps:
-        seen.update(access.buffer for access in step.reads())
+        for access in step.reads():
+            seen.setdefault(access.buffer, set(written))
         out = step.output
+        if step.stored:
+            written.add(out.buffer)
         if not step.stored or not step.full or step.reduced is not None or out.buffer in needed:
             continue
-        for buffer in seen:
+        for buffer, earlier in seen.items():
             (access, *others) = read[buffer]
-            if access is None or others or access.offset != out.offset:
+            if access is None or others or access.offset != out.offset or out.buffer in earlier:
                 continue
             if access.strides == out.strides and access.dtype.itemsize == out.dtype.itemsize:
                 yield buffer, out.buffer, size[out.buffer]
