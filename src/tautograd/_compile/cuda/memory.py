@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.cuda_array import CudaArray
-from ..._arrays.strided import address
+from ..._arrays.strided import address, storage_of
 from ..ir import Kind, Program, View, span
-from ..memory import bytes_of
+from ..memory import bytes_at, bytes_of
 from ..planning import Use, planned, rounded_up
 from ..tape import span_of
 from .device import device
@@ -24,6 +24,11 @@ from .device import device
 def _start(array: Any) -> int:
     found: int = array.__array_interface__["data"][0]
     return found
+
+
+def _is_ordinary(array: Any) -> bool:
+    """Whether an array's memory is surely NumPy's own."""
+    return storage_of(array).base is None
 
 
 class DeviceMemory:
@@ -65,7 +70,7 @@ class DeviceMemory:
             elif buffer.kind is Kind.CONSTANT:
                 base = self.device.allocate(buffer.nbytes)
                 source = bytes_of(buffer.array)
-                self.device.send(self.device.address(base), _start(source), source.nbytes)
+                self._send(self.device.address(base), _start(source), source.nbytes, buffer.array)
                 self._bases[buffer.number] = base, 0
             else:
                 self._told.append((bytes_of(buffer.array), told, buffer.number))
@@ -74,7 +79,7 @@ class DeviceMemory:
         self._staged = np.zeros(max(told, 1), np.uint8)
         for _, at, number in self._told:
             self._bases[number] = self._numbers, at
-        if len(self._told) == 1:  # it can be sent from where it is
+        if len(self._told) == 1 and _is_ordinary(program.buffers[self._told[0][2]].array):
             self._staged = self._told[0][0]
         self._from, self._to = _start(self._staged), self.device.address(self._numbers)
 
@@ -83,7 +88,7 @@ class DeviceMemory:
         if not self._told:
             return
         staged = self._staged
-        if len(self._told) > 1:
+        if staged is not self._told[0][0]:
             for source, at, _ in self._told:
                 staged[at : at + source.nbytes] = source
         self.device.send(self._to, self._from, staged.nbytes)
@@ -97,7 +102,18 @@ class DeviceMemory:
         if type(array) is CudaArray:
             self.device.copy(place, low, high - low)
         else:
-            self.device.send(place, low, high - low)
+            self._send(place, low, high - low, array)
+
+    def _send(self, address: int, source: int, nbytes: int, array: Any) -> None:
+        """Send bytes of an array in main memory, which may change as soon as this returns.
+
+        That holds of ordinary memory; what is locked for transfers is read later, and so copied first.
+        """
+        if _is_ordinary(array):
+            self.device.send(address, source, nbytes)
+        else:
+            room = bytes_at(source, nbytes).copy()
+            self.device.send(address, _start(room), nbytes)
 
     def taking(self, view: View) -> Callable[[Any], None]:
         """A function that takes an argument of the form that was recorded, from the GPU's memory."""
