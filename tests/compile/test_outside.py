@@ -250,3 +250,13 @@ def test_objects_in_objects_among_the_arguments() -> None:
         assert_same(bits(compiled(torch.ones(3), settings)), bits(expected), where=f"call {call}")
         settings.inner.value += call == 4
     assert compiled.records == 2
+
+
+def test_a_rate_that_changes_at_each_call_stays_what_the_caller_made_it() -> None:
+    optimizer = optim.SGD([torch.ones(3, requires_grad=True)], lr=0.5)
+    compiled = torch.compile(lambda x: x * optimizer.param_groups[0]["lr"], backend="numpy")
+    for call in range(12):
+        rate = optimizer.param_groups[0]["lr"]
+        assert compiled(torch.ones(3)).tolist() == [rate] * 3, call
+        assert optimizer.param_groups[0]["lr"] == rate
+        optimizer.param_groups[0]["lr"] = rate / 2

@@ -46,7 +46,7 @@ class Settings:
                 if has_symbols(value):
                     group[name] = without_symbols(value)
                     found.append(Setting(group, name, _late(scalars, value)))
-                elif name not in before or before[name] is not value:
+                elif name not in before or _number(before[name]) is not value:
                     found.append(Setting(group, name, value))
                 else:
                     continue
@@ -69,6 +69,11 @@ class Settings:
 def _plain(group: dict[str, Any]) -> dict[str, Any]:
     """The settings of a group that are no tensors."""
     return {k: v for k, v in group.items() if k != "params" and not isinstance(v, Tensor)}
+
+
+def _number(value: Any) -> Any:
+    """What is put in a symbol's place again when the function has run."""
+    return value.value if type(value) is Symbol else value
 
 
 def _late(scalars: Any, value: Any) -> Any:
