@@ -387,3 +387,27 @@ def test_create_graph_sees_what_was_there_in_the_call(monkeypatch: pytest.Monkey
         (first,) = torch.autograd.grad(outs[i], x, create_graph=True)
         np.testing.assert_allclose(first.detach().numpy(), 3 * x.detach() ** 2 * (i + 1))
         assert BETA == 6.0
+
+
+class Reversed(torch.autograd.Function):
+    """Gradients times a negative number, which the context keeps."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, strength: float) -> Any:
+        ctx.strength = strength
+        return x * 1
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return -g * ctx.strength, None
+
+
+def test_a_number_in_the_context_of_a_function() -> None:
+    compiled = torch.compile(lambda x, s: Reversed.apply(x.tanh(), s).sum(), backend="numpy")
+    x = torch.tensor([0.1, -0.7], requires_grad=True)
+    outs = [compiled(x, 0.25 * i) for i in range(8)]
+    for i in reversed(range(8)):
+        (grad,) = torch.autograd.grad(outs[i], x)
+        expected = -(1 - np.tanh(x.detach().numpy()) ** 2) * 0.25 * i
+        np.testing.assert_allclose(grad.numpy(), expected, rtol=1e-6)
+    assert compiled.records == 1

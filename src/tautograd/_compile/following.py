@@ -28,7 +28,12 @@ class Spot:
         return id(self.holder), self.name
 
     def look(self) -> Any:
-        return self.holder.cell_contents if self.name is None else self.holder.get(self.name)
+        if self.name is not None:
+            return self.holder.get(self.name)
+        try:
+            return self.holder.cell_contents
+        except ValueError:  # a variable that was deleted
+            return None
 
     def put(self, value: Any) -> None:
         if self.name is None:

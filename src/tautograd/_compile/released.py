@@ -71,7 +71,10 @@ def keeps_numbers(scalars: Any, returned: Any) -> bool:
     known = {id(leaf) for leaf in leaves_in(returned)}
     for node in nodes_of(tensors_in(returned)):
         saved = node.saved if isinstance(node.saved, (list, tuple)) else ()
-        known.update(id(leaf) for leaf in leaves_in([*saved, getattr(node, "parameters", None)]))
+        held = [*saved, getattr(node, "parameters", None), *vars(node).values()]
+        for value in tuple(held):  # as a custom Function's context
+            held.extend(getattr(value, "__dict__", {}).values())
+        known.update(id(leaf) for leaf in leaves_in(held))
     if all(id(symbol) in known for symbol in scalars.alive()):
         return False
     gc.collect()
