@@ -169,3 +169,35 @@ def a_root_for_which_every_step_is_skipped(torch: Any):
         train(penalty)
 
     return bug, (lambda: train(lambda difference: (difference.pow(2).sum() + 1e-8).sqrt()))
+
+
+@pair("TG405")
+def one_of_two_optimizers_never_stepped(torch: Any):
+    """A joint loss fills the gradients of both networks; one optimizer's step was forgotten."""
+    nn, F = torch.nn, torch.nn.functional
+    x, y = classes(torch)
+
+    def bug():
+        model, critic = nn.Linear(4, 3), nn.Linear(4, 1)
+        for_model = torch.optim.SGD(model.parameters(), lr=0.1)
+        for_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+        for inputs, targets in batches(6, x, y):
+            for_model.zero_grad()
+            for_critic.zero_grad()
+            loss = F.cross_entropy(model(inputs), targets) + critic(inputs).pow(2).mean()
+            loss.backward()  # bug: here
+            for_critic.step()
+
+    def fix():
+        model, critic = nn.Linear(4, 3), nn.Linear(4, 1)
+        for_model = torch.optim.SGD(model.parameters(), lr=0.1)
+        for_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+        for inputs, targets in batches(6, x, y):
+            for_model.zero_grad()
+            for_critic.zero_grad()
+            loss = F.cross_entropy(model(inputs), targets) + critic(inputs).pow(2).mean()
+            loss.backward()
+            for_critic.step()
+            for_model.step()
+
+    return bug, fix

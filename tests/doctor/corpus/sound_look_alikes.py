@@ -230,3 +230,42 @@ def a_scale_that_overflows_in_a_division(torch: Any):
                 scaler.update()
 
     return loop
+
+
+@sound("look-alikes")
+def a_multiplier_that_is_moved_now_and_then(torch: Any):
+    """The price of a constraint, a number in no optimizer: it is moved by hand, every fourth step."""
+    F = torch.nn.functional
+    x, y = regression(torch)
+
+    def loop():
+        model = torch.nn.Linear(4, 1)
+        price = torch.zeros(1, requires_grad=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for step, (inputs, targets) in enumerate(batches(3, x, y)):
+            excess = model.weight.abs().sum() - 0.2
+            optimizer.zero_grad()
+            (F.mse_loss(model(inputs), targets) + price.sum() * excess).backward()
+            optimizer.step()
+            if step % 4 == 3:
+                price.data += 0.05 * price.grad
+                price.grad.zero_()
+
+    return loop
+
+
+@sound("look-alikes")
+def factors_that_take_turns(torch: Any):
+    """Two factors of a matrix: one loss, both gradients cleared, and one of them stepped, in turn."""
+
+    def loop():
+        left, right = torch.nn.Parameter(torch.randn(6, 2)), torch.nn.Parameter(torch.randn(5, 2))
+        turns = [torch.optim.SGD([left], lr=0.05), torch.optim.SGD([right], lr=0.05)]
+        wanted = torch.randn(6, 5)
+        for step in range(12):
+            for optimizer in turns:
+                optimizer.zero_grad()
+            torch.nn.functional.mse_loss(left @ right.T, wanted).backward()
+            turns[step % 2].step()
+
+    return loop

@@ -23,8 +23,9 @@ ENOUGH = 3  # steps in which a parameter was forgotten
 class Forgotten:
     """A parameter that a loss reaches and no optimizer holds."""
 
-    def __init__(self, parameter: Any) -> None:
+    def __init__(self, parameter: Any, is_number: bool = False) -> None:
         self.parameter = weakref.ref(parameter)
+        self.is_number = is_number  # a plain tensor of one entry, which may be moved later, by hand
         self.version = parameter._version
         self.values = _some(parameter)
         self.steps = 0
@@ -95,8 +96,8 @@ class Watch:
                 before.reached = True
             elif isinstance(leaf, event.engine.nn.Parameter):
                 self.forgotten[key] = Forgotten(leaf)
-            elif self._is_a_number(leaf) or key in self._attributes(doctor):
-                self.forgotten[key] = Forgotten(leaf)
+            elif (is_number := self._is_a_number(leaf)) or key in self._attributes(doctor):
+                self.forgotten[key] = Forgotten(leaf, is_number)
                 self._listen(event.engine)
         if self.forgotten and not self.again:
             self.again = 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..events import Backward, ModuleCall, Registration, Step
-from ..ledger import parameters_of
 from ..owners import Owners, is_resting
-from ..sites import Site
+from ..sites import Site, user_frames
 from .base import Rule
 from .leaves import ENOUGH, watch_of
+from .unstepped import Uses
 
 
 class OptimizerHoldsDead(Rule):
@@ -112,6 +112,22 @@ def _same_shapes(one: list[Any], other: list[Any]) -> bool:
     )
 
 
+class _Numbers:
+    """Plain tensors of one entry that nobody holds; somebody may move them later, by hand."""
+
+    def __init__(
+        self, watch: Any, numbers: list[Any], place: tuple[Site | None, int], step: int
+    ) -> None:
+        self.found = [(p, watch.forgotten[id(p)]) for p in numbers]
+        self.place, self.step = place, step
+        self.codes = {frame.f_code for frame in user_frames(4)}
+
+    def still(self) -> list[Any]:
+        """Those that have not moved, if no gradient is read in the functions that train."""
+        still = [p for p, one in self.found if not one.moved(p)]
+        return [] if still and Uses(self.codes).reads else still
+
+
 class NotInOptimizer(Rule):
     """Trainable parameters that the loss reaches, and that no optimizer holds."""
 
@@ -122,7 +138,7 @@ class NotInOptimizer(Rule):
         "later are not in the list that the optimizer was given. Their gradients are computed and never used."
     )
     quiet = (
-        "Parameters of any optimizer, parameters that are updated by hand, modules in eval mode, a "
+        "Parameters of any optimizer, parameters and numbers that are updated by hand, modules in eval mode, a "
         "loop that trains an input only, and a model of which only the last part was given to the "
         "optimizer (a linear probe)."
     )
@@ -153,6 +169,7 @@ for _ in range(6):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.watch = watch_of(doctor)
+        self.numbers: list[_Numbers] = []
 
     def before_backward(self, event: Backward) -> None:
         self.watch.before_backward(event)
@@ -175,7 +192,13 @@ for _ in range(6):
         mine = [p for p in event.parameters if id(p) in reached]
         if not mine:
             return
+        numbers = [p for p in parameters if watch.forgotten[id(p)].is_number]
+        if numbers:
+            self.numbers.append(_Numbers(watch, numbers, self._place(event), self.doctor.steps))
         watch.settle(parameters)
+        parameters = [p for p in parameters if all(p is not n for n in numbers)]
+        if not parameters:
+            return
         owners = Owners(self.doctor)
         if not any(owners.owned(p) for p in mine) and any(owners.owned(p) for p in parameters):
             return  # what is trained is an input of the model
@@ -184,7 +207,17 @@ for _ in range(6):
             parameters = [p for p in parameters if not is_resting(owners.modules(p))]
         if not parameters or self._is_probe(owners, mine, parameters):
             return
-        made = self.doctor.made_at.get(id(event.optimizer))
+        self._say(owners, parameters, self._place(event), self.doctor.steps)
+
+    def _place(self, event: Step) -> tuple[Site | None, int]:
+        """Where the optimizer was made, and how much it holds."""
+        made = self.doctor.made_at.get(id(event.optimizer)) or event.site
+        return made, len(event.parameters)
+
+    def _say(
+        self, owners: Owners, parameters: list[Any], place: tuple[Site | None, int], step: int
+    ) -> None:
+        made, held = place
         names = owners.names(self.doctor, parameters)
         hidden = next(filter(None, map(owners.list_of, parameters)), "")
         fix = self.fix
@@ -193,13 +226,17 @@ for _ in range(6):
         self.report(
             f"{len(parameters)} trainable parameters are reached by the loss, but no optimizer "
             "holds them: they never change.",
-            made or event.site, parameters=names, fix=fix,
-            figures={"not held": len(parameters), "held": len(parameters_of(event.optimizer))},
-            key=(self.code, made or event.site),
+            made, parameters=names, fix=fix, step=step,
+            figures={"not held": len(parameters), "held": held}, key=(self.code, made),
         )  # fmt: skip
 
     def at_end(self) -> None:
+        """Numbers may be moved now and then, by hand: whether any was is known only now."""
         self.watch.stop_listening()
+        for numbers in self.numbers:
+            still = numbers.still()
+            if still:
+                self._say(Owners(self.doctor), still, numbers.place, numbers.step)
 
     def _is_probe(self, owners: Owners, mine: list[Any], rest: list[Any]) -> bool:
         """Whether the held ones are whole last layers of the model that the others belong to."""

@@ -117,7 +117,7 @@ for _ in range(6):
                 continue
             if waiting.numbers() != waiting.values:
                 continue  # moved by hand
-            uses = _Uses(waiting.codes)
+            uses = Uses(waiting.codes)
             if self.stepped:  # with one optimizer at work, another may wait for its turn
                 if not is_never_stepped(waiting.made):
                     continue
@@ -138,7 +138,7 @@ def _source(code: CodeType) -> tuple[list[str], int]:
     return inspect.getsourcelines(code)
 
 
-class _Uses(ast.NodeVisitor):
+class Uses(ast.NodeVisitor):
     """What functions do with gradients: read `.grad`, call `.step()`, or name it without calling it."""
 
     def __init__(self, codes: set[CodeType]) -> None:
