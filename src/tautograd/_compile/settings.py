@@ -51,8 +51,7 @@ class Settings:
                 else:
                     continue
                 self._written.setdefault(id(group), {})[name] = group[name]
-        if found:
-            self.look()
+        self.look()  # also to let go of symbols that were put back
         return found
 
     def pin(self, optimizer: Any, scalars: Any, computed: bool) -> None:
