@@ -14,7 +14,7 @@ from tautograd._compile.sameness import Sameness
 from tests.optim.runs import loss_of, make_optimizer, parameters
 from tests.optim.table import OPTIMIZERS, label
 
-from .compare import assert_same, bits
+from .compare import assert_same, bits, lockstep
 
 BACKENDS = ["numpy", "llvm"]
 
@@ -313,3 +313,24 @@ def test_a_place_that_is_watched(what: str, native: bool) -> None:
     assert same() is False
     undo()
     assert same() is True
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_a_step_after_the_recording_was_given_up(dtype: str) -> None:
+    """It is done as ever, rounded where PyTorch rounds."""
+
+    def make() -> Any:
+        params = parameters(torch, dtype)
+        optimizer = torch.optim.AdamW(params, lr=0.1)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            loss = sum((p.abs() ** 2).sum() for p in params)
+            torch.nonzero(params[0].detach().abs())  # which cannot be recorded
+            loss.backward()
+            optimizer.step()
+
+        return step, lambda: [params, [p.grad for p in params], optimizer.state_dict()["state"]]
+
+    with pytest.warns(UserWarning, match="runs as it is written"):
+        lockstep(make, 5, fallback=True)

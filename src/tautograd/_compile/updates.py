@@ -161,7 +161,7 @@ def _numbers(optimizer: Any) -> Any:
 def record_update(
     tape: Lifting, optimizer: Any, group: dict[str, Any], number: int, members: Any, states: Any
 ) -> list[Update]:
-    """Note the update of a group's parameters, and do it."""
+    """Note the update of a group's parameters, and do it (which is all if the recording was given up)."""
     with pause(tape):
         layout = optimizer._batched(group, number, members, states)
         flags = optimizer._flags(group)
@@ -183,9 +183,9 @@ def record_update(
         ]
         key = dtype, tuple(constants)
         plain = isinstance(batch, (SmallBatch, LargeBatch))
-        if plain and key not in templates:
+        if plain and not tape.dead and key not in templates:
             templates[key] = Template(tape, len(arrays[0]), real, place, formula)
-        if plain and _written_out(tape, templates[key], arrays, place):
+        if plain and (tape.dead or _written_out(tape, templates[key], arrays, place)):
             with pause(tape):
                 batch.run(optimizer._formula, flags, constants)
         else:
@@ -224,8 +224,6 @@ def _seen(tensor: Tensor, real: Any) -> Any:
 
 def _written_out(tape: Lifting, template: Template, arrays: list[list[Any]], row: Any) -> bool:
     """Note a formula for all parameters from what it does to a few elements, where that is enough."""
-    if tape.dead:  # the run goes on as an ordinary one
-        return False
     views = [[tape.view(array.value) for array in of_one] for of_one in arrays]
     if not template.fits or not all(map(template.fits_to, views)):
         return False
