@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import threading
 from collections.abc import Callable
 from math import exp as exponential
 from typing import Any
@@ -410,4 +411,40 @@ def test_a_number_in_the_context_of_a_function() -> None:
         (grad,) = torch.autograd.grad(outs[i], x)
         expected = -(1 - np.tanh(x.detach().numpy()) ** 2) * 0.25 * i
         np.testing.assert_allclose(grad.numpy(), expected, rtol=1e-6)
+    assert compiled.records == 1
+
+
+def test_one_of_two_numbers_is_asked_for() -> None:
+    """It is a constant of the record, also on the shortest way into the program."""
+
+    def run(x: Any, a: float, b: float) -> Any:
+        return x * float(a) * b
+
+    x = torch.tensor([1.0, 2.0])
+    compiled = torch.compile(run, backend="numpy")
+    for i in range(40):
+        a, b = (0.5, 0.25, -0.0, 0.0)[i // 5 % 4], i / 7
+        assert_same(bits(1 / compiled(x, a, b)), bits(1 / run(x, a, b)), where=f"call {i}")
+    assert compiled.records >= 4
+
+
+def test_threads_have_numbers_of_their_own() -> None:
+    compiled = torch.compile(lambda x, a: (x * a).sum(), backend="numpy")
+    x = torch.ones(3)
+    for i in range(4):
+        compiled(x, i / 2)
+    wrong: list[Any] = []
+
+    def work(first: int) -> None:
+        for i in range(200):
+            a = float(first * 1000 + i)
+            if compiled(x, a).item() != 3 * a:
+                wrong.append(a)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
     assert compiled.records == 1

@@ -24,7 +24,8 @@ from .lifting import grad_of, set_grad
 from .modules import noting
 from .nests import leaves_in, mapped, replaced, tensors_in
 from .passes import improved
-from .quick import MISS, quick_way
+from .quick import MISS
+from .quick_numbers import way_in
 from .replay import Replay
 from .results import Computed, Given, Made, Seen
 from .scalars import FLOATS
@@ -92,7 +93,7 @@ class Entry:
         entry.spots = around.spots
         entry.asked_spots = [around.spots[i] for i in asked]
         entry.replay_of.take_over()
-        entry.quick = None if found.scalars.steps else quick_way(entry)
+        entry.quick = way_in(entry)
         entry.numbers = found.scalars.values
         return entry, entry.finish(tensors, [t._data for t in tensors])
 
@@ -297,9 +298,12 @@ def _with_numbers(call: Any, form: Form) -> Any:
 
 
 def _form(call: Any, found: Capture) -> list[Any] | None:
-    """The form of arguments that are plain tensors one after the other; else None."""
+    """The form of arguments that are plain tensors one after the other, apart from inputs; else None."""
     args, kwargs = call
-    if kwargs or not all(isinstance(a, Given) for a in args) or len(args) != len(found.arguments):
+    tensors = [a for a in args if not isinstance(a, Computed)]
+    if kwargs or not all(isinstance(t, Given) for t in tensors):
+        return None
+    if len(tensors) != len(found.arguments):
         return None
     views = found.arguments
     wanted = found.wanted
