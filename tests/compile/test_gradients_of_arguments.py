@@ -115,3 +115,19 @@ def test_a_hook_that_is_left_on_a_tensor_is_refused(of: str) -> None:
     compiled(torch.ones(3, requires_grad=True))
     with pytest.raises(CompileError, match="a hook that is left"):
         compiled(torch.ones(3, requires_grad=True))
+
+
+def test_a_gradient_that_comes_anew_has_the_version_of_a_new_one() -> None:
+    weight = torch.ones(3, requires_grad=True)
+
+    def run(x: Any) -> Any:
+        (weight * x).sum().backward()
+
+    compiled = torch.compile(run, backend="numpy")
+    for call in range(12):
+        if call % 3 == 0:
+            weight.grad = None
+        compiled(torch.ones(3))
+        assert weight.grad is not None
+        assert weight.grad._version == call % 3
+    assert compiled.explain().to_dict()["replays"]

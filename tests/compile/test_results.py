@@ -104,3 +104,17 @@ def test_a_result_that_keeps_its_gradient_is_refused() -> None:
     compiled(torch.ones(3, requires_grad=True))
     with pytest.raises(CompileError, match="retain_grad"):
         compiled(torch.ones(3, requires_grad=True))
+
+
+@pytest.mark.filterwarnings("ignore:.*runs as it is written")
+def test_with_fallback_such_a_result_has_its_gradient_once() -> None:
+    def run(x: Any) -> Any:
+        y = x * 2
+        y.retain_grad()
+        return y
+
+    compiled = torch.compile(run, backend="numpy", fallback=True)
+    for _ in range(4):
+        result = compiled(torch.ones(3, requires_grad=True))
+        result.sum().backward()
+        assert result.grad.tolist() == [1.0] * 3

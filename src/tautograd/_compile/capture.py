@@ -22,7 +22,7 @@ from .mathematics import following_math
 from .nests import replaced, tensors_in
 from .recording import Recording
 from .released import held_by, keeps_numbers, release
-from .results import described, views_of
+from .results import described, refuse_retained, views_of
 from .splitting import remade
 from .symbols import without_symbols
 from .updates import Fixed, Update
@@ -49,6 +49,9 @@ class Capture:
     turned: list[tuple[int, bool]] = field(default_factory=list)  # those whose requires_grad is set
     backward: Any = None  # results that go backward, views of incoming gradients, leaves' gradients
     scalars: Any = None  # Python numbers that are inputs
+    new_grads: list[tuple[Any, int]] = field(
+        default_factory=list
+    )  # gradients of the run's own, with the version that each has after it
     argument_grads: list[tuple[int, Any, bool]] = field(
         default_factory=list
     )  # of which argument, what `.grad` becomes, and whether there must be none before
@@ -98,6 +101,7 @@ def capture(
                 optimizer.settle(tape)
             if any(stand_in._grad is not None for stand_in, _ in pairs.values()):
                 tape.refuse("a backward pass into the history of an argument", "past")
+            refuse_retained(tape, returned)
             backward = None
             if modes.grad and tape.failure is None:
                 backward = differentiate(tape, list(tensors_in(returned)), inside, tolerant)
@@ -107,6 +111,9 @@ def capture(
             turned = [(i, t._requires_grad) for i, t in enumerate(inside)]
             found.turned = [(i, wants) for i, wants in turned if wants is not wanted[i]]
             found.scalars = tape.scalars
+            made = {id(reference()) for reference in tape.made}
+            grads = [g for _, g in found.grads_after if g is not None and id(g) in made]
+            found.new_grads = [(grad._version_box, grad._version_box[0]) for grad in grads]
             found.tensors, found.fixed = tensors, tape.fixed
         if tape.failure is None:
             return found

@@ -144,9 +144,11 @@ class Entry:
             for i in boxes.values():  # several may be views of one tensor
                 if found.growth[i]:
                     tensors[i]._version_box[0] += found.growth[i]
-        for tensor, grad in found.grads_after:
-            if grad_of(tensor) is not grad:
+        if any(grad_of(tensor) is not grad for tensor, grad in found.grads_after):
+            for tensor, grad in found.grads_after:
                 set_grad(tensor, grad)
+            for box, version in found.new_grads:
+                box[0] = version
         for box, growth in found.versions:
             box[0] += growth
         return self.finish(tensors, arrays)

@@ -83,6 +83,14 @@ def described(tape: Lifting, value: Any, roots: dict[int, int]) -> Any:
     return mapped(value, describe)
 
 
+def refuse_retained(tape: Lifting, value: Any) -> None:
+    """A result that keeps its gradient would keep that of the recording."""
+    for tensor in tensors_in(value):
+        if tensor._retains_grad and _is_made(tape, tensor):
+            tape.refuse("a result that keeps its gradient (`retain_grad()`)", "retain")
+            return
+
+
 def _is_made(tape: Lifting, tensor: Tensor) -> bool:
     """Whether a tensor is one that the run made."""
     return any(reference() is tensor for reference in tape.made)
@@ -131,8 +139,6 @@ def _described(
     is_gradient = is_gradient and id(tensor) not in tape.given
     if id(tensor) in tape.outside or is_gradient or not tape.knows(held):
         return Given(None, tensor)
-    if tensor._retains_grad:
-        tape.refuse("a result that keeps its gradient (`retain_grad()`)", "retain")
     if not tensor.requires_grad:
         for place, other in (*_known(tape), *made):
             if plain(other) is held:
