@@ -85,7 +85,7 @@ def rest(given: argparse.Namespace) -> dict[str, Any]:
 
 def compiled(given: argparse.Namespace) -> dict[str, Any]:
     """Compiled functions beside the same ones as they are written."""
-    from compiled import run_checks
+    from tools.gpu.compiled import run_checks
 
     found = run_checks()
     for name, held, text in found:

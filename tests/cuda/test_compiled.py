@@ -25,6 +25,7 @@ from tests.cuda.emulated import EmulatedDevice
 from tests.cuda.fake import FakeBackend, on_gpu
 from tests.ops.cases import RECORDS
 from tools.gpu import compiled as checks
+from tools.gpu import compiled_limits as limits
 from tools.gpu.compiled_records import outcome as outcome_of
 
 # Sums in another order, functions of another library, a dozen operations after one another.
@@ -60,7 +61,8 @@ CHECKS = dict(checks.CHECKS)
 
 @pytest.mark.parametrize("name", [*NAMES, pytest.param("optimizers", marks=pytest.mark.slow)])
 def test_checks_of_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "graph_of", lambda compiled: "")  # there are none here
+    for module in (checks, limits):
+        monkeypatch.setattr(module, "graph_of", lambda compiled: "")  # there are none here
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         CHECKS[name]()

@@ -21,7 +21,8 @@ from ..native.normal import Normal
 from ..native.reductions import FUNCTIONS
 from .expressions import cannot
 from .grouping import grouped
-from .kernels import Kernel, kernel_of
+from .kernels import Kernel
+from .rows import kernel_of
 from .scalars import is_half, is_known
 from .together import Flat, Group, described, groups_of
 
