@@ -163,6 +163,17 @@ def test_a_value_that_waits_is_made_of_what_was_there(late: bool) -> None:
     build.check(needed=())
 
 
+def test_half_of_a_buffer_does_not_wait() -> None:
+    """The other half was there before, and is read as well."""
+    build = Builder()
+    whole = build.scratch((2, 12), FLOAT)
+    half = ir.View(whole.buffer, 48, (1, 12), whole.strides, FLOAT)
+    other = ir.View(whole.buffer, 0, (1, 12), whole.strides, FLOAT)
+    build.map("negative", build.view(np.ones((1, 12), FLOAT)), out=half)
+    build.map("sqrt", other, out=build.view(np.zeros((1, 12), FLOAT)))
+    build.check(needed=())
+
+
 def test_what_is_cheap_is_not_stored() -> None:
     """Two rows of sums need the same difference: each loop computes it, and no memory holds it."""
     build = Builder()

@@ -71,8 +71,10 @@ class Waiting:
         instruction = self.normal.instructions[number]
         assert isinstance(instruction, Map)
         out = instruction.output
-        own = self.normal.buffers[out.buffer].kind is Kind.SCRATCH
-        if not own or out.buffer in self.needed or self._writers[out.buffer] != 1:
+        whole = self.normal.buffers[out.buffer]
+        if whole.kind is not Kind.SCRATCH or whole.nbytes != out.size * out.dtype.itemsize:
+            return False
+        if out.buffer in self.needed or self._writers[out.buffer] != 1:
             return False
         return self._first_read.get(out.buffer, number + 1) > number and covers(out)
 
