@@ -334,3 +334,18 @@ def test_a_step_after_the_recording_was_given_up(dtype: str) -> None:
 
     with pytest.warns(UserWarning, match="runs as it is written"):
         lockstep(make, 5, fallback=True)
+
+
+def test_addresses_of_arguments() -> None:
+    """As the program reads them: those of the arrays, less what lies before; no other kind of array."""
+    from tautograd._compile.native.placing import placing
+
+    table = np.zeros(5, np.uintp)
+    place = placing(table, [(0, 3), (2, 1)], [0, 0, 24])
+    assert place is not None
+    args = torch.ones(4), torch.ones(3), torch.ones(6, 6)[2:].t()
+    assert place(args) is True
+    starts = [tensor._data.__array_interface__["data"][0] for tensor in args]
+    assert table.tolist() == [0, starts[2] - 24, 0, starts[0], 0]
+    args[2]._data = "something else"  # type: ignore[assignment]
+    assert place(args) is False

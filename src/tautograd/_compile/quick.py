@@ -60,6 +60,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     kept = Sameness()
     kept.attributes += [(tensor, "_grad", grad) for tensor, grad in after]
     have_become = kept.natively() if steady.native else kept.by_python()
+    place = _placing(table, slots, offsets) if steady.native and slots else None
     updates = [*guards.updates, *guards.fixed]
     choices = [u.chooses_the_same for u in guards.updates] + [u.holds for u in guards.fixed]
     tensors, arrays = guards.tensors, guards.arrays
@@ -134,8 +135,9 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
         if not acquire(False):
             return MISS
         try:
-            for i, slot in slots:
-                table[slot] = args[i]._data.__array_interface__["data"][0] - offsets[i]
+            if place is None or not place(args):
+                for i, slot in slots:
+                    table[slot] = args[i]._data.__array_interface__["data"][0] - offsets[i]
             if load is not None:
                 load(args)
             for effect in effects:
@@ -155,3 +157,9 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
         return result
 
     return attempt
+
+
+def _placing(table: Any, slots: list[tuple[int, int]], offsets: list[int]) -> Any:
+    from .native.placing import placing
+
+    return placing(table, slots, offsets)

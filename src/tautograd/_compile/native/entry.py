@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -12,8 +11,10 @@ from ..ir import Buffer, Instruction
 from . import engine, module, threads
 from .described import Fused
 from .kept import Lowered, lowered
-from .methods import ONE_ARGUMENT, Method, function_of
+from .methods import ONE_ARGUMENT, Method, function_of, symbols_of
 from .products import blas
+
+_USED = ("PyLong_AsVoidPtr", "PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread")
 
 
 class Native:
@@ -76,12 +77,4 @@ def _symbols() -> dict[str, int]:
     symbols = (
         {f"taut.{name}": address for name, address in found.addresses.items()} if found else {}
     )
-    for name in (
-        "PyLong_AsVoidPtr",
-        "PyLong_FromLong",
-        "PyEval_SaveThread",
-        "PyEval_RestoreThread",
-    ):
-        function = getattr(ctypes.pythonapi, name)
-        symbols[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
-    return symbols | threads.symbols()
+    return symbols | symbols_of(_USED) | threads.symbols()

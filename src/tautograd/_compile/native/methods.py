@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -28,3 +28,9 @@ def function_of(method: Method, own: Any) -> Callable[..., Any]:
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return make(ctypes.addressof(method), own, None)  # type: ignore[no-any-return]
+
+
+def symbols_of(names: Iterable[str]) -> dict[str, int]:
+    """Functions of CPython's, and where they are."""
+    functions = {name: getattr(ctypes.pythonapi, name) for name in names}
+    return {n: ctypes.cast(f, ctypes.c_void_p).value or 0 for n, f in functions.items()}

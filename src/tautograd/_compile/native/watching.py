@@ -14,7 +14,7 @@ from typing import Any
 
 from ..._tensor.tensor import Tensor
 from . import cache, engine
-from .methods import NO_ARGUMENTS, Method, function_of
+from .methods import NO_ARGUMENTS, Method, function_of, symbols_of
 
 ATTRIBUTE, CELL, ITEM, ENTRY, LENGTH, WORD = range(6)
 Place = tuple[
@@ -113,34 +113,32 @@ def _method() -> Method:
         for name, kind in _USED.items()
     ]
     code, _ = cache.compiled("\n".join(declared) + _BODY)
-    functions = {name: getattr(ctypes.pythonapi, name) for name in _USED}
-    symbols = {n: ctypes.cast(f, ctypes.c_void_p).value or 0 for n, f in functions.items()}
-    loaded = engine.Loaded(code, symbols)
+    loaded = engine.Loaded(code, symbols_of(_USED))
     method = Method(b"are_the_same", loaded.address(_NAME), NO_ARGUMENTS, None)
     loaded.keep()
     return method
 
 
 @functools.cache
-def _offset(kind: type, name: str) -> int | None:
+def offset_of(kind: type, name: str) -> int | None:
     """How far from its beginning an object has a slot, or None where that cannot be seen."""
     content = object()
     probe: Any = object.__new__(kind)
     setattr(probe, name, content)
     steps = range(0, kind.__basicsize__, ctypes.sizeof(ctypes.c_void_p))
-    found = [step for step in steps if _word(id(probe) + step) == id(content)]
+    found = [step for step in steps if word_at(id(probe) + step) == id(content)]
     return found[0] if len(found) == 1 else None
 
 
-def _word(address: int) -> int | None:
+def word_at(address: int) -> int | None:
     return ctypes.c_void_p.from_address(address).value
 
 
 def _words(kind: int, holder: Any, name: Any, content: Any) -> tuple[int, ...]:
     """A place in the table; a slot becomes a word in memory if that holds what it should."""
     if kind == ATTRIBUTE and isinstance(holder, Tensor) and name in Tensor.__slots__:
-        offset = _offset(Tensor, name)
-        if offset is not None and _word(id(holder) + offset) == id(content):
+        offset = offset_of(Tensor, name)
+        if offset is not None and word_at(id(holder) + offset) == id(content):
             return WORD, id(holder) + offset, 0, id(content)
     number = name if kind == ENTRY else id(name)
     return kind, id(holder), number, content if kind == LENGTH else id(content)

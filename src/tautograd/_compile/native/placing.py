@@ -1,0 +1,110 @@
+"""Where arguments lie in memory, written by machine code where a program reads it.
+
+An array's address is the first field of NumPy's array object, which its binary interface has always had
+there. That it is so, and where a tensor has its array, is tried before it is relied on.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._tensor.tensor import Tensor
+from . import cache, engine
+from .methods import ONE_ARGUMENT, Method, function_of, symbols_of
+from .watching import offset_of, word_at
+
+_NAME = "taut_place"
+_ADDRESS = object.__basicsize__  # where an array object has the address of its elements
+_KIND = _ADDRESS - 8  # and where any object has its type
+_USED = ("PyTuple_GetItem", "PyBytes_AsString", "PyBytes_Size", "PyBool_FromLong")
+
+
+def _text(array: int) -> str:
+    """`self` is a tuple: what to do (which argument, where to write, what to take off), and the type of arrays."""
+    return f"""
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare ptr @PyBytes_AsString(ptr)
+declare i64 @PyBytes_Size(ptr)
+declare ptr @PyBool_FromLong(i64)
+define ptr @{_NAME}(ptr %self, ptr %arguments) {{
+entry:
+  %bytes = call ptr @PyTuple_GetItem(ptr %self, i64 0)
+  %ndarray = call ptr @PyTuple_GetItem(ptr %self, i64 1)
+  %table = call ptr @PyBytes_AsString(ptr %bytes)
+  %size = call i64 @PyBytes_Size(ptr %bytes)
+  %end = getelementptr i8, ptr %table, i64 %size
+  br label %loop
+loop:
+  %at = phi ptr [ %table, %entry ], [ %next, %write ]
+  %done = icmp eq ptr %at, %end
+  br i1 %done, label %after, label %place
+place:
+  %where.at = getelementptr i8, ptr %at, i64 8
+  %less.at = getelementptr i8, ptr %at, i64 16
+  %number = load i64, ptr %at, align 1
+  %where = load ptr, ptr %where.at, align 1
+  %less = load i64, ptr %less.at, align 1
+  %tensor = call ptr @PyTuple_GetItem(ptr %arguments, i64 %number)
+  %array.at = getelementptr i8, ptr %tensor, i64 {array}
+  %array = load ptr, ptr %array.at
+  %kind.at = getelementptr i8, ptr %array, i64 {_KIND}
+  %kind = load ptr, ptr %kind.at
+  %plain = icmp eq ptr %kind, %ndarray
+  br i1 %plain, label %write, label %after
+write:
+  %address.at = getelementptr i8, ptr %array, i64 {_ADDRESS}
+  %address = load i64, ptr %address.at
+  %start = sub i64 %address, %less
+  store i64 %start, ptr %where
+  %next = getelementptr i8, ptr %at, i64 24
+  br label %loop
+after:
+  %all = zext i1 %done to i64
+  %result = call ptr @PyBool_FromLong(i64 %all)
+  ret ptr %result
+}}
+"""
+
+
+@functools.cache
+def _method() -> Method | None:
+    array = offset_of(Tensor, "_data")
+    if array is None or not _is_so():
+        return None
+    code, _ = cache.compiled(_text(array))
+    loaded = engine.Loaded(code, symbols_of(_USED))
+    method = Method(b"place", loaded.address(_NAME), ONE_ARGUMENT, None)
+    loaded.keep()
+    return method
+
+
+def _is_so() -> bool:
+    """Whether arrays have their address where it is looked for."""
+    whole = np.zeros((4, 6))
+    arrays: list[Any] = [whole, whole[1:, ::2], whole.T[3:], np.zeros(3, np.int8)]
+    return all(
+        word_at(id(array) + _ADDRESS) == array.__array_interface__["data"][0]
+        and word_at(id(array) + _KIND) == id(np.ndarray)
+        for array in arrays
+    )
+
+
+def placing(
+    table: Any, slots: list[tuple[int, int]], offsets: list[int]
+) -> Callable[[tuple[Any, ...]], bool] | None:
+    """A function of arguments, all of them tensors, that writes their addresses into a table.
+
+    It says whether it has: not if one is no array of NumPy's. `slots` are an argument's number and its place
+    in the table, `offsets` what is taken off.
+    """
+    method = _method()
+    if method is None:
+        return None
+    start, step = table.__array_interface__["data"][0], table.itemsize
+    words = b"".join(struct.pack("=3q", i, start + slot * step, offsets[i]) for i, slot in slots)
+    return function_of(method, (words, np.ndarray, table))
