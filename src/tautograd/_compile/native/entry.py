@@ -31,7 +31,7 @@ class Native:
         self.functions = lowered.functions
         self.cached = lowered.cached
         self.own_bytes = lowered.scratch
-        self._lowered = lowered
+        self._make = lowered.make
         self._loaded = loaded = engine.Loaded(lowered.code, _symbols())
         self._memory = np.zeros(lowered.scratch + 64, np.uint8)
         start = self._memory.ctypes.data
@@ -43,7 +43,7 @@ class Native:
     @property
     def text(self) -> str:
         """Of the module, in LLVM's assembly language."""
-        return self._lowered.text
+        return self._make().text
 
     def run(self, table: int) -> None:
         """Run on the buffers whose addresses stand in an array at `table`, by buffer number."""

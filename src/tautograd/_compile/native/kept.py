@@ -39,11 +39,6 @@ class Lowered:
     cached: bool
     make: Callable[[], Module]  # the module once more, for its text
 
-    @property
-    def text(self) -> str:
-        """The module in LLVM's assembly language."""
-        return self.make().text
-
 
 def lowered(
     instructions: Sequence[Instruction],
