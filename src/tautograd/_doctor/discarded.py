@@ -39,8 +39,10 @@ class Discarded:
 
     @property
     def fix(self) -> str:
-        name = self.call.rstrip("_")
-        return f"# {name}_(), with an underscore, on the tensor itself changes it in place"
+        code = self.site.text.partition("  #")[0]
+        if not self.call.endswith("_") and code.count(f".{self.call}(") == 1:
+            return code.replace(f".{self.call}(", f".{self.call}_(") + "  # in place"
+        return "# every call of the chain with an underscore, and no clone(): in place"
 
 
 def new_discarded(rule: Any, event: Step, read: set[Any]) -> Iterator[Discarded]:

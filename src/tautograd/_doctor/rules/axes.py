@@ -26,6 +26,13 @@ def _source(node: Any, through: frozenset[str]) -> Any:
     return None
 
 
+OVER_BATCH = {
+    "message": "The softmax of an attention goes over axis 0, which is the batch of the products before "
+    "and after it: samples compete with each other, not the places of each.",
+    "fix": "weights = scores.softmax(-1)  # over the places that are attended to",
+}
+
+
 def softmax_over_batch(found: list[Any]) -> Any:
     """The softmax over axis 0 between two batched products, whose batch that axis is."""
     for node in found:
@@ -65,7 +72,7 @@ class Sequences:
     def forget(self) -> None:
         self._made = {}
 
-    def last_sample(self, found: list[Any]) -> tuple[Any, str]:
+    def last_sample(self, found: list[Any]) -> tuple[Any, dict[str, str]]:
         """The node that takes the last sample of an output, and nothing else takes any; what is wrong."""
         users: dict[Any, list[Any]] = {}
         for node in found:
@@ -84,9 +91,17 @@ class Sequences:
                 continue
             self._times += 1
             if self._times > 1 and not self._varies:
-                order = "batch first" if axis == 0 else "time first"
-                return using[0], (
-                    f"The last sample of the batch is taken here, not the last moment: this recurrent "
-                    f"layer's output is {order}, and the other {samples - 1} samples are not in the loss."
-                )
-        return None, ""
+                return using[0], _last_sample(axis, samples)
+        return None, {}
+
+
+def _last_sample(axis: int, samples: int) -> dict[str, str]:
+    order = "batch first" if axis == 0 else "time first"
+    other = "output[:, -1]" if axis == 0 else "output[-1]"
+    return {
+        "message": "The last sample of the batch is taken here, not the last moment: this recurrent "
+        f"layer's output is {order}, and the other {samples - 1} samples are not in the loss.",
+        "why": "A recurrent layer takes (time, batch, features), and with batch_first=True (batch, time, "
+        "features). With the axes exchanged it runs through the samples as if they were moments.",
+        "fix": f"features = {other}  # the last moment; or batch_first={axis != 0} in the layer",
+    }

@@ -7,7 +7,7 @@ from typing import Any
 from ..events import Backward, ModuleCall, Step
 from ..flow import Passage, line_of
 from ..graph import is_leaf_node, node_name, nodes
-from .axes import Sequences, softmax_over_batch
+from .axes import OVER_BATCH, Sequences, softmax_over_batch
 from .base import Rule
 
 _NORMS = frozenset(("LinalgVectorNorm", "Norm"))
@@ -58,7 +58,8 @@ for _ in range(4):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.pending: tuple[int, str, str] | None = None  # place in the graph, name, what is wrong
+        # Place in the graph, name of the node, what is to be said of it.
+        self.pending: tuple[int, str, dict[str, str]] | None = None
         self.said = False
         self.batch = 0  # samples that a classifier's loss saw
         self.losses: set[int] = set()  # log-softmaxes that go straight into a negative likelihood
@@ -76,10 +77,11 @@ for _ in range(4):
         found = list(nodes(event.roots, 3000))
         self.batch = 0
         if self.pending is not None:
-            number, name, message = self.pending
+            number, name, details = self.pending
             self.pending, self.said = None, True
             same = number < len(found) and found[number].name() == name
-            self.report(message, (line_of(found[number]) if same else None) or event.site)
+            site = (line_of(found[number]) if same else None) or event.site
+            self.report(site=site, **details)
         places = {node: i for i, node in enumerate(found)}
         self._look_at_axes(found, places)
         self.losses = {
@@ -93,16 +95,12 @@ for _ in range(4):
         }
 
     def _look_at_axes(self, found: list[Any], places: dict[Any, int]) -> None:
-        node, message = self.sequences.last_sample(found)
+        node, details = self.sequences.last_sample(found)
         self.sequences.forget()
         if node is None:
-            node = softmax_over_batch(found)
-            message = (
-                "The softmax of an attention goes over axis 0, which is the batch of the products before "
-                "and after it: samples compete with each other, not the places of each."
-            )
+            node, details = softmax_over_batch(found), OVER_BATCH
         if node is not None and not self.said:
-            self._found(places[node], node, message)
+            self._found(places[node], node, **details)
 
     def on_passage(self, event: Backward, passage: Passage) -> None:
         if self.said or self.pending is not None:
@@ -147,12 +145,13 @@ for _ in range(4):
         rows, features = (int(n) for n in before.shape)
         return rows == self.batch > 1 and tuple(after.shape) == (1, features) and features > 1
 
-    def _found(self, number: int, node: Any, message: str) -> None:
-        self.pending = number, node.name(), message
+    def _found(self, number: int, node: Any, message: str, **details: str) -> None:
+        details["message"] = message
+        self.pending = number, node.name(), details
         site = line_of(node)
         if site is not None:
             self.pending, self.said = None, True
-            self.report(message, site)
+            self.report(site=site, **details)
 
     def after_step(self, event: Step) -> None:
         if self.pending is not None:
@@ -161,4 +160,4 @@ for _ in range(4):
     def at_end(self) -> None:
         self.doctor.lines.stop(self.code)
         if self.pending is not None:
-            self.report(self.pending[2], None)
+            self.report(site=None, **self.pending[2])
