@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .nests import fields_of
+
 SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 SMALL = 4096  # bytes of a NumPy array that is compared at each call
 DEPTH = 4
@@ -43,4 +45,7 @@ def frozen(value: Any, depth: int = DEPTH) -> Any:
         return kind, tuple((k, frozen(part, depth - 1)) for k, part in value.items())
     if depth and isinstance(value, (set, frozenset)):
         return kind, frozenset(frozen(part, depth - 1) for part in value)
+    if depth and (names := fields_of(value)):
+        held = tuple(frozen(getattr(value, name), depth - 1) for name in names)
+        return kind, id(value), held
     return kind, bytes(value) if kind is bytearray else id(value)

@@ -26,6 +26,7 @@ from .following import Spot
 from .ir import Kind
 from .lifting import grad_of
 from .modules import Modules
+from .nests import fields_of
 from .scalars import FLOATS
 from .tape import span_of
 from .variables import SIMPLE, Variables, frozen
@@ -74,6 +75,10 @@ class Form:
             return kind, tuple(parts)
         if isinstance(value, dict):
             pairs = [(k, self._of(v)) for k, v in value.items()]
+            self._contains_floats(value)
+            return kind, tuple(pairs)
+        if names := fields_of(value):
+            pairs = [(name, self._of(getattr(value, name))) for name in names]
             self._contains_floats(value)
             return kind, tuple(pairs)
         if kind in FLOATS:

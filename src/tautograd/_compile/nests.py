@@ -1,12 +1,25 @@
-"""What is inside tuples, lists and dictionaries: found in order, or each replaced by something else."""
+"""What is inside tuples, lists, dictionaries and dataclasses: found in order, or replaced by something else."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._tensor.tensor import Tensor
+
+_OWN = __name__.partition(".")[0]
+
+
+def fields_of(value: Any) -> list[str]:
+    """The names of what an object of a user's dataclass holds; none of any other object."""
+    kind = type(value)
+    if not hasattr(kind, "__dataclass_fields__") or isinstance(value, Tensor):
+        return []
+    if kind.__module__.partition(".")[0] == _OWN or hasattr(value, "_parameters"):
+        return []  # a description of this package's, a module
+    return [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
 
 
 def tensors_in(value: Any) -> Any:
@@ -15,19 +28,22 @@ def tensors_in(value: Any) -> Any:
 
 
 def leaves_in(value: Any) -> Iterator[Any]:
-    """Everything that is no tuple, list or dictionary, in order."""
+    """Everything that is no tuple, list, dictionary or dataclass, in order."""
     if isinstance(value, (tuple, list)):
         for part in value:
             yield from leaves_in(part)
     elif isinstance(value, dict):
         for part in value.values():
             yield from leaves_in(part)
+    elif names := fields_of(value):
+        for name in names:
+            yield from leaves_in(getattr(value, name))
     else:
         yield value
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The same nest of tuples, lists and dictionaries, with each leaf changed."""
+    """The same nest of tuples, lists, dictionaries and dataclasses, with each leaf changed."""
     kind = type(value)
     if isinstance(value, (tuple, list)):
         parts = [mapped(part, change) for part in value]
@@ -38,6 +54,11 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
         other = copy.copy(value)
         for name, part in value.items():
             other[name] = mapped(part, change)
+        return other
+    if names := fields_of(value):
+        other = copy.copy(value)
+        for name in names:  # also of a class that forbids it
+            object.__setattr__(other, name, mapped(getattr(value, name), change))
         return other
     return change(value)
 

@@ -10,7 +10,7 @@ from typing import Any
 from .._tensor.tensor import Tensor
 from .ir import View
 from .lifting import Lifting, grad_of, plain
-from .nests import mapped, tensors_in
+from .nests import leaves_in, mapped, tensors_in
 from .symbols import Symbol
 
 
@@ -156,10 +156,11 @@ def _known(tape: Lifting) -> Iterator[tuple[Any, Tensor]]:
 
 
 def views_of(value: Any) -> list[View]:
-    if isinstance(value, Made):
-        return [value.view]
-    if isinstance(value, Seen):
-        return views_of(value.base)
-    if isinstance(value, (tuple, list)):
-        return [view for part in value for view in views_of(part)]
-    return views_of(tuple(value.values())) if isinstance(value, dict) else []
+    """Where the results lie that the run made."""
+    found = []
+    for leaf in leaves_in(value):
+        while isinstance(leaf, Seen):
+            leaf = leaf.base
+        if isinstance(leaf, Made):
+            found.append(leaf.view)
+    return found

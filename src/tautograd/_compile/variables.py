@@ -19,7 +19,7 @@ from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .following import Spot, plain_again
 from .frozen import DEPTH, SIMPLE, Asked, frozen
-from .nests import tensors_in
+from .nests import fields_of, tensors_in
 from .reading import Reading, is_users, state_of
 from .symbols import Symbol
 
@@ -120,7 +120,9 @@ class Variables(Reading):
         elif _modes() != self._modes:
             tape.refuse("a mode that is left on after the call", "mode", self.where)
         elif frozen(self._arguments[0]) != self._arguments[1]:
-            tape.refuse("a change of a list or a dictionary among the arguments", "attribute")
+            tape.refuse(
+                "a change of a list, a dictionary or a dataclass among the arguments", "attribute"
+            )
 
 
 def _draws() -> Any:
@@ -143,6 +145,10 @@ def _objects_in(value: Any, found: list[Any]) -> None:
     elif isinstance(value, dict):
         for part in value.values():
             _objects_in(part, found)
+    elif names := fields_of(value):
+        found.append(type(value))
+        for name in names:
+            _objects_in(getattr(value, name), found)
     elif type(value) not in SIMPLE and not isinstance(value, (Tensor, np.ndarray, np.generic)):
         found.append(value)
 
