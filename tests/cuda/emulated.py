@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -16,11 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tautograd._arrays.cuda_array import wrap
 from tautograd._compile.memory import bytes_at
 
-_HEAD = r"""
+needs_compiler = pytest.mark.skipif(
+    shutil.which("g++") is None, reason="kernels are compiled by g++, which is not installed"
+)
+
+HEAD = r"""
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -140,7 +146,7 @@ def _built(source: str, names: list[str], folder: Path) -> Any:
         kinds = head[len(name) + 2 : head.index(")")].split(", ") if count else []
         given = ", ".join(f"({k.rpartition(' ')[0]})a[{i}]" for i, k in enumerate(kinds))
         calls.append(f'extern "C" void call_{name}(char** a) {{ {name}({given}); }}')
-    text = "\n".join([_HEAD, source, *calls])
+    text = "\n".join([HEAD, source, *calls])
     stem = hashlib.sha256(text.encode()).hexdigest()[:24]
     made = folder / f"{stem}.so"
     if not made.exists():

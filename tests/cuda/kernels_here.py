@@ -21,7 +21,7 @@ import numpy as np
 
 from tautograd._arrays import cuda_backend
 from tautograd._arrays.cuda_gemm import Gemm
-from tests.cuda.emulated import _HEAD
+from tests.cuda.emulated import HEAD
 from tests.cuda.fake import FakeBackend
 
 _MORE = r"""
@@ -64,7 +64,7 @@ class KernelBackend(FakeBackend):
 
     def _build(self, wanted: dict[str, str]) -> None:
         """Kernels as one library, each in a namespace: a function takes places of arguments."""
-        parts = [_HEAD, _MORE]
+        parts = [HEAD, _MORE]
         for i, (source, name) in enumerate(wanted.items()):
             text = source.replace("extern __shared__ char room[];", f"static char room[{_ROOM}];")
             text = text.replace('extern "C" __global__', "__global__")

@@ -21,12 +21,14 @@ from tautograd._compile.cuda import graph as graphs
 from tautograd._compile.ir import Call
 from tests.compile.compare import assert_same
 from tests.compile.programs import program
-from tests.cuda.emulated import EmulatedDevice
+from tests.cuda.emulated import EmulatedDevice, needs_compiler
 from tests.cuda.fake import FakeBackend, on_gpu
 from tests.ops.cases import RECORDS
 from tools.gpu import compiled as checks
 from tools.gpu import compiled_limits as limits
 from tools.gpu.compiled_records import outcome as outcome_of
+
+pytestmark = needs_compiler
 
 # Sums in another order, functions of another library, a dozen operations after one another.
 BOUND = 1e6  # units in the last place of float64, as for native code
@@ -50,6 +52,7 @@ def gpu() -> Iterator[EmulatedDevice]:
     found.backend, found.looked, found.reason, cuda_array.backend = before
     if before[0] is not None:
         cuda_backend.use(before[0])
+    backend.device.folder.cleanup()
 
 
 NAMES = (

@@ -16,6 +16,7 @@ from tautograd._arrays import cuda_array
 from tautograd._arrays.cuda_array import new, wrap
 from tautograd.optim._on_gpu import source_of
 from tautograd.optim._program import _programs
+from tests.cuda.emulated import needs_compiler
 from tests.cuda.fake import installed
 from tests.cuda.kernels_here import gemm_of
 
@@ -103,6 +104,7 @@ addmm bmm nll_loss mse_loss embedding embedding_dense_backward scaled_dot_produc
 unbind permute t transpose sum mean select expand"""
 
 
+@needs_compiler
 @pytest.mark.parametrize(
     ("dtype", "records", "launches"),
     [
