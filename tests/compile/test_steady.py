@@ -237,6 +237,24 @@ def test_modes_in_a_steady_loop(backend: str) -> None:
         assert_same(found, expected)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_attribute_that_was_none_and_goes(backend: str) -> None:
+    holder, x = Settings(), torch.ones(3)
+    holder.mask = None  # type: ignore[attr-defined]
+
+    def run() -> Any:
+        mask = holder.mask if hasattr(holder, "mask") else None  # type: ignore[attr-defined]
+        return x.detach() * 2 if mask is None else x * mask
+
+    compiled = torch.compile(run, backend=backend)
+    for number in range(8):
+        if number == 3:
+            del holder.mask  # type: ignore[attr-defined]
+        if number == 6:
+            holder.mask = torch.full((3,), 5.0)  # type: ignore[attr-defined]
+        assert torch.equal(compiled(), run())
+
+
 def _cell(content: Any) -> Any:
     return (lambda: content).__closure__[0]  # type: ignore[index]
 

@@ -43,10 +43,10 @@ class Steady:
     def remember(self) -> None:
         """Everything holds: it is so as long as it stays as it is."""
         guards, variables, own = self.guards, self.guards.variables, modes.__dict__
-        if self.home not in (None, own):
+        if self.home is not None and self.home is not own:
             return  # another thread has it
-        if any(type(names) is not dict for names, _, _ in variables.named):
-            return  # a class's, which is no dictionary
+        if any(type(names) is not dict or key not in names for names, key, _ in variables.named):
+            return  # a class's, which is no dictionary, or None because it is not there
         if not self._looks.is_time():
             return
         places = Sameness()
