@@ -144,3 +144,24 @@ def test_an_index_outside_is_an_error(bad: int) -> None:
     native = build.lower(range(4))
     with pytest.raises(IndexError, match="instruction 1"):
         build.run(native)
+
+
+@pytest.mark.parametrize(
+    "between", ["nothing", "a reader of the target", "another use of the product"]
+)
+def test_a_factor_goes_into_the_product(between: str) -> None:
+    """Only if nobody sees the product itself, or the target before it is written."""
+    rng = np.random.default_rng(0)
+    build = Builder()
+    left, right = (build.view(rng.integers(-3, 4, (4, 40, 40)).astype(FLOAT)) for _ in range(2))
+    target = build.view(np.ones((4, 40, 40), FLOAT))
+    product = build.scratch((4, 40, 40), FLOAT)
+    build.add(ir.Product(left, right, product))
+    if between == "a reader of the target":
+        build.map("sqrt", target, out=build.view(np.zeros((4, 40, 40), FLOAT)))
+    build.map("multiply", product, ir.Number(np.float32(0.25)), out=target)
+    if between == "another use of the product":
+        build.map("sign", product, out=build.view(np.zeros((4, 40, 40), FLOAT)))
+    native = build.check(needed=())
+    loops = [k for k in native.kernels if k.kind == "loop" and "multiply" in k.names]
+    assert bool(loops) == (between != "nothing")

@@ -79,6 +79,7 @@ def describe(nest: Nest, normal: Normal) -> Fused:
         whole = {v.buffer for v in instruction.writes() if _is_whole(v, normal)}
         kind = type(instruction).__name__.lower()
         if isinstance(instruction, Product):
+            kind = "product"
             operations = 2 * instruction.output.size * instruction.left.shape[-1]
     numbers = sorted({normal.origin[i] for i in nest.instructions})
     own = set(normal.temporary)
@@ -133,6 +134,8 @@ def _is_whole(view: View, normal: Normal) -> bool:
 
 
 def _name(instruction: Instruction) -> str:
+    if isinstance(instruction, Product):
+        return "product"
     return str(getattr(instruction, "function", type(instruction).__name__.lower()))
 
 

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from ..ir import Buffer, Instruction, Product, PutAlong, ScatterAdd
 from .described import Fused, describe
+from .factors import with_factors
 from .fusion import Nest
 from .grouping import nests_of
 from .loops import STATUS, Kernel, shape_of
-from .normal import Normal
+from .normal import SMALL_PRODUCT, Normal
 from .products import ProductKernel, blas
 from .scatters import ScatterKernel
 from .threads_code import ALONE, PARALLEL, TOGETHER
@@ -39,7 +40,8 @@ def build(
     vector_bytes: int,
     threads: int = 1,
 ) -> Module:
-    normal = Normal(instructions, buffers)
+    needed = frozenset(needed)
+    normal = Normal(with_factors(instructions, buffers, needed, SMALL_PRODUCT), buffers)
     nests = nests_of(normal, needed)
     writer = _Writer(normal, vector_bytes, threads)
     calls = [writer.call(nest) for nest in nests]

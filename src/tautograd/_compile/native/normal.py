@@ -33,7 +33,9 @@ SMALL_PRODUCT = 16384  # multiplications: below, a loop is faster than a call
 class Normal:
     """The rewritten instructions, where each came from, and the buffers with the temporary ones."""
 
-    def __init__(self, instructions: Sequence[Instruction], buffers: dict[int, Buffer]) -> None:
+    def __init__(
+        self, instructions: Sequence[Instruction | None], buffers: dict[int, Buffer]
+    ) -> None:
         self.buffers = dict(buffers)
         self.instructions: list[Instruction] = []
         self.origin: list[int] = []
@@ -43,7 +45,8 @@ class Normal:
         self._next = max(buffers, default=-1) + 1
         for number, instruction in enumerate(instructions):
             self._at = number
-            self._take(instruction)
+            if instruction is not None:
+                self._take(instruction)
 
     def _is_one(self, view: View) -> bool:
         """Whether a view is known to hold ones only."""
@@ -133,7 +136,7 @@ class Normal:
             copy = self._temporary(out)
             if product.adds:
                 self._copy(out, copy)
-            self._product(Product(left, right, copy, product.adds))
+            self._product(_like(product, left, right, copy))
             self._copy(copy, out)
             return
         product = _flatten(product)
@@ -151,12 +154,12 @@ class Normal:
             return
         left, right = self._for_blas(left), self._for_blas(right)
         if leading(out) is not None:
-            self._emit(Product(left, right, out, product.adds))
+            self._emit(_like(product, left, right, out))
             return
         copy = self._temporary(out)
         if product.adds:
             self._copy(out, copy)
-        self._emit(Product(left, right, copy, product.adds))
+        self._emit(_like(product, left, right, copy))
         self._copy(copy, out)
 
     def _outer(self, product: Product) -> None:
@@ -225,7 +228,12 @@ def _flatten(product: Product) -> Product:
             break
         left, out = _joined(left), _joined(out)
         right = _without(right, -3)
-    return Product(left, right, out, product.adds)
+    return _like(product, left, right, out)
+
+
+def _like(product: Product, left: View, right: View, out: View) -> Product:
+    """The same product of other views."""
+    return replace(product, left=left, right=right, output=out)
 
 
 def _without(view: View, axis: int) -> View:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..ir import Product, View
 from .code import Code, Shared, function_text
+from .factors import Scaled
 from .normal import leading
 from .types import constant, element_type
 
@@ -163,7 +164,8 @@ class ProductKernel:
             first, second, shape = (b, b_rows, b_lead), (a, a_rows, a_lead), (n, m, k)
         else:
             first, second, shape = (a, not a_rows, a_lead), (b, not b_rows, b_lead), (m, n, k)
-        self._gemm(dtype, first, second, shape, (c, c_lead), product.adds)
+        factor = product.factor if isinstance(product, Scaled) else 1.0
+        self._gemm(dtype, first, second, shape, (c, c_lead), product.adds, factor)
 
     def _pointer(self, view: View, counters: list[str]) -> str:
         code = self.code
@@ -181,6 +183,7 @@ class ProductKernel:
         sizes: tuple[str, str, str],
         result: tuple[str, int],
         adds: bool,
+        factor: float,
     ) -> None:
         kind = element_type(dtype)
         m, n, k = sizes
@@ -188,7 +191,7 @@ class ProductKernel:
             self._constant("i8", ord("N") if first[1] else ord("T")),
             self._constant("i8", ord("N") if second[1] else ord("T")),
             *(self._size(size) for size in (m, n, k)),
-            self._constant(kind, 1.0, dtype),
+            self._constant(kind, factor, dtype),
             first[0],
             self._constant(self.integer, max(first[2], 1)),
             second[0],
