@@ -118,3 +118,19 @@ def test_with_fallback_such_a_result_has_its_gradient_once() -> None:
         result = compiled(torch.ones(3, requires_grad=True))
         result.sum().backward()
         assert result.grad.tolist() == [1.0] * 3
+
+
+def test_what_a_caller_changes_of_a_result_does_not_come_back() -> None:
+    outside = {1, 2}
+
+    def run(x: Any) -> Any:
+        return x + 1, {1, 2}, np.zeros(2), outside
+
+    compiled = torch.compile(run, backend="numpy")
+    for _ in range(4):
+        _, numbers, array, given = compiled(torch.ones(2))
+        assert numbers == {1, 2}
+        assert array.tolist() == [0.0, 0.0]
+        assert given is outside
+        numbers.add(3)
+        array[0] = 5.0

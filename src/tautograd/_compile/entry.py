@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from .._autograd.apply import apply
 from .._autograd.grad_mode import set_grad_enabled
@@ -31,6 +35,8 @@ from .results import Computed, Given, Made, Seen
 from .scalars import FLOATS
 from .splitting import Parts
 from .surroundings import Surroundings
+
+_CHANGEABLE = (set, deque, bytearray, np.ndarray)  # what a caller may change
 
 
 class Entry:
@@ -62,6 +68,7 @@ class Entry:
         self.modes = modes.way[0], modes.lower
         self._nodes: dict[int, Any] = {}
         self.form = _form(call, found)
+        self._from_outside = {id(value) for _, value, _ in guards.variables.contents}
         self.has_views = any(isinstance(leaf, Seen) for leaf in leaves_in(found.result))
         self.parts = Parts(self) if found.splits else None
         self.quick: Any = None
@@ -212,7 +219,8 @@ class Entry:
                     if views:
                         found = self._made[id(leaf)] = seen_again(base, leaf)
                 return found
-            return leaf
+            made = type(leaf) in _CHANGEABLE and id(leaf) not in self._from_outside
+            return copy.copy(leaf) if made else leaf
 
         return mapped(value, build)
 
