@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -251,6 +253,7 @@ def test_what_cannot_be_followed_runs_as_it_is_written() -> None:
         "text": lambda x: x * len(f"{x.sum().item():.2f}"),
         "kept": lambda x: [kept.append(x.sum().item()), x * 2][1],
         "float": lambda x: x * float(x.sum()),
+        "json": lambda x: x * len(json.dumps({"loss": [x.sum().item()]})),
         "type": lambda x: x * 2 if type(x.sum().item()) is float else x,
     }
     for name, run in runs.items():
@@ -265,6 +268,24 @@ def test_what_cannot_be_followed_runs_as_it_is_written() -> None:
         assert "test_splits.py" in str(seen[0].message)
     assert len(kept) == 16
     assert all(type(value) is float for value in kept)
+
+
+def test_code_that_takes_only_a_float_says_so_once() -> None:
+    """An exception, as any other: from then on the value is a plain number."""
+
+    def run(x: Any) -> Any:
+        return x * timedelta(seconds=x.sum().item()).seconds
+
+    compiled = torch.compile(run, backend="numpy", fallback=True)
+    x = torch.ones(3)
+    assert_same(bits(compiled(x)), bits(run(x)))
+    with pytest.raises(TypeError) as caught:
+        compiled(x)
+    assert "stood for a Python number" in caught.value.__notes__[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(4):
+            assert_same(bits(compiled(x)), bits(run(x)))
 
 
 @pytest.mark.filterwarnings("ignore:.* is split into parts")

@@ -75,7 +75,7 @@ def capture(
     tape = Recording()
     tape.tolerant = tolerant
     tape.may_split = surroundings.may_split
-    tape.may_follow = not surroundings.variables.asks_types
+    tape.may_follow = surroundings.may_follow
     places = Places(surroundings.form, surroundings.spots, tape.scalars)
     args, kwargs = places.put(args, kwargs)
     tensors = list(tensors_in((args, kwargs)))

@@ -154,6 +154,7 @@ class Compiled:
         around = Surroundings(self._fn, form, (args, kwargs))
         around.follow(self._changing)
         around.may_split = self._fallback
+        around.may_follow = form.key not in self._by_value and not around.variables.asks_types
         follows = bool(form.symbolic or around.spots)
         if follows and around.variables.asks_types:
             self._fix(around, form.symbolic, around.spots, "`type` is called, perhaps on it")
@@ -174,8 +175,14 @@ class Compiled:
             reason = str(error).rpartition("\n")[0]  # without the advice to do what was done
             self._refuse(form.key, f"it cannot be recorded:\n{reason}")
             return error.finished[0]
-        except Exception:
+        except Exception as error:
             self._fix(around, form.symbolic, around.spots, "an error")
+            self._by_value.add(form.key)
+            if "'Symbol'" in str(error) or "Symbol" in str(error).split():
+                error.add_note(
+                    f"While {self._name()} was recorded, a Symbol stood for a Python number that changes, and this "
+                    "code takes only a float. The next calls run as they are written, or give it one."
+                )
             raise
         self.records += 1
         if entry.parts is not None:
@@ -250,6 +257,7 @@ class Compiled:
         self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
         self._why: dict[Any, str] = {}
         self._changing = Changing()
+        self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._last = None
 
     def clear(self) -> None:

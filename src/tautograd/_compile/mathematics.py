@@ -1,12 +1,14 @@
 """Functions of Python's `math` on symbols: for the length of a recording they are ones that note what they do.
 
 They are written in C, and would ask a symbol for its value. Whoever took one by its name before
-(`from math import exp`) has the original, which does ask.
+(`from math import exp`) has the original, which does ask. What `json` writes is asked for its value as well: it
+would not know a symbol for a number.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -36,12 +38,20 @@ def _followed(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+_default = json.JSONEncoder.default
+
+
+def _written(self: Any, value: Any) -> Any:
+    return value.asked() if type(value) is Symbol else _default(self, value)
+
+
 _functions = {name: _followed(function) for name, function in _original.items()}
 
 
-def _put(functions: dict[str, Any]) -> None:
+def _put(functions: dict[str, Any], default: Callable[..., Any]) -> None:
     for name, function in functions.items():
         setattr(math, name, function)
+    json.JSONEncoder.default = default  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -50,7 +60,7 @@ def following_math() -> Iterator[None]:
     global _active
     with _lock:
         if not _active:
-            _put(_functions)
+            _put(_functions, _written)
         _active += 1
     try:
         yield
@@ -58,12 +68,12 @@ def following_math() -> Iterator[None]:
         with _lock:
             _active -= 1
             if not _active:
-                _put(_original)
+                _put(_original, _default)
 
 
 def stop_in_child() -> None:
     """After a fork: `math` is as ever."""
     global _active, _lock
     if _active:
-        _put(_original)
+        _put(_original, _default)
     _active, _lock = 0, threading.RLock()

@@ -86,7 +86,7 @@ class Scalars:
             inner = [self.steps[o.place] for o in operands if type(o) is Symbol]
             stage = max(step.stage for step in inner)
             if stage and not self.tape.can_undo():
-                self.tape.refuse(ITEM, "item")
+                self._refuse(stage)
                 return found
             sources = frozenset().union(*(step.sources for step in inner))
             shown = tuple((True, o.place) if type(o) is Symbol else (False, o) for o in operands)
@@ -107,6 +107,10 @@ class Scalars:
         """The symbols that somebody holds."""
         return [symbol for reference in self._made if (symbol := reference()) is not None]
 
+    def _refuse(self, stage: int) -> None:
+        """A value that was read before a stage cannot be followed: say where it was asked for."""
+        self.tape.refuse(ITEM, "item", self.tape.splits[stage - 1][2])
+
     def asked(self, symbol: Symbol) -> Any:
         """The value itself: what it comes from is a constant of the record."""
         if self.live:
@@ -119,7 +123,7 @@ class Scalars:
             if type(operand) is Symbol:
                 for place in self.steps[operand.place].sources:
                     if place in self.reads:
-                        self.tape.refuse(ITEM, "item")
+                        self._refuse(self.steps[place].stage)
                         return
                     self.pinned.setdefault(place, mark(2))
 

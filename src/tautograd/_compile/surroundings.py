@@ -28,6 +28,7 @@ class Surroundings:
             self.modules.note(module)
         self.spots: list[Spot] = []  # whose numbers are inputs
         self.may_split = False  # where Python asks for a tensor's value
+        self.may_follow = True  # whether such a value may be a symbol
 
     def follow(self, changing: Any) -> None:
         """Let numbers that the function reads by name be inputs, as far as they are seen to change."""
