@@ -81,9 +81,9 @@ def test_what_looks_at_values_is_refused(row: Any) -> None:
 
 
 @pytest.mark.parametrize("row", [r for r in OPTIMIZERS if r[0] in REFUSED], ids=label)
-def test_what_is_refused_can_run_as_it_is_written(row: Any) -> None:
-    with pytest.warns(UserWarning, match="runs as it is written"):
-        lockstep(program(*row), 6, fallback=True)
+def test_what_is_refused_can_be_split_or_run_as_it_is_written(row: Any) -> None:
+    with pytest.warns(UserWarning, match="runs as it is written|is split into parts"):
+        lockstep(program(*row), 20, fallback=True)
 
 
 SCHEDULES: dict[str, Any] = {
