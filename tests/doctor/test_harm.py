@@ -296,6 +296,7 @@ def _interrupted(torch: Any, error: BaseException, where: str) -> Any:
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("mine")], ids=repr)
 def test_exceptions_pass_through(engine, where, error):
     torch = load(engine)
+    dropout_and_norm(torch)  # what is loaded at first use
     before = snapshot(torch)
     with pytest.raises(type(error)) as caught, tautograd.doctor() as doctor:
         _interrupted(torch, error, where)
