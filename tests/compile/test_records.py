@@ -51,13 +51,13 @@ def _weights(x: Any) -> Any:
 
 
 def check(name: str, call: Any, backend: str, bound: float) -> None:
-    inputs = tensors_of(call)
+    op, inputs, parameters = call.op, tensors_of(call), call.parameters
     tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
 
     def run(*given: Any) -> Any:
         rest = iter(given)
         args = tuple(next(rest) if isinstance(x, torch.Tensor) else x for x in inputs)
-        return apply(call.op, args, call.parameters)
+        return apply(op, args, parameters)
 
     try:
         expected = run(*tensors)

@@ -50,6 +50,7 @@ ROWS: dict[str, Callable[[Any], Any]] = {
     "views of an argument": lambda x: (x.view(3, 1), x[1:], x),
     "in inference mode": inference,
     "drawn in place": lambda x: torch.empty(4).uniform_(),
+    "parts of nothing": lambda x: torch.complex(x[:0], x[:0]),
 }
 
 
