@@ -222,6 +222,15 @@ def test_what_cannot_be_followed_runs_as_it_is_written() -> None:
     assert not kept
 
 
+def test_math_may_be_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python that has it inside: then it has no file that would tell whose it is."""
+    monkeypatch.delattr(math, "__file__", raising=False)
+    step = torch.compile(lambda x, t: x * math.cos(t))
+    for i in range(CALLS):
+        assert step(torch.ones(2), i / 10).tolist() == (torch.ones(2) * math.cos(i / 10)).tolist()
+    assert step.records == 1
+
+
 def test_math_is_as_ever_afterwards() -> None:
     assert math.exp is exponential
 

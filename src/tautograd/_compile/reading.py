@@ -193,7 +193,8 @@ class Reading:
         if home.partition(".")[0] == _OWN:
             self._ours(value, depth)
             return
-        theirs = not is_users(getattr(sys.modules.get(home), "__file__", None) or "<>")
+        theirs = home.partition(".")[0] in sys.stdlib_module_names  # some of which have no file
+        theirs = theirs or not is_users(getattr(sys.modules.get(home), "__file__", None) or "<>")
         if theirs and where is value:
             if value is os and not self._names.isdisjoint(("environ", "getenv")):
                 self._ask("os.environ", os.environ.copy)
