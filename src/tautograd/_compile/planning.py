@@ -6,7 +6,9 @@ A result may take the place of an operand that is read for the last time as it i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from .ir import Kind, Program
 
@@ -83,31 +85,41 @@ def _fitted(
     """Each buffer in turn in a partner's place, or at the lowest that is free while it is in use."""
     offsets: dict[int, int] = {}
     total = 0
-    for number in order:
+    begins = np.array([times[n][0][0] for n in order], np.int64)
+    ends = np.array([times[n][-1][1] for n in order], np.int64)
+    breaks = np.array([len(times[n]) > 1 for n in order], np.bool_)
+    lows, highs = np.zeros((2, len(order)), np.int64)
+    for k, number in enumerate(order):
         size = sizes[number]
-        taken = sorted(
-            (place, place + sizes[other], other)
-            for other, place in offsets.items()
-            if _meet(times[number], times[other])
-        )
-        at = _place_of_partner(offsets, partners.get(number, set()), taken, size)
+        near = np.flatnonzero((begins[:k] <= ends[k]) & (ends[:k] >= begins[k]))
+        if breaks[k] or breaks[near].any():
+            near = near[[_meet(times[number], times[order[i]]) for i in near]]
+        found = {order[i] for i in near} if number in partners else set()
+        at = _place_of_partner(offsets, partners.get(number, set()), found, sizes, size)
         if at is None:
-            at = 0
-            for start, end, _ in taken:
-                if start - at >= size:
-                    break
-                at = max(at, end)
-        offsets[number] = at
+            at = _lowest(lows[near], highs[near], size)
+        offsets[number] = lows[k] = at
+        highs[k] = at + size
         total = max(total, at + size)
     return offsets, total
 
 
+def _lowest(lows: Any, highs: Any, size: int) -> int:
+    """The lowest place for so many bytes beside others."""
+    if not lows.size:
+        return 0
+    order = np.argsort(lows)
+    below = np.concatenate(([0], np.maximum.accumulate(highs[order])))  # where each may begin
+    gaps = np.flatnonzero(lows[order] - below[:-1] >= size)
+    return int(below[gaps[0] if gaps.size else -1])
+
+
 def _place_of_partner(
-    offsets: dict[int, int], partners: set[int], taken: list[tuple[int, int, int]], size: int
+    offsets: dict[int, int], partners: set[int], taken: set[int], sizes: dict[int, int], size: int
 ) -> int | None:
     """Where a partner lies, if nobody else does at that time."""
     for at in sorted(offsets[p] for p in partners if p in offsets):
-        others = [n for start, end, n in taken if start < at + size and at < end]
+        others = [n for n in taken if offsets[n] < at + size and at < offsets[n] + sizes[n]]
         if all(n in partners and offsets[n] == at for n in others):
             return at
     return None
