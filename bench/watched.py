@@ -9,16 +9,17 @@ from typing import Any
 
 from bench.steps import STEPS, Work
 
-PAIRS = 31  # a watched turn and a bare one, one right after the other
-TURN = 0.1  # seconds of a turn, or more: it has at least four steps
+MOST, LEAST = 121, 31  # pairs: a watched turn and a bare one, one right after the other,
+SECONDS = 10  # as many as this time allows
+TURN = 0.025  # seconds of a turn, or more: it has at least four steps
 WARM = 60  # steps; the first ones are looked at closely, and every one of them is measured
 
 
-def watched_step(name: str, engine: str, pairs: int = PAIRS) -> Callable[[], tuple[float, float]]:
+def watched_step(name: str, engine: str) -> Callable[[], tuple[float, float]]:
     """Seconds of a watched step and of a bare one, every step watched.
 
-    A machine that is slow for a while is so for both turns of a pair: the figure is the median of the
-    pairs' own ratios, and which turn comes first alternates.
+    A machine that is slow for a while is so for both turns of a pair, if they are short: the figure is the
+    median of the pairs' own ratios, and which turn comes first alternates.
     """
 
     def measure() -> tuple[float, float]:
@@ -31,7 +32,9 @@ def watched_step(name: str, engine: str, pairs: int = PAIRS) -> Callable[[], tup
         step = STEPS[name].on(which)
         doctor = tautograd.doctor(engines=[which])
         _turn(step, 3)
-        count = max(4, int(TURN / _turn(step, 3)))
+        once = _turn(step, 3)
+        count = max(4, int(TURN / once))
+        pairs = min(MOST, max(LEAST, int(SECONDS / (2 * count * once))))
         with doctor:
             _turn(step, WARM)
         bare: list[float] = []
