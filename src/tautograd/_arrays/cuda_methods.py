@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -17,15 +17,11 @@ class Methods(NDArrayOperatorsMixin):
     dtype: Any
     size: int
 
-    def host(self) -> Any:
-        """A copy in main memory, as NumPy's array."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # `CudaArray` has them
 
-    def __getitem__(self, index: Any) -> Any:
-        raise NotImplementedError
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        raise NotImplementedError
+        def host(self) -> Any: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
 
     @property
     def real(self) -> Any:

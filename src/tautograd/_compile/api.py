@@ -9,9 +9,11 @@ from typing import Any
 
 from .._autograd.effects import structure
 from ..nn.modules.module import Module
-from . import generators, lifting, mathematics, modules
+from . import lifting, modules
 from .bound import OptimizedModule
 from .compiled import Compiled
+from .generators import noting_seeds
+from .mathematics import following_math
 
 
 def compile(
@@ -49,7 +51,7 @@ def compile(
 
 def _after_fork() -> None:
     structure[0] += 1  # so that no call takes the shortest way into a program of the parent's
-    for part in (lifting, modules, generators, mathematics):
+    for part in (lifting, modules, noting_seeds, following_math):
         part.stop_in_child()
 
 

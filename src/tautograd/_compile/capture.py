@@ -91,7 +91,7 @@ def capture(
         arguments.append(tape.argument(tensor._data))
         tape.arguments[id(tensor)] = i
     try:
-        with recording(tape), noting_seeds(), following_math():
+        with recording(tape), noting_seeds, following_math:
             surroundings.begin(tape)
             returned = fn(*args, **kwargs)
             del args, kwargs  # which hold symbols

@@ -6,9 +6,6 @@ the methods that set or give a generator's state are ones that note what they do
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from .._autograd.modes import modes
@@ -16,12 +13,11 @@ from .._tensor.random_state import Generator
 from .._tensor.tensor import make
 from .ir import Call
 from .lifting import pause
+from .replaced import Replaced
 
 _SETTING = ("manual_seed", "seed", "set_state", "set_offset")
 _original: Any = {name: getattr(Generator, name) for name in (*_SETTING, "get_state")}
 _inherited = {name for name in _original if name not in vars(Generator)}
-_lock = threading.RLock()
-_active = 0
 
 
 def _noted(name: str, method: Any) -> Any:
@@ -57,12 +53,9 @@ def _get_state(self: Any) -> Any:
     return make(found)
 
 
-def stop_in_child() -> None:
-    """After a fork: generators are as ever."""
-    global _active, _lock
-    if _active:
-        _restore()
-    _active, _lock = 0, threading.RLock()
+def _put() -> None:
+    for name, method in _original.items():
+        setattr(Generator, name, _get_state if name == "get_state" else _noted(name, method))
 
 
 def _restore() -> None:
@@ -73,21 +66,5 @@ def _restore() -> None:
             setattr(Generator, name, method)
 
 
-@contextmanager
-def noting_seeds() -> Iterator[None]:
-    """Note what is done to the states of generators."""
-    global _active
-    with _lock:
-        if not _active:
-            for name, method in _original.items():
-                setattr(
-                    Generator, name, _get_state if name == "get_state" else _noted(name, method)
-                )
-        _active += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _active -= 1
-            if not _active:
-                _restore()
+# Within it what is done to the states of generators is noted.
+noting_seeds = Replaced(_put, _restore)

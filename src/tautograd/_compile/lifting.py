@@ -7,7 +7,6 @@ no access is missed, however it is written, and a program that is not being reco
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,12 +17,11 @@ from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .arrays import KINDS
 from .recorded import Recorded
+from .replaced import Replaced
 from .tape import Tape
 
 _data: Any = Tensor.__dict__["_data"]
 _grad: Any = Tensor.__dict__["_grad"]
-_lock = threading.RLock()
-_active = 0
 _MISSING = object()
 
 
@@ -134,33 +132,33 @@ def was_read(initial: Any) -> bool:
 @contextmanager
 def recording(tape: Lifting) -> Iterator[None]:
     """Record what this thread does with tensors."""
-    global _active
-    with _lock:
-        if not _active:
-            Tensor._data = property(_get_data, _set_data)
-            Tensor._grad = property(_get_grad, _set_grad)
-        _active += 1
-    modes.recorder = tape
-    casts, autocasting.casts = autocasting.casts, {}  # those kept so far have histories outside
-    try:
-        yield
-    finally:
-        autocasting.casts = casts
-        modes.recorder = None
-        with _lock:
-            _active -= 1
-            if not _active:
-                Tensor._data = _data
-                Tensor._grad = _grad
+    with _slots:
+        modes.recorder = tape
+        casts, autocasting.casts = autocasting.casts, {}  # those kept so far have histories outside
+        try:
+            yield
+        finally:
+            autocasting.casts = casts
+            modes.recorder = None
 
 
 def stop_in_child() -> None:
     """After a fork: the child records nothing, whatever its parent was doing."""
-    global _active, _lock
-    _active, _lock = 0, threading.RLock()
     modes.recorder = None
+    _slots.stop_in_child()
+
+
+def _put() -> None:
+    Tensor._data = property(_get_data, _set_data)
+    Tensor._grad = property(_get_grad, _set_grad)
+
+
+def _restore() -> None:
     Tensor._data = _data
     Tensor._grad = _grad
+
+
+_slots = Replaced(_put, _restore)
 
 
 @contextmanager

@@ -10,11 +10,10 @@ from __future__ import annotations
 import functools
 import json
 import math
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
+from .replaced import Replaced
 from .symbols import Symbol
 
 _NAMES = (
@@ -23,8 +22,6 @@ _NAMES = (
     *("erf", "erfc", "degrees", "radians", "isnan", "isinf", "isfinite"),
 )
 _original = {name: getattr(math, name) for name in _NAMES}
-_lock = threading.RLock()
-_active = 0
 
 
 def _followed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,26 +51,7 @@ def _put(functions: dict[str, Any], default: Callable[..., Any]) -> None:
     json.JSONEncoder.default = default  # type: ignore[method-assign]
 
 
-@contextmanager
-def following_math() -> Iterator[None]:
-    """Let `math` take symbols."""
-    global _active
-    with _lock:
-        if not _active:
-            _put(_functions, _written)
-        _active += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _active -= 1
-            if not _active:
-                _put(_original, _default)
-
-
-def stop_in_child() -> None:
-    """After a fork: `math` is as ever."""
-    global _active, _lock
-    if _active:
-        _put(_original, _default)
-    _active, _lock = 0, threading.RLock()
+# Within it `math` takes symbols.
+following_math = Replaced(
+    functools.partial(_put, _functions, _written), functools.partial(_put, _original, _default)
+)

@@ -40,9 +40,8 @@ class Memory:
         self.program = program
         offsets, self.scratch_bytes = planned(program, uses, saved)
         self.saved_bytes = 0
-        for number in sorted(
-            saved
-        ):  # one after the other, so that they can be put aside in one piece
+        # One after the other, so that they can be put aside in one piece.
+        for number in sorted(saved):
             offsets[number] = self.scratch_bytes + self.saved_bytes
             self.saved_bytes += rounded_up(program.buffers[number].nbytes)
         total = self.scratch_bytes + self.saved_bytes

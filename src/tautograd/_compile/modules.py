@@ -6,7 +6,6 @@ moves a counter on (`_autograd/effects.py`), so as long as that stands still not
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +15,9 @@ from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from ..nn.modules.module import Module
 from .following import Spot
+from .replaced import Replaced
 from .variables import frozen
 
-_lock = threading.RLock()
-_active = 0
 _before: Any = None
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _MEMBERS = ("_parameters", "_buffers", "_modules")
@@ -109,30 +107,31 @@ class Modules:
 @contextmanager
 def noting(found: Modules) -> Iterator[None]:
     """Note each module that this thread calls."""
-    global _active, _before
-    with _lock:
-        if not _active:
-            _before = vars(Module)["__call__"]
-            Module.__call__ = _call  # type: ignore[method-assign]
-        _active += 1
-    modes.modules_seen = found
-    try:
-        yield
-    finally:
-        modes.modules_seen = None
-        with _lock:
-            _active -= 1
-            if not _active:
-                Module.__call__ = _before  # type: ignore[method-assign]
+    with _calls:
+        modes.modules_seen = found
+        try:
+            yield
+        finally:
+            modes.modules_seen = None
 
 
 def stop_in_child() -> None:
     """After a fork: nobody notes modules."""
-    global _active, _lock
-    if _active:
-        Module.__call__ = _before  # type: ignore[method-assign]
-    _active, _lock = 0, threading.RLock()
+    _calls.stop_in_child()
     modes.modules_seen = None
+
+
+def _put() -> None:
+    global _before
+    _before = vars(Module)["__call__"]
+    Module.__call__ = _call  # type: ignore[method-assign]
+
+
+def _restore() -> None:
+    Module.__call__ = _before  # type: ignore[method-assign]
+
+
+_calls = Replaced(_put, _restore)
 
 
 def _call(self: Module, *args: Any, **kwargs: Any) -> Any:

@@ -64,12 +64,10 @@ class Tape:
         self.scalars = Scalars(self)  # Python numbers that are inputs
         self.narrow: Any = None  # the dtype to which an optimizer's formula rounds its values
         self._homes: dict[int, _Home] = {}  # by the id of what owns the memory
-        self._passing: dict[
-            int, weakref.ref[Any]
-        ] = {}  # owners that may go, by number of the buffer
-        self.tolerant = (
-            False  # whether the run goes on as it is written where it cannot be recorded
-        )
+        # Owners that may go, by number of the buffer.
+        self._passing: dict[int, weakref.ref[Any]] = {}
+        # Whether the run goes on as it is written where it cannot be recorded.
+        self.tolerant = False
         self.failure: CompileError | None = None  # the first thing that could not be recorded
         self.dead = False  # nothing is noted any more; arrays on the tape are what they hold
 

@@ -78,9 +78,8 @@ def _new(
         array = arrays.zeros(shape, kind.numpy)
     else:
         element = as_element(value, kind)
-        if hasattr(
-            element, "as_array"
-        ):  # a number that stands for any, while a function is compiled
+        # A number that stands for any, while a function is compiled.
+        if hasattr(element, "as_array"):
             array = np.copy(np.broadcast_to(element.as_array(), shape))
         else:
             array = arrays.full(shape, element, kind.numpy)

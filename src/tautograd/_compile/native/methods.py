@@ -6,6 +6,8 @@ import ctypes
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import cache, engine
+
 
 class Method(ctypes.Structure):
     """CPython's `PyMethodDef`: name, address, flags, documentation."""
@@ -34,3 +36,16 @@ def symbols_of(names: Iterable[str]) -> dict[str, int]:
     """Functions of CPython's, and where they are."""
     functions = {name: getattr(ctypes.pythonapi, name) for name in names}
     return {n: ctypes.cast(f, ctypes.c_void_p).value or 0 for n, f in functions.items()}
+
+
+def method_from(text: str, name: str, used: dict[str, str], flags: int) -> Method:
+    """A function in LLVM's language, loaded for good; `used` are CPython's that it calls, with their types."""
+    kinds = {symbol: kind.partition(" ") for symbol, kind in used.items()}
+    declared = [
+        f"declare {result} @{symbol}{given}" for symbol, (result, _, given) in kinds.items()
+    ]
+    code, _ = cache.compiled("\n".join([*declared, text]))
+    loaded = engine.Loaded(code, symbols_of(used))
+    method = Method(name.encode(), loaded.address(name), flags, None)
+    loaded.keep()
+    return method

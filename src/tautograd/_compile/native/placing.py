@@ -14,23 +14,23 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor
-from . import cache, engine
-from .methods import ONE_ARGUMENT, Method, function_of, symbols_of
+from .methods import ONE_ARGUMENT, Method, function_of, method_from
 from .watching import offset_of, word_at
 
 _NAME = "taut_place"
 _ADDRESS = object.__basicsize__  # where an array object has the address of its elements
 _KIND = _ADDRESS - 8  # and where any object has its type
-_USED = ("PyTuple_GetItem", "PyBytes_AsString", "PyBytes_Size", "PyBool_FromLong")
+_USED = {
+    "PyTuple_GetItem": "ptr (ptr, i64)",
+    "PyBytes_AsString": "ptr (ptr)",
+    "PyBytes_Size": "i64 (ptr)",
+    "PyBool_FromLong": "ptr (i64)",
+}
 
 
 def _text(array: int) -> str:
     """`self` is a tuple: what to do (which argument, where to write, what to take off), and the type of arrays."""
     return f"""
-declare ptr @PyTuple_GetItem(ptr, i64)
-declare ptr @PyBytes_AsString(ptr)
-declare i64 @PyBytes_Size(ptr)
-declare ptr @PyBool_FromLong(i64)
 define ptr @{_NAME}(ptr %self, ptr %arguments) {{
 entry:
   %bytes = call ptr @PyTuple_GetItem(ptr %self, i64 0)
@@ -76,11 +76,7 @@ def _method() -> Method | None:
     array = offset_of(Tensor, "_data")
     if array is None or not _is_so():
         return None
-    code, _ = cache.compiled(_text(array))
-    loaded = engine.Loaded(code, symbols_of(_USED))
-    method = Method(b"place", loaded.address(_NAME), ONE_ARGUMENT, None)
-    loaded.keep()
-    return method
+    return method_from(_text(array), _NAME, _USED, ONE_ARGUMENT)
 
 
 def _is_so() -> bool:

@@ -13,13 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._tensor.tensor import Tensor
-from . import cache, engine
-from .methods import NO_ARGUMENTS, Method, function_of, symbols_of
+from .methods import NO_ARGUMENTS, Method, function_of, method_from
 
 ATTRIBUTE, CELL, ITEM, ENTRY, LENGTH, WORD = range(6)
-Place = tuple[
-    int, Any, Any, Any
-]  # its kind, whose, its name, key or number, and what has to be there
+# Its kind, whose, its name, key or number, and what has to be there.
+Place = tuple[int, Any, Any, Any]
 
 _NAME = "taut_same"
 _USED = {
@@ -108,15 +106,7 @@ yes:
 
 @functools.cache
 def _method() -> Method:
-    declared = [
-        f"declare {kind.partition(' ')[0]} @{name}{kind.partition(' ')[2]}"
-        for name, kind in _USED.items()
-    ]
-    code, _ = cache.compiled("\n".join(declared) + _BODY)
-    loaded = engine.Loaded(code, symbols_of(_USED))
-    method = Method(b"are_the_same", loaded.address(_NAME), NO_ARGUMENTS, None)
-    loaded.keep()
-    return method
+    return method_from(_BODY, _NAME, _USED, NO_ARGUMENTS)
 
 
 @functools.cache
