@@ -71,8 +71,8 @@ class Terminal:
 
     def interrupt(self) -> int:
         """Ctrl-C, and the exit status. One that comes just as Python's readline begins to wait is not
-        seen, so it is typed again if nothing has ended in five seconds."""
-        for _ in range(6):
+        seen before the next key, so it is typed again if nothing has ended in five seconds."""
+        for _ in range(12):
             self.type("\x03")
             deadline = time.monotonic() + 5
             while time.monotonic() < deadline and self.process.poll() is None and self._more():
