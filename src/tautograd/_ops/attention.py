@@ -54,7 +54,7 @@ def _shares(q: Any, k: Any, mask: Any, scale: float, causal: bool) -> tuple[Any,
     scores = _times_turned(q, k, scale)
     if type(scores) is _ndarray and (mask is None or type(mask) is _ndarray):
         return _plain_shares(scores, mask, causal)
-    small = None if mask is not None else np.max(np.abs(scores)) <= _LARGEST_SCORE
+    small = None if mask is not None else _is_small(np.abs(scores))
     if causal:
         scores = scores + _hidden(scores)
     if mask is not None:
@@ -82,9 +82,15 @@ def _weights(q: Any, k: Any, mask: Any, scale: float, causal: bool) -> Any:
     return np.where(blind, zeros, weights)
 
 
+def _is_small(sizes: Any) -> Any:
+    """Which rows of scores need no shift, from the sizes of the scores."""
+    return np.max(sizes, axis=-1, keepdims=True) <= _LARGEST_SCORE
+
+
 def _plain_shares(scores: Any, mask: Any, causal: bool) -> tuple[Any, Any]:
     """The same, in place and with the fewest passes over the scores."""
     small = mask is None and max(np.max(scores), -np.min(scores)) <= _LARGEST_SCORE
+    unshifted = _is_small(np.abs(scores)) if mask is None and not small else False
     if causal:
         scores += _hidden(scores)
     if mask is not None:
@@ -92,7 +98,7 @@ def _plain_shares(scores: Any, mask: Any, causal: bool) -> tuple[Any, Any]:
     if not small:
         places = np.argmax(scores, axis=-1, keepdims=True)  # faster than np.max
         largest = np.take_along_axis(scores, places, -1)
-        largest[largest == -np.inf] = 0
+        largest[(largest == -np.inf) | unshifted] = 0
         scores -= largest
     e = np.exp(scores, out=scores)
     sums = np.matmul(e, np.ones((e.shape[-1], 1), e.dtype))
