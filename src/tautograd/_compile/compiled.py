@@ -26,7 +26,7 @@ from .explain import Explanation
 from .following import Changing
 from .guards import GRADIENTS, Form, is_ordinary
 from .nests import tensors_in
-from .quick import MISS
+from .quick import MISS, STOPPED
 from .surroundings import Surroundings
 
 log = logging.getLogger("tautograd.compile")
@@ -88,6 +88,10 @@ class Compiled:
         while entry is not None:
             with entry.lock:
                 result = entry.replay(tensors, numbers)
+            if (
+                result is STOPPED
+            ):  # as it is written, with the error at the line where it comes from
+                return self._fn(*args, **kwargs)
             if result is not MISS:
                 return result
             tried.append(entry)

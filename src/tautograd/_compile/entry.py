@@ -28,13 +28,14 @@ from .lifting import grad_of, set_grad
 from .modules import noting
 from .nests import leaves_in, mapped, replaced, tensors_in
 from .passes import improved
-from .quick import MISS
+from .quick import MISS, STOPPED
 from .quick_numbers import way_in
 from .replay import Replay
 from .results import Computed, Given, Made, Seen
 from .scalars import FLOATS
 from .splitting import Parts
 from .surroundings import Surroundings
+from .undoing import STOPS, Stops
 
 _CHANGEABLE = (set, deque, bytearray, np.ndarray)  # what a caller may change
 
@@ -71,6 +72,7 @@ class Entry:
         self._from_outside = {id(value) for _, value, _ in guards.variables.contents}
         self.has_views = any(isinstance(leaf, Seen) for leaf in leaves_in(found.result))
         self.parts = Parts(self) if found.splits else None
+        self.stops = Stops(self)
         self.quick: Any = None
         self.steady: Any = None  # what the quick way goes by
         self.followed = form.symbolic  # the floats among the arguments that are inputs
@@ -125,7 +127,8 @@ class Entry:
     def replay(self, tensors: list[Tensor], numbers: Any = ()) -> Any:
         """Do again what was recorded, with these arguments and numbers.
 
-        `MISS` where a part of it gave a value by which Python decides otherwise; then nothing has happened.
+        `MISS` where a part of it gave a value by which Python decides otherwise, `STOPPED` where there was an
+        error, which is that of the function itself: then nothing has happened.
         """
         found, replay = self.capture, self.replay_of
         arrays = [tensor._data for tensor in tensors]
@@ -135,15 +138,20 @@ class Entry:
         self.numbers = numbers
         if numbers:
             found.scalars.load(numbers)
-        if self.parts is not None:
-            if not self.parts.run(numbers, arrays):
-                if self.differentiable is not None:
-                    self.differentiable.forget()
-                return MISS
-        else:
-            for effect in found.effects:
-                effect()
-            replay.run(0)
+        undo = self.stops.undo
+        back = None if undo is None else undo.keep(arrays)
+        try:
+            goes_on = self._run(numbers, arrays)
+        except STOPS:
+            if back is None or not self.stops.put_back(arrays, back):
+                raise
+            goes_on = None
+        if not goes_on:
+            if self.differentiable is not None:
+                self.differentiable.forget()
+            return STOPPED if goes_on is None else MISS
+        for effect in self.stops.late:
+            effect()
         self.calls += 1
         if found.argument_writes:
             replay.unload(arrays, found.argument_writes)
@@ -159,6 +167,15 @@ class Entry:
         for box, growth in found.versions:
             box[0] += growth
         return self.finish(tensors, arrays)
+
+    def _run(self, numbers: Any, arrays: list[Any]) -> bool:
+        """The program, with what is done before it; False if a decision is another one."""
+        if self.parts is not None:
+            return self.parts.run(numbers, arrays)
+        for effect in self.stops.effects:
+            effect()
+        self.replay_of.run(0)
+        return True
 
     def finish(self, tensors: list[Tensor], arrays: list[Any]) -> Any:
         """What the function returns, from what the program left."""

@@ -20,8 +20,10 @@ from .replay import fresh
 from .results import Made
 from .sameness import Sameness
 from .steady import Steady
+from .undoing import STOPS
 
 MISS: Any = object()
+STOPPED: Any = object()  # where there was an error, and nothing has happened
 _data_of = attrgetter("_data")
 _grad_of = attrgetter("_grad")
 _new = object.__new__
@@ -54,7 +56,9 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     run = replay.whole(0)
     kind, load, copied = replay.array_kind, replay.load_quickly, replay.copied
     shares = None if load is None else guards.written.meet
-    always, versions, after = found.effects, found.versions, found.grads_after
+    always, versions, after = entry.stops.effects, found.versions, found.grads_after
+    stops, late = entry.stops, entry.stops.late
+    keep = None if stops.undo is None else stops.undo.keep
     same_variables = guards.variables.sameness()
     steady = entry.steady = Steady(entry)
     kept = Sameness()
@@ -134,7 +138,10 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
             return MISS
         if not acquire(False):
             return MISS
+        back = None
         try:
+            if keep is not None:
+                back = keep(())
             if place is None or not place(args):
                 for i, slot in slots:
                     table[slot] = args[i]._data.__array_interface__["data"][0] - offsets[i]
@@ -144,8 +151,14 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                 effect()
             run()
             result = make_one(*plans[0]) if single else tuple([make_one(*plan) for plan in plans])
+        except STOPS:
+            if back is None or not stops.put_back((), back):
+                raise
+            return MISS  # the long way stops there too, and goes on from there
         finally:
             release()
+        for effect in late:
+            effect()
         entry.calls += 1
         if not have_become():
             for tensor, grad in after:

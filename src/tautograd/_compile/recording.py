@@ -61,7 +61,7 @@ class Recording(Lifting):
 
     def can_undo(self) -> bool:
         """Whether a decision by a tensor's value may turn out otherwise at a replay."""
-        from .splitting import can_undo
+        from .undoing import can_undo
 
         return can_undo(self.effects)
 

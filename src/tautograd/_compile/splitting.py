@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from .._autograd.sites import mark
-from .._tensor.random_state import Generator
 from .differentiable import cut, is_cut
 from .ir import Call, Kind
-from .settings import Setting
-from .updates import Update
+from .undoing import Undo, can_undo
 
 SPLITS = 32  # of one record: a loop that goes on for longer runs as it is written
 
@@ -55,11 +53,6 @@ def _can_split(tape: Any, recorded: Any) -> bool:
     return recorded.dtype.kind in "fiub"
 
 
-def can_undo(effects: list[Any]) -> bool:
-    """Whether what was done in Python can be put back; a schedule's step cannot."""
-    return all(isinstance(effect, (Update, Setting)) for effect in effects)
-
-
 class Parts:
     """The parts of a record, and what has to be put back if a decision turns out otherwise."""
 
@@ -78,66 +71,27 @@ class Parts:
             for part in parts
             for instruction in ([part.block] if part.block is not None else part.instructions)
         ]
-        written = {view.buffer for i in before for view in i.writes()}
-        buffers = replay.program.buffers
-        external = [
-            n for n in sorted(written) if buffers[n].kind is Kind.EXTERNAL and n not in found.remade
-        ]
-        self.memory = [(replay.memory.bases[n], replay.memory.bases[n].copy()) for n in external]
-        staged = set(replay.staged)
-        self.arguments = [
-            i for i, v in enumerate(found.arguments) if v.buffer in written and i not in staged
-        ]
+        written = {view.buffer for i in before for view in i.writes()} - found.remade
         drawn = [i for i in before if isinstance(i, Call) and i.effect]
-        self.generators = list(
-            {id(g): g for i in drawn for g in i.args if isinstance(g, Generator)}.values()
-        )
-        self.early = [effect for effects in self.effects[:-1] for effect in effects]
+        early = [effect for effects in self.effects[:-1] for effect in effects]
+        self.undo = Undo(entry, written, drawn, early)
 
     def run(self, numbers: list[Any], arrays: list[Any]) -> bool:
         """All parts, one after the other; False if a decision is another one, and nothing has happened."""
-        back = self._keep(arrays) if self.decides else None
+        back = self.undo.keep(arrays) if self.decides else None
         for stage in range(self.count):
             if stage:
                 for place, view in self.scalars.reads_at(stage):
                     numbers[place] = self.replay.memory.array(view).item()
                 if not self.scalars.advance(numbers, stage):
                     assert back is not None
-                    self._put_back(arrays, back)
+                    self.undo.put_back(arrays, back)
                     return False
                 self.scalars.load(numbers, stage)
             for effect in self.effects[stage]:
                 effect()
             self.replay.run(stage)
         return True
-
-    def _keep(self, arrays: list[Any]) -> Any:
-        """Copies of what all parts but the last write."""
-        for base, copy in self.memory:
-            copy[:] = base
-        arguments = [arrays[i].copy() for i in self.arguments]
-        states = [generator.get_state() for generator in self.generators]
-        counts = [
-            [np.copy(scalar) for scalar in effect.batch.scalars] if isinstance(effect, Update)
-            else effect.group.get(effect.name)
-            for effect in self.early
-        ]  # fmt: skip
-        return arguments, states, counts
-
-    def _put_back(self, arrays: list[Any], back: Any) -> None:
-        arguments, states, counts = back
-        for base, copy in self.memory:
-            base[:] = copy
-        for i, content in zip(self.arguments, arguments, strict=True):
-            np.copyto(arrays[i], content)
-        for generator, state in zip(self.generators, states, strict=True):
-            generator.set_state(state)
-        for effect, value in reversed(list(zip(self.early, counts, strict=True))):
-            if isinstance(effect, Update):
-                for scalar, content in zip(effect.batch.scalars, value, strict=True):
-                    np.copyto(scalar, content)
-            else:
-                effect.group[effect.name] = value
 
 
 def remade(tape: Any, gradients: set[int]) -> frozenset[int]:

@@ -1,0 +1,159 @@
+"""What a program has written when it stops half-way, and how it is put back as it was.
+
+A program stops where an index is out of range or a matrix cannot be factorised, and where a decision by a value
+comes out otherwise (`splitting.py`). Then everything is put back, and the call runs as it is written: so an error
+is the one that the function itself raises, and leaves what that leaves. Copies are taken before a run of just
+those places that are written before the program can stop, which in a training step are few or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._tensor.random_state import Generator
+from .arrays import is_on_gpu
+from .checks import Checks
+from .ir import Call, Kind
+from .lifting import set_grad
+from .rewinding import Rewinding
+from .settings import Setting
+from .updates import Update
+
+STOPS = (IndexError, ValueError, RuntimeError)  # what values can be wrong for
+SMALL = 1 << 16  # bytes that are copied in any case
+SHARE = 8  # copies are not worth more than this part of what a program writes
+
+
+def can_undo(effects: list[Any]) -> bool:
+    """Whether what was done in Python can be put back; a schedule's step cannot."""
+    return all(isinstance(effect, (Update, Setting)) for effect in effects)
+
+
+class Undo:
+    """Copies of memory, states of generators and step counts, taken before a run."""
+
+    def __init__(self, entry: Any, written: set[int], drawn: list[Any], effects: list[Any]) -> None:
+        found, replay = entry.capture, entry.replay_of
+        buffers = replay.program.buffers
+        external = [n for n in sorted(written) if buffers[n].kind is Kind.EXTERNAL]
+        self.memory = [(replay.memory.bases[n], replay.memory.bases[n].copy()) for n in external]
+        staged = set(replay.staged)
+        self.arguments = [
+            i for i, v in enumerate(found.arguments) if v.buffer in written and i not in staged
+        ]
+        generators = {id(g): g for i in drawn for g in i.args if isinstance(g, Generator)}
+        self.generators = [Rewinding(generator) for generator in generators.values()]
+        self.effects = effects
+
+    def keep(self, arrays: list[Any]) -> Any:
+        """Take the copies."""
+        for base, copy in self.memory:
+            copy[:] = base
+        arguments = [arrays[i].copy() for i in self.arguments]
+        for generator in self.generators:
+            generator.keep()
+        counts = [
+            [np.copy(scalar) for scalar in effect.batch.scalars] if isinstance(effect, Update)
+            else effect.group.get(effect.name)
+            for effect in self.effects
+        ]  # fmt: skip
+        return arguments, counts
+
+    def put_back(self, arrays: list[Any], back: Any) -> None:
+        arguments, counts = back
+        for base, copy in self.memory:
+            base[:] = copy
+        for i, content in zip(self.arguments, arguments, strict=True):
+            np.copyto(arrays[i], content)
+        for generator in self.generators:
+            generator.put_back()
+        for effect, value in reversed(list(zip(self.effects, counts, strict=True))):
+            if isinstance(effect, Update):
+                for scalar, content in zip(effect.batch.scalars, value, strict=True):
+                    np.copyto(scalar, content)
+            else:
+                effect.group[effect.name] = value
+
+
+class Stops:
+    """Where a program can stop half-way, and what is put back then.
+
+    `is_whole` says whether that is everything: then the function can run as it is written. `effects` are done
+    before the program runs, `late` ones after it, because they cannot be put back.
+    """
+
+    def __init__(self, entry: Any) -> None:
+        found, replay = entry.capture, entry.replay_of
+        forward = replay.stretches[:-1] if found.backward is not None else replay.stretches
+        buffers = replay.program.buffers
+        checks = Checks(replay.program)
+        steps = [step for parts in forward for part in parts for step in _steps(part, checks)]
+        first: dict[Any, int] = {}  # of each check: what passes it once passes it again
+        for at, step in enumerate(steps):
+            for check in step.checks:
+                first.setdefault(check, at)
+        self.effects = found.effects
+        self.late: list[Any] = []
+        self.undo: Undo | None = None  # none if the program cannot stop
+        if not first or is_on_gpu(replay.program):  # whose kernels do not stop
+            return
+        if not found.splits:
+            self.effects, self.late = _last_ones_apart(found.effects)
+        before = steps[: max(first.values()) + 1]
+        written = {n for step in before for n in step.writes}
+        kinds = Kind.EXTERNAL, Kind.ARGUMENT
+        copied = sum(buffers[n].nbytes for n in written if buffers[n].kind in kinds)
+        total = sum(buffers[n].nbytes for step in steps for n in step.writes)
+        self.is_whole = copied <= max(SMALL, total // SHARE) and can_undo(self.effects)
+        early = [effect for effect in self.effects if can_undo([effect])]
+        drawn = [call for step in before for call in step.drawn]
+        whole = (written, drawn) if self.is_whole else (set[int](), [])
+        self.undo = Undo(entry, *whole, early)
+        looked_at = {id(tensor) for tensor, _ in found.grads_before}
+        self.cleared = [tensor for tensor, _ in found.grads_after if id(tensor) not in looked_at]
+
+    def put_back(self, arrays: Any, back: Any) -> bool:
+        """Undo what was done; whether that was everything."""
+        assert self.undo is not None
+        self.undo.put_back(arrays, back)
+        if not self.is_whole:
+            for tensor in self.cleared:  # what is in their gradients is no gradient
+                set_grad(tensor, None)
+        return self.is_whole
+
+
+def _last_ones_apart(effects: list[Any]) -> tuple[list[Any], list[Any]]:
+    """What can be put back, and behind it what cannot."""
+    count = len(effects)
+    while count and not can_undo([effects[count - 1]]):
+        count -= 1
+    return effects[:count], effects[count:]
+
+
+@dataclass(slots=True)
+class _Step:
+    """What runs as one: the buffers that it writes, and what it may stop at."""
+
+    writes: frozenset[int]
+    checks: list[Any] = field(default_factory=list)
+    drawn: list[Any] = field(default_factory=list)
+
+
+def _steps(part: Any, checks: Checks) -> Iterator[_Step]:
+    """The kernels or the calls of a part, in the order in which they run."""
+    if part.block is not None:
+        writes = frozenset(view.buffer for view in part.block.writes())
+        yield _Step(writes, [c for i in part.instructions for c in checks.of(i, part.block)])
+    elif part.native is not None:
+        for kernel in part.native.kernels:
+            found = [part.instructions[i] for i in kernel.instructions]
+            yield _Step(kernel.writes, [c for i in found for c in checks.of(i)])
+    else:
+        for instruction in part.instructions:
+            writes = frozenset(view.buffer for view in instruction.writes())
+            is_draw = isinstance(instruction, Call) and instruction.effect
+            yield _Step(writes, checks.of(instruction), [instruction] if is_draw else [])
