@@ -13,6 +13,7 @@ from .._autograd.sites import resolve
 from .._autograd.views import detached
 from .._tensor.tensor import Tensor
 from .arrays import is_on_gpu
+from .checks import cleared_before
 from .differentiable import differentiate
 from .following import Places
 from .generators import noting_seeds
@@ -57,6 +58,7 @@ class Capture:
     )  # of which argument, what `.grad` becomes, and whether there must be none before
     splits: list[tuple[int, str, Any]] = field(default_factory=list)  # see Recording
     remade: frozenset[int] = frozenset()  # gradients that need not be put back: see `splitting`
+    early: frozenset[int] = frozenset()  # those cleared before anything can stop the program
 
     @property
     def inputs(self) -> list[View]:
@@ -161,12 +163,15 @@ def _finish(
     if keeps_numbers(tape.scalars, returned):
         tape.refuse("a Python number that is kept after the call, but not returned,", "attribute")
     grads = [view for _, view in backward[2]] if backward else []
-    new = set()
-    for _, gradient in after:  # from now on a tensor's own memory
+    new, early = set(), set()
+    anew = cleared_before(tape.program, tape.cleared)
+    for tensor, gradient in after:  # from now on a tensor's own memory
         if gradient is not None:
             view = tape.view(plain(gradient))
             if tape.program.buffers[view.buffer].kind is Kind.SCRATCH:
                 new.add(view.buffer)
+                if id(tensor) in anew:
+                    early.add(view.buffer)
             _becomes(tape, view, Kind.EXTERNAL)
     for view in [*views_of(result), *views_of(described_grads), *grads]:
         _becomes(tape, view, Kind.KEPT)
@@ -181,7 +186,7 @@ def _finish(
     return Capture(
         tape.program, arguments, outside, result, tape.effects, before, after, versions,
         tape.updates, {i for i, view in enumerate(arguments) if view.buffer in written},
-        backward=backward, splits=tape.splits, remade=remade(tape, new),
+        backward=backward, splits=tape.splits, remade=remade(tape, new), early=frozenset(early),
         growth=[tape.growth(tensor) for tensor in inside],
         argument_grads=[(g[0], grad, g[2]) for g, grad in zip(given, described_grads, strict=True)],
     )  # fmt: skip

@@ -13,6 +13,20 @@ from .differentiable import is_cut
 from .ir import Block, Call, Gather, GatherAlong, Kind, Map, Program, PutAlong, ScatterAdd, View
 
 
+def cleared_before(program: Program, cleared: dict[int, Any]) -> set[int]:
+    """Which were cleared before anything that can stop the program; `cleared` after which instruction each was."""
+    checks = Checks(program)
+    found = {key for key, instruction in cleared.items() if instruction is None}
+    waiting: dict[int, list[int]] = {}
+    for key, instruction in cleared.items():
+        waiting.setdefault(id(instruction), []).append(key)
+    for instruction in program.instructions:
+        if checks.of(instruction):
+            break
+        found.update(waiting.get(id(instruction), ()))
+    return found
+
+
 class Checks:
     """What each instruction may stop at; the same check has the same key."""
 

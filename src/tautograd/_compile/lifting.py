@@ -35,6 +35,7 @@ class Lifting(Tape):
         self.versions: dict[int, tuple[Any, int]] = {}  # their version counters, as they were
         self.made: list[weakref.ref[Tensor]] = []
         self.grads: dict[int, tuple[Tensor, Any]] = {}  # what `.grad` was, if it was read first
+        self.cleared: dict[int, Any] = {}  # those that were cleared unread, after which instruction
         self.arguments: dict[int, int] = {}  # id of a tensor that is an argument -> its number
         self.given: set[int] = set()  # gradients of arguments that the run made
 
@@ -120,6 +121,9 @@ def _set_grad(self: Tensor, value: Any) -> None:
         except AttributeError:
             outside = False
         if outside:
+            if value is None and id(self) not in tape.grads:
+                noted = tape.program.instructions
+                tape.cleared[id(self)] = noted[-1] if noted else None
             tape.grads.setdefault(id(self), (self, _MISSING))
     _grad.__set__(self, value)
 

@@ -104,15 +104,15 @@ class Stops:
         if not found.splits:
             self.effects, self.late = _last_ones_apart(found.effects)
         before = steps[: max(first.values()) + 1]
-        written = {n for step in before for n in step.writes}
+        written = {n for step in before for n in step.writes} - found.early
         kinds = Kind.EXTERNAL, Kind.ARGUMENT
         copied = sum(buffers[n].nbytes for n in written if buffers[n].kind in kinds)
         total = sum(buffers[n].nbytes for step in steps for n in step.writes)
         self.is_whole = copied <= max(SMALL, total // SHARE) and can_undo(self.effects)
         early = [effect for effect in self.effects if can_undo([effect])]
         drawn = [call for step in before for call in step.drawn]
-        whole = (written, drawn) if self.is_whole else (set[int](), [])
-        self.undo = Undo(entry, *whole, early)
+        whole = self.is_whole
+        self.undo = Undo(entry, written if whole else set(), drawn if whole else [], early)
         looked_at = {id(tensor) for tensor, _ in found.grads_before}
         self.cleared = [tensor for tensor, _ in found.grads_after if id(tensor) not in looked_at]
 
