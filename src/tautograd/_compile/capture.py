@@ -17,15 +17,15 @@ from .checks import cleared_before
 from .differentiable import differentiate
 from .following import Places
 from .generators import noting_seeds
+from .handed import CHANGED, Handed
 from .ir import Kind, Program, View
 from .lifting import grad_of, plain, recording, set_plain, was_read
 from .mathematics import following_math
-from .nests import replaced, tensors_in
+from .nests import tensors_in
 from .recording import Recording
 from .released import held_by, keeps_numbers, release
-from .results import described, refuse_retained, views_of
+from .results import Passed, described, passed_in, refuse_retained, views_of
 from .splitting import remade
-from .symbols import without_symbols
 from .updates import Fixed, Update
 
 
@@ -80,11 +80,13 @@ def capture(
     tape.may_follow = surroundings.may_follow
     places = Places(surroundings.form, surroundings.spots, tape.scalars)
     args, kwargs = places.put(args, kwargs)
+    handed = Handed((args, kwargs))
     tensors = list(tensors_in((args, kwargs)))
     stand_ins = {id(t): detached(t).requires_grad_() for t in tensors if t._node is not None}
     inside = [stand_ins.get(id(t), t) for t in tensors]
     if stand_ins:  # histories from outside stay outside
-        args, kwargs = replaced((args, kwargs), stand_ins)
+        handed.replace(stand_ins)
+        args, kwargs = handed.call
     pairs = {id(s): (s, t) for s, t in zip(inside, tensors, strict=True) if s is not t}
     tape.stand_ins = pairs
     wanted = [tensor._requires_grad for tensor in inside]
@@ -97,6 +99,9 @@ def capture(
             surroundings.begin(tape)
             returned = fn(*args, **kwargs)
             del args, kwargs  # which hold symbols
+            passed = passed_in(handed.call, surroundings.variables.containers(), returned)
+            if handed.settle():
+                tape.refuse(CHANGED, "attribute", surroundings.variables.where)
             places.take_back()
             surroundings.settle(tape)
             for optimizer in tape.fixed:
@@ -108,7 +113,7 @@ def capture(
             if modes.grad and tape.failure is None:
                 backward = differentiate(tape, list(tensors_in(returned)), inside, tolerant)
         if tape.failure is None:
-            found = _finish(tape, arguments, inside, returned, backward)
+            found = _finish(tape, arguments, inside, returned, backward, passed)
             found.wanted = wanted
             turned = [(i, t._requires_grad) for i, t in enumerate(inside)]
             found.turned = [(i, wants) for i, wants in turned if wants is not wanted[i]]
@@ -123,18 +128,23 @@ def capture(
         tape.dead = True
         tape.scalars.tape = None
         places.take_back()
+        handed.give_over({id(stand_in): tensor for stand_in, tensor in pairs.values()})
         for reference in tape.made:
             tensor = reference()
             if tensor is not None:
                 set_plain(tensor, plain(tensor))
     release(returned, pairs)  # also where the function itself caught the error
-    back = {id(stand_in): tensor for stand_in, tensor in pairs.values()}
-    tape.failure.finished = (without_symbols(replaced(returned, back)),)
+    tape.failure.finished = (handed.given_back(returned),)
     raise tape.failure
 
 
 def _finish(
-    tape: Recording, arguments: list[View], inside: list[Tensor], returned: Any, backward: Any
+    tape: Recording,
+    arguments: list[View],
+    inside: list[Tensor],
+    returned: Any,
+    backward: Any,
+    passed: dict[int, Passed],
 ) -> Capture:
     numbers = tape.arguments
     after, before = [], []
@@ -155,7 +165,8 @@ def _finish(
             if final is not None:
                 kept.add(id(final))
     roots = {key: nr for nr, key in enumerate(backward[0])} if backward else {}
-    result, described_grads = described(tape, (returned, [grad for _, grad, _ in given]), roots)
+    both = returned, [grad for _, grad, _ in given]
+    result, described_grads = described(tape, both, roots, passed)
     if tape.tolerant:  # then the graph is still there
         kept |= held_by(tensors_in(returned))
     _refuse_escapes(tape, kept, [] if tape.tolerant else results)

@@ -87,7 +87,7 @@ class Compiled:
         tried: list[Entry] = []
         while entry is not None:
             with entry.lock:
-                result = entry.replay(tensors, numbers)
+                result = entry.replay(tensors, numbers, (args, kwargs))
             if (
                 result is STOPPED
             ):  # as it is written, with the error at the line where it comes from

@@ -26,9 +26,8 @@ from .._tensor.tensor import Tensor, make
 from .arrays import in_rows
 from .ir import Call, View
 from .lifting import Lifting, pause, plain
-from .nests import leaves_in
 from .released import nodes_of
-from .results import Made
+from .results import Made, pairs_of
 from .shares import Share, reach_of, shares_of
 
 CUT = "cut"
@@ -286,10 +285,10 @@ class CompiledNode(Node):
         entry = self.owner.entry
         with enable_grad(), entry.in_place(self.numbers):
             args, kwargs = entry.with_tensors(self.tensors, self.numbers)
-            again = leaves_in(entry.fn(*args, **kwargs))
+            again = entry.fn(*args, **kwargs)
         roots = {
             made.root: tensor
-            for made, tensor in zip(leaves_in(entry.capture.result), again, strict=True)
+            for made, tensor in pairs_of(entry.capture.result, again)
             if isinstance(made, Made)
         }
         pairs = [

@@ -26,12 +26,12 @@ from .guards import Form, Guards
 from .ir import Call, Program, View
 from .lifting import grad_of, set_grad
 from .modules import noting
-from .nests import leaves_in, mapped, replaced, tensors_in
+from .nests import alike, leaves_in, mapped, replaced, tensors_in
 from .passes import improved
 from .quick import MISS, STOPPED
 from .quick_numbers import way_in
 from .replay import Replay
-from .results import Computed, Given, Made, Seen
+from .results import Computed, Given, Made, Passed, Seen
 from .scalars import FLOATS
 from .splitting import Parts
 from .surroundings import Surroundings
@@ -78,6 +78,7 @@ class Entry:
         self.followed = form.symbolic  # the floats among the arguments that are inputs
         self.decides = any(step.outcome is not None for step in found.scalars.steps)
         self.numbers: Any = ()  # of this call
+        self.given: Any = ()  # its arguments, as they came in
         self.spots: list[Spot] = []  # where other inputs are
         self.asked_spots: list[Spot] = []  # those whose value was asked for
 
@@ -104,6 +105,7 @@ class Entry:
         entry.replay_of.take_over()
         entry.quick = way_in(entry)
         entry.numbers = found.scalars.values
+        entry.given = args, kwargs
         return entry, entry.finish(tensors, [t._data for t in tensors])
 
     @property
@@ -124,8 +126,8 @@ class Entry:
         found: list[Any] | None = self.capture.scalars.begin(given)
         return found
 
-    def replay(self, tensors: list[Tensor], numbers: Any = ()) -> Any:
-        """Do again what was recorded, with these arguments and numbers.
+    def replay(self, tensors: list[Tensor], numbers: Any = (), given: Any = ()) -> Any:
+        """Do again what was recorded, with these tensors and numbers among the arguments that were given.
 
         `MISS` where a part of it gave a value by which Python decides otherwise, `STOPPED` where there was an
         error, which is that of the function itself: then nothing has happened.
@@ -135,7 +137,7 @@ class Entry:
         if self.differentiable is not None:
             self.differentiable.put_aside()
         replay.load(arrays)
-        self.numbers = numbers
+        self.numbers, self.given = numbers, given
         if numbers:
             found.scalars.load(numbers)
         undo = self.stops.undo
@@ -189,6 +191,7 @@ class Entry:
         built = self.with_views(built, tensors)
         for i, grad, _ in self.capture.argument_grads:
             set_grad(tensors[i], self._built(grad, tensors, views=True))
+        self.given = ()
         return built
 
     def built(self, value: Any, tensors: list[Tensor]) -> Any:
@@ -236,10 +239,12 @@ class Entry:
                     if views:
                         found = self._made[id(leaf)] = seen_again(base, leaf)
                 return found
+            if isinstance(leaf, Passed):
+                return leaf.look(self.given)
             made = type(leaf) in _CHANGEABLE and id(leaf) not in self._from_outside
             return copy.copy(leaf) if made else leaf
 
-        return mapped(value, build)
+        return alike(value, build, {})
 
     def node_of(self, value: Made) -> Any:
         """The node of a result whose graph went backward inside: it refuses to do so again, as ever."""

@@ -46,6 +46,7 @@ class Form:
         self.floats: list[Any] = []  # in order
         self.is_shared = False  # whether they are where no symbol can be put
         self._containers: list[Any] = []
+        self._met: dict[int, int] = {}  # containers
         self.symbolic: tuple[int, ...] = ()  # those that are inputs of a record, by their number
         self.loose = _modes(), self._of(args), self._of(kwargs) if kwargs else None
         self.key: Any = self.loose if not self.floats else (self.loose, self.bits())
@@ -72,15 +73,15 @@ class Form:
         if isinstance(value, (tuple, list)):
             parts = [self._of(v) for v in value]
             self._contains_floats(value)
-            return kind, tuple(parts)
+            return kind, tuple(parts), self._again(value)
         if isinstance(value, dict):
             pairs = [(k, self._of(v)) for k, v in value.items()]
             self._contains_floats(value)
-            return kind, tuple(pairs)
+            return kind, tuple(pairs), self._again(value)
         if names := fields_of(value):
             pairs = [(name, self._of(getattr(value, name))) for name in names]
             self._contains_floats(value)
-            return kind, tuple(pairs)
+            return kind, tuple(pairs), self._again(value)
         if kind in FLOATS:
             self.floats.append(value)
             return kind, None
@@ -89,6 +90,14 @@ class Form:
         if isinstance(value, np.generic):
             return kind, value.tobytes()
         return self._object(value)
+
+    def _again(self, value: Any) -> int | None:
+        """The number of a container that was met before: a function may see that it is the same one."""
+        if value == ():  # there is only one
+            return None
+        number = len(self._met)
+        found = self._met.setdefault(id(value), number)
+        return None if found == number else found
 
     def _contains_floats(self, value: Any) -> None:
         """Note a container in which a number cannot stand for any: one of its own kind, or met twice."""

@@ -10,7 +10,7 @@ from typing import Any
 from .._tensor.tensor import Tensor
 from .ir import View
 from .lifting import Lifting, grad_of, plain
-from .nests import leaves_in, mapped, tensors_in
+from .nests import alike, at_path, containers_in, is_container, leaves_in, parts_of, tensors_in
 from .symbols import Symbol
 
 
@@ -44,14 +44,35 @@ class Seen:
 
 
 @dataclass(slots=True)
+class Passed:
+    """A list or another container that came in, and how to come to it; or one from outside."""
+
+    path: tuple[Any, ...] | None
+    value: Any = None
+
+    def look(self, call: Any) -> Any:
+        return self.value if self.path is None else at_path(call, self.path)
+
+
+def passed_in(call: Any, outside: list[Any], returned: Any) -> dict[int, Passed]:
+    """The containers that were returned as they came in, or were found by name: by their ids."""
+    found = {id(value): Passed(None, value) for value in outside if is_container(value)}
+    for path, value in containers_in(call):
+        if len(path) > 1 and value != ():  # inside `args` or `kwargs`; there is one empty tuple
+            found.setdefault(id(value), Passed(path))
+    here = {id(value) for _, value in containers_in(returned)}
+    return {key: value for key, value in found.items() if key in here}
+
+
+@dataclass(slots=True)
 class Computed:
     """A Python number that was computed of inputs, by its place among them."""
 
     place: int
 
 
-def described(tape: Lifting, value: Any, roots: dict[int, int]) -> Any:
-    """What was returned, with a description in place of each tensor."""
+def described(tape: Lifting, value: Any, roots: dict[int, int], passed: dict[int, Passed]) -> Any:
+    """What was returned, with a description in place of each tensor and of each container that came in."""
     seen: dict[int, Any] = {}
     made: list[tuple[Made, Tensor]] = []
 
@@ -80,7 +101,7 @@ def described(tape: Lifting, value: Any, roots: dict[int, int]) -> Any:
     for base in bases:  # that several results look into, and nobody else has
         if sum(b is base for b in bases) > 1 and not base.requires_grad and _is_made(tape, base):
             describe(base)
-    return mapped(value, describe)
+    return alike(value, describe, dict[int, Any](passed))
 
 
 def refuse_retained(tape: Lifting, value: Any) -> None:
@@ -153,6 +174,15 @@ def _described(
 def _known(tape: Lifting) -> Iterator[tuple[Any, Tensor]]:
     for tensor, _ in tape.outside.values():
         yield Given(tape.arguments.get(id(tensor)), tensor), tensor
+
+
+def pairs_of(value: Any, other: Any) -> Iterator[tuple[Any, Any]]:
+    """Descriptions of results, and what the function has given in their places."""
+    parts = parts_of(value) if is_container(value) else []
+    for (_, part), (_, counterpart) in zip(parts, parts_of(other) if parts else [], strict=True):
+        yield from pairs_of(part, counterpart)
+    if not is_container(value):
+        yield value, other
 
 
 def views_of(value: Any) -> list[View]:

@@ -19,6 +19,7 @@ from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .following import Spot, plain_again
 from .frozen import DEPTH, SIMPLE, Asked, frozen
+from .handed import CHANGED, DEEP
 from .nests import fields_of, tensors_in
 from .reading import Reading, is_users, state_of
 from .symbols import Symbol
@@ -35,7 +36,7 @@ class Variables(Reading):
         objects: list[Any] = []
         _objects_in(arguments, objects)
         super().__init__(fn, objects)
-        self._arguments = arguments, frozen(arguments)
+        self._arguments = arguments, frozen(arguments, DEEP)
         self._draws = _draws()
         self._modes = _modes()
 
@@ -107,6 +108,12 @@ class Variables(Reading):
             if isinstance(value, (list, dict)):
                 plain_again(value)
 
+    def containers(self) -> list[Any]:
+        """Lists, dictionaries and tuples that the function finds by name."""
+        places = [value for _, _, value in (*self.cells, *self.named)]
+        tuples = [value for value in places if type(value) is tuple and value]
+        return [value for _, value, _ in self.contents if type(value) is not Asked] + tuples
+
     def settle(self, tape: Any) -> None:
         """After a recording: refuse what a replay would not do, or would do otherwise."""
         changed = self._changed()
@@ -119,10 +126,8 @@ class Variables(Reading):
             tape.refuse("a random number of Python or NumPy", "draw", self.where)
         elif _modes() != self._modes:
             tape.refuse("a mode that is left on after the call", "mode", self.where)
-        elif frozen(self._arguments[0]) != self._arguments[1]:
-            tape.refuse(
-                "a change of a list, a dictionary or a dataclass among the arguments", "attribute"
-            )
+        elif frozen(self._arguments[0], DEEP) != self._arguments[1]:
+            tape.refuse(CHANGED, "attribute", self.where)
 
 
 def _draws() -> Any:
