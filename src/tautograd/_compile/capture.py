@@ -15,6 +15,7 @@ from .._tensor.tensor import Tensor
 from .arrays import is_on_gpu
 from .checks import cleared_before
 from .differentiable import differentiate
+from .errors import CompileError, cannot_go_backward
 from .following import Places
 from .generators import noting_seeds
 from .handed import CHANGED, Handed
@@ -111,7 +112,7 @@ def capture(
             refuse_retained(tape, returned)
             backward = None
             if modes.grad and tape.failure is None:
-                backward = differentiate(tape, list(tensors_in(returned)), inside, tolerant)
+                backward = _differentiated(tape, returned, inside)
         if tape.failure is None:
             found = _finish(tape, arguments, inside, returned, backward, passed)
             found.wanted = wanted
@@ -136,6 +137,18 @@ def capture(
     release(returned, pairs)  # also where the function itself caught the error
     tape.failure.finished = (handed.given_back(returned),)
     raise tape.failure
+
+
+def _differentiated(tape: Recording, returned: Any, inside: list[Tensor]) -> Any:
+    """The backward half; where there is an error in it, the recording is given up, and the graph is still there."""
+    try:
+        return differentiate(tape, list(tensors_in(returned)), inside)
+    except (CompileError, MemoryError):
+        raise
+    except Exception as error:
+        tape.failure = tape.failure or cannot_go_backward(error)
+        tape.dead = True
+        return None
 
 
 def _finish(
@@ -167,7 +180,7 @@ def _finish(
     roots = {key: nr for nr, key in enumerate(backward[0])} if backward else {}
     both = returned, [grad for _, grad, _ in given]
     result, described_grads = described(tape, both, roots, passed)
-    if tape.tolerant:  # then the graph is still there
+    if tape.tolerant:
         kept |= held_by(tensors_in(returned))
     _refuse_escapes(tape, kept, [] if tape.tolerant else results)
     _refuse_two_devices(tape, result)

@@ -171,6 +171,9 @@ class Compiled:
                 why = str(error).partition(" cannot")[0]
                 self._fix(around, form.symbolic, around.spots, why)
                 return error.finished[0]
+            if error.goes_on and error.finished is not None:
+                self._refuse(form.key, str(error))
+                return error.finished[0]
             if not self._fallback or error.finished is None:
                 self._seen[form.key] = (
                     1  # so that the next call says it too, unless it can be recorded

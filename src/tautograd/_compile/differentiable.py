@@ -53,9 +53,7 @@ def has_history(value: Any) -> bool:
     return value._node.mark == 0 or all(node.saved is not FREED for node in nodes_of([value]))
 
 
-def differentiate(
-    tape: Lifting, results: list[Tensor], arguments: list[Tensor], retain: bool = False
-) -> Any:
+def differentiate(tape: Lifting, results: list[Tensor], arguments: list[Tensor]) -> Any:
     """Run the results' history backward on the tape: views of incoming gradients and of leaves' gradients."""
     numbers = {id(r) for r in results}
     roots = [r for r in results if has_history(r) and not is_seen(tape, r, numbers)]
@@ -81,7 +79,7 @@ def differentiate(
         found: list[Any] = run_backward(  # type: ignore[assignment]
             roots,
             gradients,
-            retain_graph=retain,
+            retain_graph=True,  # in case the recording is given up
             create_graph=False,
             inputs=leaves,
             accumulate=False,

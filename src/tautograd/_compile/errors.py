@@ -44,6 +44,15 @@ class CompileError(RuntimeError):
         super().__init__(message)
         self.what = what
         self.finished: tuple[Any] | None = None  # what the function gave, if it ran to its end
+        self.goes_on = False  # whether the function is right as it is written, and so runs
+
+
+def cannot_go_backward(error: Exception) -> CompileError:
+    """What is said of a function whose result has a history that cannot be followed: the error comes with it."""
+    what = f"its result cannot go backward: {str(error) or type(error).__name__}"
+    found = CompileError(what, what)
+    found.goes_on = True
+    return found
 
 
 def cannot_record(what: str, advice: str, where: Any = None) -> CompileError:
