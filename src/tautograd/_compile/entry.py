@@ -24,7 +24,7 @@ from .differentiable import Differentiable, UsedNode, is_cut
 from .following import Spot
 from .guards import Form, Guards
 from .ir import Call, Program, View
-from .lifting import grad_of, set_grad
+from .lifting import set_grad
 from .modules import noting
 from .nests import alike, leaves_in, mapped, replaced, tensors_in
 from .passes import improved
@@ -161,11 +161,10 @@ class Entry:
             for i in boxes.values():  # several may be views of one tensor
                 if found.growth[i]:
                     tensors[i]._version_box[0] += found.growth[i]
-        if any(grad_of(tensor) is not grad for tensor, grad in found.grads_after):
-            for tensor, grad in found.grads_after:
-                set_grad(tensor, grad)
-            for box, version in found.new_grads:
-                box[0] = version
+        for tensor, grad in found.grads_after:
+            set_grad(tensor, grad)
+        for box, version in found.new_grads:  # which somebody may have written to since
+            box[0] = version
         for box, growth in found.versions:
             box[0] += growth
         return self.finish(tensors, arrays)

@@ -63,6 +63,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     steady = entry.steady = Steady(entry)
     kept = Sameness()
     kept.attributes += [(tensor, "_grad", grad) for tensor, grad in after]
+    kept.entries += [(box, 0, version) for box, version in found.new_grads]
     have_become = kept.natively() if steady.native else kept.by_python()
     place = _placing(table, slots, offsets) if steady.native and slots else None
     updates = [*guards.updates, *guards.fixed]
