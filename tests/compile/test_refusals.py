@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import random
+import re
 import warnings
 from typing import Any
 
@@ -123,10 +124,82 @@ def test_an_error_names_the_line_and_says_what_to_do(name: str) -> None:
     text = str(caught.value)
     assert "test_refusals.py" in text
     assert "fallback=True" in text
-    import re
-
     assert re.search(advice, text), text
     KEPT.clear()
+
+
+weights = nn.Linear(3, 1)
+plain_sgd = torch.optim.SGD(weights.parameters(), lr=0.1)
+lbfgs = torch.optim.LBFGS(weights.parameters())
+scaler = torch.amp.GradScaler("cpu")
+
+
+def backward(x: Any) -> Any:
+    plain_sgd.zero_grad()
+    loss = weights(x).sum()
+    scaler.scale(loss).backward()
+    return loss
+
+
+def clipped(x: Any) -> Any:
+    loss = backward(x)
+    nn.utils.clip_grad_norm_(weights.parameters(), 1.0, error_if_nonfinite=True)
+    return loss
+
+
+def scaled(x: Any) -> Any:
+    loss = backward(x)
+    scaler.step(plain_sgd)
+    scaler.update()
+    return loss
+
+
+def searched(x: Any) -> Any:
+    return lbfgs.step(lambda: backward(x))
+
+
+def packed(x: Any) -> Any:
+    return nn.utils.rnn.pack_sequence([x, x[:2]]).data
+
+
+# The function, which one of the library asks, words of the advice, the line of the user's code.
+ASKING: dict[str, tuple[Any, str, str, str]] = {
+    "clipping": (clipped, "clip_grad_norm_", "error_if_nonfinite", "nn.utils.clip_grad_norm_("),
+    "scaler": (scaled, "GradScaler.step", "the scaler's `step`", "scaler.step(plain_sgd)"),
+    "LBFGS": (searched, "LBFGS.step", r"`optimizer.step\(\)` outside", "return lbfgs.step("),
+    "packing": (packed, "pack_sequence", "padded and mask", "pack_sequence([x, x[:2]])"),
+    "allclose": (
+        lambda x: x * torch.allclose(x, x),
+        "torch.allclose",
+        "`torch.allclose` outside",
+        "torch.allclose(x, x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_what_the_library_asks_for_is_not_laid_to_the_user(name: str) -> None:
+    fn, asker, advice, line = ASKING[name]
+    x = torch.tensor([1.0, 2.0, 3.0])
+    compiled = torch.compile(fn, backend="numpy")
+    compiled(x)
+    with pytest.raises(CompileError, match=f"which `{asker}` asks for, cannot") as caught:
+        compiled(x)
+    text = str(caught.value)
+    assert line in text
+    assert re.search(advice, text), text
+    assert "Return the tensor" not in text
+    assert "torch.where" not in text
+
+
+@pytest.mark.parametrize("name", ["item", "if", "float", "tolist", "print"])
+def test_what_the_user_asks_for_is_his(name: str) -> None:
+    fn, _, _ = ROWS[name]
+    compiled = torch.compile(fn, backend="numpy")
+    compiled(torch.ones(3))
+    with pytest.raises(CompileError) as caught:
+        compiled(torch.ones(3))
+    assert "asks for" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._autograd.sites import mark, resolve
+from .askers import advice_for, asker
 
 ADVICE = {
     "bool": "Use `torch.where(condition, a, b)` in place of the branch, or leave the branch outside of "
@@ -33,8 +34,17 @@ ADVICE = {
     "is not compiled.",
     "device": "Move tensors to where the model is before they are passed to the compiled function, and what it "
     "returns afterwards.",
+    "schedule": "Leave the schedule's step outside of the compiled function, after its call.",
     "optimizer": "Leave `optimizer.step()` outside of the compiled function.",
 }
+
+
+_VALUES = ("bool", "item", "text", "shape", "numpy", "mask")  # of what asks for values
+
+
+def asked_for_by(name: str, what: str) -> str:
+    """What was asked for, and which function of the library did."""
+    return f"{what.rstrip(',')}, which `{name}` asks for"
 
 
 class CompileError(RuntimeError):
@@ -59,9 +69,14 @@ def cannot_record(what: str, advice: str, where: Any = None) -> CompileError:
     """The error for something that a program cannot do, with the line of the user's code."""
     line = resolve(where or mark(2))
     at = f"\n  {line}" if line else ""
+    helps = ADVICE[advice]
+    by = asker() if advice in _VALUES and where is None else None
+    if by is not None and not (advice == "mask" and by.startswith("torch.")):
+        what = asked_for_by(by, what) + ","
+        helps = advice_for(by)
     return CompileError(
         f"compile: {what} cannot be recorded: the program is replayed without Python.{at}\n"
-        f"  {ADVICE[advice]}\n"
+        f"  {helps}\n"
         "  `compile(fn, fallback=True)` splits the program there or runs it as it is written, and says so once.",
         what,
     )

@@ -125,7 +125,10 @@ def _named(hook: Any) -> str:
 def _refuse_tensors(tape: Tape, function: Any, value: Any) -> None:
     if isinstance(value, Tensor):
         name = getattr(function, "__qualname__", str(function))
-        tape.refuse(f"a tensor's value given to Python code ({name})", "item")
+        tape.refuse(
+            f"a tensor's value given to Python code ({name})",
+            "schedule" if name.endswith(".step") else "item",
+        )
     if isinstance(value, (tuple, list)):
         for part in value:
             _refuse_tensors(tape, function, part)

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from .._autograd.sites import mark
+from .askers import asker
 from .differentiable import cut, is_cut
+from .errors import asked_for_by
 from .ir import Call, Kind
 from .undoing import Undo, can_undo
 
@@ -35,6 +37,8 @@ def read(tape: Any, recorded: Any, what: str, truth: bool) -> Any:
     tape.program.buffers[view.buffer].kind = Kind.KEPT
     tape.keep(view.buffer)
     cut(tape)
+    by = asker()
+    what = what if by is None else asked_for_by(by, what)
     tape.splits.append((len(tape.effects), what, mark(3)))
     symbol = tape.scalars.input(copied.value.item(), len(tape.splits), view)
     if truth or type(symbol.value) is bool:
