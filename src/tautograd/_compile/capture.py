@@ -100,9 +100,11 @@ def capture(
             surroundings.begin(tape)
             returned = fn(*args, **kwargs)
             del args, kwargs  # which hold symbols
+            tape.where = surroundings.variables.where
             passed = passed_in(handed.call, surroundings.variables.containers(), returned)
             if handed.settle():
-                tape.refuse(CHANGED, "attribute", surroundings.variables.where)
+                where = surroundings.variables.lines.changing_arguments()
+                tape.refuse(CHANGED, "attribute", where)
             places.take_back()
             surroundings.settle(tape)
             for optimizer in tape.fixed:
@@ -141,6 +143,7 @@ def capture(
 
 def _differentiated(tape: Recording, returned: Any, inside: list[Tensor]) -> Any:
     """The backward half; where there is an error in it, the recording is given up, and the graph is still there."""
+    first, tape.where = tape.where, None  # functions of the user's run again
     try:
         return differentiate(tape, list(tensors_in(returned)), inside)
     except (CompileError, MemoryError):
@@ -149,6 +152,8 @@ def _differentiated(tape: Recording, returned: Any, inside: list[Tensor]) -> Any
         tape.failure = tape.failure or cannot_go_backward(error)
         tape.dead = True
         return None
+    finally:
+        tape.where = first
 
 
 def _finish(

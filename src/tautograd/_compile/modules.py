@@ -57,7 +57,7 @@ class Modules:
         ]
         return {id(v) for place in places for v in place.values() if isinstance(v, Tensor)}
 
-    def settle(self, tape: Any) -> None:
+    def settle(self, tape: Any, lines: Any) -> None:
         """After a recording: no module's attribute may have changed, for a replay would not change it."""
         for module, state in self.found.values():
             now = self._state(module)
@@ -67,6 +67,7 @@ class Modules:
                         f"{type(module).__name__}'s attribute `{name}`, a Python value that changes "
                         "at each call,",
                         "attribute",
+                        lines.storing(name),
                     )
                     return
 

@@ -72,11 +72,12 @@ class Reading:
             self.modules: list[Module] = []
             self.optimizers: list[Optimizer] = []
             self.tensors: set[int] = set()
-            self.refused: list[tuple[str, str]] = []
+            self.refused: list[tuple[str, str, str]] = []  # by name
             self.generators: list[
                 tuple[str, Any, Any]
             ] = []  # of random numbers, and where they are
             self.where: Any = None  # the function's first line, for errors that know no better one
+            self.functions: list[Any] = []  # those that were read
             self._seen: set[Any] = set()
             self._ordered = sorted(self._names)
             self._function(self._fn, _FAR)
@@ -107,6 +108,7 @@ class Reading:
         if not is_users(code.co_filename):
             return
         self.where = self.where or (code, -1)
+        self.functions.append(plain)
         variables, attributes, strings = names_in(code)
         self._names |= attributes
         self._strings |= strings
@@ -144,9 +146,8 @@ class Reading:
         elif isinstance(value, (list, dict, set, tuple, deque, bytearray)):
             self._container(name, value, depth)
         elif hasattr(kind, "__next__"):
-            self.refused.append(
-                (f"`{name}`, which gives something else each time it is asked,", "iterator")
-            )
+            what = f"`{name}`, which gives something else each time it is asked,"
+            self.refused.append((name, what, "iterator"))
         elif isinstance(value, _GENERATORS):
             self.generators.append((name, value, state_of(value)))
         elif isinstance(value, ContextVar):
@@ -162,7 +163,8 @@ class Reading:
 
     def _array(self, name: str, value: Any) -> None:
         if value.nbytes > SMALL:
-            self.refused.append((f"the NumPy array `{name}`, whose values may change,", "array"))
+            what = f"the NumPy array `{name}`, whose values may change,"
+            self.refused.append((name, what, "array"))
         else:
             self.contents.append((name, value, frozen(value)))
 

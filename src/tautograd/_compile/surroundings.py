@@ -11,6 +11,7 @@ from ..optim.optimizer import Optimizer
 from .following import Spot, plain_again
 from .guards import Form, hooks_of
 from .lifting import pause
+from .lines import HOOKS
 from .modules import Modules
 from .settings import Settings
 from .variables import Variables
@@ -40,19 +41,21 @@ class Surroundings:
         given = [value for value in self.form.kept if isinstance(value, Optimizer)]
         tape.settings = Settings([*self.variables.optimizers, *given])
         self.first_hook = next_id()
-        for what, advice in self.variables.refused:
-            tape.refuse(what, advice)
+        for name, what, advice in self.variables.refused:
+            tape.refuse(what, advice, self.variables.lines.naming({name}))
         if self.form.has_arrays:
-            tape.refuse("an argument that is a NumPy array, whose values may change,", "array")
+            what = "an argument that is a NumPy array, whose values may change,"
+            tape.refuse(what, "array", self.variables.where)
 
     def settle(self, tape: Any) -> None:
         tape.note_settings()
         with pause(tape):
-            self.modules.settle(tape)
+            self.modules.settle(tape, self.variables.lines)
             self.variables.settle(tape)
             for tensor, _ in tape.outside.values():
                 if any(number >= self.first_hook for of in hooks_of(tensor) for number in of):
-                    tape.refuse("a hook that is left on a tensor", "left", self.variables.where)
+                    where = self.variables.lines.naming(HOOKS)
+                    tape.refuse("a hook that is left on a tensor", "left", where)
                     break
         if tape.failure is not None:
             self.variables.plain_again()

@@ -70,10 +70,11 @@ class Tape:
         self.tolerant = False
         self.failure: CompileError | None = None  # the first thing that could not be recorded
         self.dead = False  # nothing is noted any more; arrays on the tape are what they hold
+        self.where: Any = None  # the function's first line, once it has run
 
     def refuse(self, what: str, advice: str, where: Any = None) -> None:
         """Something cannot be recorded: an error, or from here on the run is an ordinary one."""
-        error = cannot_record(what, advice, where)
+        error = cannot_record(what, advice, where or self.where)
         self.failure = self.failure or error
         if not self.tolerant:
             raise error

@@ -20,6 +20,7 @@ from .._tensor.tensor import Tensor
 from .following import Spot, plain_again
 from .frozen import DEPTH, SIMPLE, Asked, frozen
 from .handed import CHANGED, DEEP
+from .lines import MODES, Lines
 from .nests import fields_of, tensors_in
 from .reading import Reading, is_users, state_of
 from .symbols import Symbol
@@ -108,6 +109,11 @@ class Variables(Reading):
             if isinstance(value, (list, dict)):
                 plain_again(value)
 
+    @property
+    def lines(self) -> Lines:
+        """The lines of the functions that were read."""
+        return Lines(self.functions, self.where)
+
     def containers(self) -> list[Any]:
         """Lists, dictionaries and tuples that the function finds by name."""
         places = [value for _, _, value in (*self.cells, *self.named)]
@@ -119,15 +125,17 @@ class Variables(Reading):
         changed = self._changed()
         if changed is not None and tensors_in(changed[2]):
             what = f"a tensor that is kept in `{changed[1]}` after the call"
-            tape.refuse(what, "escape", self.where)
+            tape.refuse(what, "escape", self.lines.storing(changed[1]))
         elif changed is not None:
-            tape.refuse(f"a change of {changed[0]}, a Python value,", "attribute", self.where)
+            what = f"a change of {changed[0]}, a Python value,"
+            tape.refuse(what, "attribute", self.lines.storing(changed[1]))
         elif _draws() != self._draws or any(state_of(g) != at for _, g, at in self.generators):
-            tape.refuse("a random number of Python or NumPy", "draw", self.where)
+            tape.refuse("a random number of Python or NumPy", "draw", self.lines.drawing())
         elif _modes() != self._modes:
-            tape.refuse("a mode that is left on after the call", "mode", self.where)
+            where = self.lines.naming(MODES)
+            tape.refuse("a mode that is left on after the call", "mode", where)
         elif frozen(self._arguments[0], DEEP) != self._arguments[1]:
-            tape.refuse(CHANGED, "attribute", self.where)
+            tape.refuse(CHANGED, "attribute", self.lines.changing_arguments())
 
 
 def _draws() -> Any:
