@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,26 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from .._autograd.apply import apply
-from .._autograd.grad_mode import set_grad_enabled
 from .._autograd.modes import modes
-from .._autograd.sites import resolve, warning_level
-from .._autograd.views import detached
+from .._autograd.sites import resolve
 from .._tensor.tensor import Tensor, make
-from .arrays import is_on_gpu
 from .capture import Capture, capture
 from .differentiable import Differentiable, UsedNode, is_cut
 from .following import Spot
 from .guards import Form, Guards
-from .ir import Call, Program, View
+from .ir import Call
 from .lifting import set_grad
 from .modules import noting
 from .nests import alike, leaves_in, mapped, replaced, tensors_in
 from .passes import improved
 from .quick import MISS, STOPPED
 from .quick_numbers import way_in
-from .replay import Replay
-from .results import Computed, Given, Made, Passed, Seen
+from .ready import ready
+from .results import Computed, Given, Made, Passed, Seen, seen_again
 from .scalars import FLOATS
 from .splitting import Parts
 from .surroundings import Surroundings
@@ -273,43 +268,6 @@ class Entry:
 
             as_inference(tensor)
         return tensor
-
-
-def ready(name: str, program: Program, inputs: list[View], native: bool) -> Any:
-    """A program that can run: natively, or by NumPy where no machine code can be made of it.
-
-    The function has run by now, so what it did and gave must not be lost.
-    """
-    kind: Any = Replay
-    if is_on_gpu(program):
-        from .cuda import CudaReplay
-
-        kind = CudaReplay
-    try:
-        return kind(program, inputs, native)
-    except Exception as error:
-        if not native:
-            raise
-        why = f"{type(error).__name__}: {error}"
-        warnings.warn(
-            f"{name}: no machine code could be made ({why}); it is replayed by calls of array functions",
-            stacklevel=warning_level(),
-        )
-        found = kind(program, inputs, False)
-        found.why_not_native = why
-        return found
-
-
-def seen_again(base: Tensor, seen: Seen) -> Tensor:
-    """A view of a tensor, by the operations that lead to it."""
-    if seen.way is None:
-        return detached(base)
-    found: Any = base
-    with set_grad_enabled(seen.requires_grad and modes.grad):
-        for op, parameters, index in seen.way:
-            found = apply(op, (found,), parameters)
-            found = found if index is None else found[index]
-    return found  # type: ignore[no-any-return]
 
 
 def _with_numbers(call: Any, form: Form) -> Any:

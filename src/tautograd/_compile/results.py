@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .._autograd.apply import apply
+from .._autograd.grad_mode import set_grad_enabled
+from .._autograd.modes import modes
+from .._autograd.views import detached
 from .._tensor.tensor import Tensor
 from .ir import View
 from .lifting import Lifting, grad_of, plain
@@ -194,3 +198,15 @@ def views_of(value: Any) -> list[View]:
         if isinstance(leaf, Made):
             found.append(leaf.view)
     return found
+
+
+def seen_again(base: Tensor, seen: Seen) -> Tensor:
+    """A view of a tensor, by the operations that lead to it."""
+    if seen.way is None:
+        return detached(base)
+    found: Any = base
+    with set_grad_enabled(seen.requires_grad and modes.grad):
+        for op, parameters, index in seen.way:
+            found = apply(op, (found,), parameters)
+            found = found if index is None else found[index]
+    return found  # type: ignore[no-any-return]

@@ -88,6 +88,11 @@ class Stops:
 
     def __init__(self, entry: Any) -> None:
         found, replay = entry.capture, entry.replay_of
+        self.effects = found.effects
+        self.late: list[Any] = []
+        self.undo: Undo | None = None  # none if the program cannot stop
+        if is_on_gpu(replay.program):  # whose kernels do not
+            return
         forward = replay.stretches[:-1] if found.backward is not None else replay.stretches
         buffers = replay.program.buffers
         checks = Checks(replay.program)
@@ -96,10 +101,7 @@ class Stops:
         for at, step in enumerate(steps):
             for check in step.checks:
                 first.setdefault(check, at)
-        self.effects = found.effects
-        self.late: list[Any] = []
-        self.undo: Undo | None = None  # none if the program cannot stop
-        if not first or is_on_gpu(replay.program):  # whose kernels do not stop
+        if not first:
             return
         if not found.splits:
             self.effects, self.late = _last_ones_apart(found.effects)
