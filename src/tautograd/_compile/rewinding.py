@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from .memory import bytes_at
 _WORDS = 624
 _BYTES = 4 * _WORDS + 4  # of the words, and of the place of the next one
 _REST = ("_initial_seed", "_untouched", "next_double_normal", "next_float_normal", "draws")
+_rest_of = attrgetter(*_REST)
 
 
 class Rewinding:
@@ -19,8 +21,8 @@ class Rewinding:
     def __init__(self, generator: Any) -> None:
         self.generator = generator
         self.memory = None if generator.on_gpu else _memory_of(generator._core)
-        self.words: Any = None if self.memory is None else self.memory.copy()
-        self.rest: list[Any] = []
+        self.words: Any = None if self.memory is None else memoryview(bytearray(self.memory))
+        self.rest: tuple[Any, ...] = ()
 
     def keep(self) -> None:
         generator = self.generator
@@ -28,7 +30,7 @@ class Rewinding:
             self.words = generator.get_state()
             return
         self.words[:] = self.memory
-        self.rest = [getattr(generator, name) for name in _REST]
+        self.rest = _rest_of(generator)
 
     def put_back(self) -> None:
         generator = self.generator
@@ -49,4 +51,4 @@ def _memory_of(pump: Any) -> Any:
     found = memory.view(np.uint32)
     _, words, place, _, _ = pump.get_state(legacy=True)
     alike = np.array_equal(found[:_WORDS], words) and found[_WORDS] == place
-    return memory if alike else None
+    return memoryview(memory) if alike else None
