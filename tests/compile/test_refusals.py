@@ -347,6 +347,24 @@ def test_an_error_that_the_function_catches_is_still_an_error() -> None:
         compiled(torch.ones(3))
 
 
+@pytest.mark.filterwarnings("ignore:.*runs as it is written")
+def test_with_fallback_a_write_into_such_an_argument_is_an_error_once() -> None:
+    def run(x: Any) -> Any:
+        return x.add_(1) * 2
+
+    compiled = torch.compile(run, backend="numpy", fallback=True)
+    for call in range(5):
+        weight = torch.ones(3, requires_grad=True)
+        x = weight * 2
+        if call == 1:
+            with pytest.raises(CompileError, match="a write into an argument that has a history"):
+                compiled(x)
+            assert x.tolist() == [2.0] * 3
+        else:
+            compiled(x).sum().backward()
+            assert weight.grad.tolist() == [4.0] * 3
+
+
 def test_what_is_done_to_an_argument_with_a_history() -> None:
     """A write into it, or a backward pass through it, would reach into a graph outside."""
     x = torch.ones(3, requires_grad=True)

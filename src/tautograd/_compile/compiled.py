@@ -174,13 +174,15 @@ class Compiled:
             if error.goes_on and error.finished is not None:
                 self._refuse(form.key, str(error))
                 return error.finished[0]
-            if not self._fallback or error.finished is None:
+            if not self._fallback:
                 self._seen[form.key] = (
                     1  # so that the next call says it too, unless it can be recorded
                 )
                 raise
             reason = str(error).rpartition("\n")[0]  # without the advice to do what was done
             self._refuse(form.key, f"it cannot be recorded:\n{reason}")
+            if error.finished is None:  # it cannot go on from where it is; the next calls can
+                raise
             return error.finished[0]
         except Exception as error:
             self._fix(around, form.symbolic, around.spots, "an error")
