@@ -1,8 +1,8 @@
-"""Blocks at run time: the body for one example after the other, half of them by a second thread.
+"""Blocks at run time: the body for one part of the examples after the other, by each thread for its own parts.
 
-The machine code reads addresses from a table, so going to the next example is moving the table on. The second
-thread has a table of its own, memory of its own for what belongs to one example, and sums of its own that are
-added when both are done.
+The machine code reads addresses from a table, so going to the next part is moving the table on. Every
+thread has a table of its own, memory of its own for what belongs to one part, and, all but the first, sums of
+its own. Which parts are added to which sums is fixed, so that a run gives the same bits with any number of threads.
 """
 
 from __future__ import annotations
@@ -12,86 +12,86 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.sites import resolve
 from .._tensor.settings import get_num_threads
 from ..optim._threads import executor
-from .ir import array_of
 from .memory import Memory
-
-LEAST = 8  # examples that are worth a second thread
+from .planning import ALIGNMENT
 
 
 def repeated(part: Any, memory: Memory) -> Callable[[], None]:
     """A function that does a block."""
     from .native import blas_alone
 
-    block, table = part.block, memory.table
-    steps = np.zeros(len(table), np.uintp)
-    for buffer, step in block.steps.items():
-        steps[buffer] = step
-    first = _Side(part.native, table, steps)
-    count = block.count
-    if count < LEAST:
-        return lambda: first.run(table, 0, count)
-    second = _Side(part.other, table, steps)
-    second.rooms = rooms = [
-        (n, np.empty(memory.program.buffers[n].nbytes + 64, np.uint8)) for n in block.inner
-    ]
-    sums = [(v, np.zeros(memory.program.buffers[v.buffer].nbytes, np.uint8)) for v in block.sums]
-    moved = {n: _aligned(room) for n, room in rooms}
-    moved.update({view.buffer: _start(room) for view, room in sums})
-    totals = [(memory.array(view), array_of(view, room)) for view, room in sums]
-    half = count // 2
+    count, slots = part.block.count, part.block.slots
+    bounds = [count * k // slots for k in range(slots + 1)]
+    sides = [_Side(part, memory, slot, bounds[slot], bounds[slot + 1]) for slot in range(slots)]
 
     def run() -> None:
-        if get_num_threads() < 2:
-            first.run(table, 0, count)
-            return
-        with blas_alone() as obeys:
-            if not obeys:
-                first.run(table, 0, count)
-                return
-            for _, room in sums:
-                room.fill(0)
-            job = executor().submit(second.run, table, half, count, moved)
-            try:
-                first.run(table, 0, half)
-            finally:
-                job.result()
-        for total, part_of in totals:
-            np.add(total, part_of, out=total)
+        if slots > 1 and get_num_threads() > 1:
+            with blas_alone() as obeys:
+                if obeys:
+                    _at_once(sides)
+                    return
+        for side in sides:
+            side.run()
 
     return run
 
 
-class _Side:
-    """One thread's code, table and examples."""
+def _at_once(sides: list[_Side]) -> None:
+    jobs = [executor().submit(side.run) for side in sides[1:]]
+    try:
+        sides[0].run()
+    finally:
+        for job in jobs:
+            job.result()
 
-    def __init__(self, native: Any, table: Any, steps: Any) -> None:
-        self.native = native
+
+def failure(status: int, sites: list[Any]) -> IndexError:
+    """What native code reports by its status, with the line of the user's code."""
+    where = resolve(sites[status - 1])
+    return IndexError(f"index out of range{f', in {where}' if where else ''}")
+
+
+class _Side:
+    """One thread's code, table and parts."""
+
+    def __init__(self, part: Any, memory: Memory, slot: int, start: int, stop: int) -> None:
+        block, table = part.block, memory.table
+        self.table = table
         self.own = np.empty_like(table)
         self.address = _start(self.own)
-        self.steps = steps
-        self.rooms: list[Any] = []  # memory that the table only knows the address of
+        self.native = part.native if slot == 0 else part.native.twin()
+        self.sites = part.sites
+        self.steps = np.zeros(len(table), np.uintp)
+        for buffer, step in block.steps.items():
+            self.steps[buffer] = step
+        self.start, self.stop = start, stop
+        self.moved: dict[int, int] = {}
+        if slot:
+            size = memory.program.buffers[block.room].nbytes
+            self.room = np.empty(size + ALIGNMENT, np.uint8)  # the table knows its address only
+            begin = _start(self.room)
+            begin += -begin % ALIGNMENT
+            self.moved = {n: begin + part.places[n] for n in block.inner if n in part.places}
+            self.moved |= {n: int(table[others[slot - 1]]) for n, others in block.sums.items()}
 
-    def run(self, table: Any, start: int, stop: int, moved: dict[int, int] | None = None) -> None:
+    def run(self) -> None:
         own, steps, call, address = self.own, self.steps, self.native.call, self.address
-        np.copyto(own, table)
-        for buffer, place in (moved or {}).items():
+        np.copyto(own, self.table)
+        for buffer, place in self.moved.items():
             own[buffer] = place
-        if start:
-            own += steps * np.uintp(start)
+        if self.start:
+            own += steps * np.uintp(self.start)
         add = np.add
-        for _ in range(start, stop):
-            if call(address):
-                raise IndexError("index out of range in a compiled function")
+        for _ in range(self.start, self.stop):
+            status = call(address)
+            if status:
+                raise failure(status, self.sites)
             add(own, steps, own)
 
 
 def _start(array: Any) -> int:
     found: int = array.__array_interface__["data"][0]
     return found
-
-
-def _aligned(room: Any) -> int:
-    start = _start(room)
-    return start + -start % 64

@@ -102,7 +102,8 @@ def _part(part: Any) -> dict[str, Any]:
     if part.native is not None:
         kind = "native code"
         if part.block is not None:
-            kind += f", for each of {part.block.count} examples"
+            kind += f", for each of {part.block.count} parts of the batch"
+            kind += f" in {part.block.slots} threads" if part.block.slots > 1 else ""
         kernels = [
             f"{kernel}{_at([part.sites[i] for i in kernel.instructions])}"
             for kernel in part.native.kernels

@@ -251,19 +251,24 @@ class Call:
 
 @dataclass(slots=True)
 class Block:
-    """Instructions for one example, done `count` times; `steps` say how many bytes each buffer moves on.
+    """Instructions for a part of the examples, done for all `count` parts; by `slots` threads, each some of them.
 
-    `of` and `into` are the views that all of it reads and writes, `inner` buffers that hold one example's
-    values only, `sums` the places where examples are added up.
+    `steps` say how many bytes each buffer moves on from part to part. `of` and `into` are the views that
+    all of it reads and writes, `inner` buffers that hold one part's values only: they lie in the buffer `room`,
+    which each thread has for itself. `sums` are buffers to which parts are added; every thread but the first
+    has others in their place.
     """
 
     body: list[Any]
+    sites: list[Any]
     count: int
+    slots: int
     steps: dict[int, int]
     of: tuple[View, ...]
     into: tuple[View, ...]
-    inner: tuple[int, ...] = ()
-    sums: tuple[View, ...] = ()
+    inner: tuple[int, ...]
+    room: int
+    sums: dict[int, tuple[int, ...]]
 
     def reads(self) -> Iterator[View]:
         return iter(self.of)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,17 @@ class Memory:
     """The base of every buffer: bytes, and the table of addresses that native code reads."""
 
     def __init__(
-        self, program: Program, uses: Iterable[Use], saved: frozenset[int] = frozenset()
+        self,
+        program: Program,
+        uses: Iterable[Use],
+        saved: frozenset[int] = frozenset(),
+        places: Mapping[int, tuple[int, int]] = MappingProxyType({}),
     ) -> None:
+        """`places` are buffers that lie in others: in which, and where."""
         self.program = program
         offsets, self.scratch_bytes = planned(program, uses, saved)
+        for number, (around, at) in places.items():
+            offsets[number] = offsets[around] + at
         self.saved_bytes = 0
         # One after the other, so that they can be put aside in one piece.
         for number in sorted(saved):

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._arrays.strided import address, storage_of
 from .._autograd.modes import modes
-from .._autograd.sites import resolve
-from .blocks import repeated
+from .._tensor.settings import get_num_threads
+from .blocks import failure, repeated
 from .calls import as_call
 from .differentiable import is_cut
 from .ir import Block, Call, Instruction, Kind, Program, View
 from .memory import Memory, bytes_at, bytes_of, give_back
 from .passes.blocks import in_blocks
-from .planning import Use
+from .passes.shards import in_shards
+from .planning import Use, planned
 from .tape import in_rows, span_of
 
 
@@ -29,8 +30,8 @@ class Part:
     sites: list[Any]
     native: Any = None
     why: str = ""
-    block: Block | None = None  # whose body these are, for one example
-    other: Any = None  # the same native code for a second thread
+    block: Block | None = None  # whose body these are, for one part of the examples
+    places: dict[int, int] = field(default_factory=dict)  # of a block's own buffers, in its room
 
 
 class Replay:
@@ -44,7 +45,9 @@ class Replay:
         self.arguments = arguments
         lowered, self.why_not_native = _lowering() if native else (None, "not asked for")
         if lowered is not None:
-            program = in_blocks(program)
+            slots = min(get_num_threads(), lowered.processors())
+            program = in_blocks(program, slots, lowered.can_lower)
+            program = in_shards(program, slots, lowered.can_lower)
         self.program = program
         cuts = [i for i, instruction in enumerate(program.instructions) if is_cut(instruction)]
         self.saved = _crossing(program, cuts)
@@ -53,7 +56,8 @@ class Replay:
             _parts(program, start, stop, lowered, self.saved)
             for start, stop in zip(starts, stops, strict=True)
         ]
-        self.memory = Memory(program, _touched(self.stretches), self.saved)
+        places = _places_in_rooms(program, self.stretches)
+        self.memory = Memory(program, _touched(self.stretches), self.saved, places)
         self.staged = self._staged()
         for i in self.staged:
             self._stage(i)
@@ -179,8 +183,7 @@ def _native_run(part: Part, address: int) -> Callable[[], None]:
     def run() -> None:
         status = call(address)
         if status:
-            where = resolve(part.sites[status - 1])
-            raise IndexError(f"index out of range{f', in {where}' if where else ''}")
+            raise failure(status, part.sites)
 
     return run
 
@@ -203,7 +206,7 @@ def _parts(
     for at in range(start, stop):
         instruction, site = program.instructions[at], program.sites[at]
         if isinstance(instruction, Block):
-            part = Part(instruction.body, [site] * len(instruction.body), block=instruction)
+            part = Part(instruction.body, instruction.sites, block=instruction)
             parts.append(part)
             continue
         why = "a call from Python" if isinstance(instruction, Call) else ""
@@ -226,8 +229,6 @@ def _parts(
             needed = seen | later
             alone = part.block is not None
             part.native = lowered.lower(part.instructions, program.buffers, needed, alone)
-            if alone:  # once more for a second thread: each has memory of its own
-                part.other = lowered.lower(part.instructions, program.buffers, needed, alone)
     return parts
 
 
@@ -236,18 +237,32 @@ def _touched(stretches: list[list[Part]]) -> Iterator[Use]:
     for part in (part for parts in stretches for part in parts):
         if part.block is not None:  # from the last kernel back to the first: all at once
             views = (*part.block.reads(), *part.block.writes())
-            inside = {n for kernel in part.native.kernels for n in (*kernel.reads, *kernel.writes)}
             pairs = tuple(_in_place(part.block, part.native.kernels))
-            yield Use(inside | {view.buffer for view in views}, in_place=pairs)
+            yield Use({part.block.room, *(view.buffer for view in views)}, in_place=pairs)
         elif part.native is not None:
-            for kernel in part.native.kernels:
-                filled = kernel.fills
-                pairs = tuple((one, other) for one, other, _ in kernel.in_place if other in filled)
-                yield Use({*kernel.reads, *kernel.writes}, filled, pairs)
+            yield from map(_use, part.native.kernels)
         else:
             for instruction in part.instructions:
                 views = (*instruction.reads(), *instruction.writes())
                 yield Use({view.buffer for view in views})
+
+
+def _use(kernel: Any) -> Use:
+    filled = kernel.fills
+    pairs = tuple((one, other) for one, other, _ in kernel.in_place if other in filled)
+    return Use({*kernel.reads, *kernel.writes}, filled, pairs)
+
+
+def _places_in_rooms(program: Program, stretches: list[list[Part]]) -> dict[int, tuple[int, int]]:
+    """Where each block's own buffers lie in its room, which becomes as large as they need."""
+    found: dict[int, tuple[int, int]] = {}
+    for part in (part for parts in stretches for part in parts if part.block is not None):
+        assert part.block is not None
+        inner, room = set(part.block.inner), part.block.room
+        uses = [use._replace(buffers=use.buffers & inner) for use in map(_use, part.native.kernels)]
+        part.places, program.buffers[room].nbytes = planned(program, uses, frozenset())
+        found |= {number: (room, at) for number, at in part.places.items()}
+    return found
 
 
 def _in_place(block: Block, kernels: Sequence[Any]) -> Iterator[tuple[int, int]]:

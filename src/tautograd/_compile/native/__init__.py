@@ -10,6 +10,6 @@ from __future__ import annotations
 from .available import can_lower
 from .engine import NoCompiler, why_not
 from .entry import Native, lower
-from .threads import blas_alone
+from .threads import blas_alone, processors
 
-__all__ = ["Native", "NoCompiler", "blas_alone", "can_lower", "lower", "why_not"]
+__all__ = ["Native", "NoCompiler", "blas_alone", "can_lower", "lower", "processors", "why_not"]

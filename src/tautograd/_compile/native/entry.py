@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -33,12 +34,21 @@ class Native:
         self.own_bytes = lowered.scratch
         self._make = lowered.make
         self._loaded = loaded = engine.Loaded(lowered.code, _symbols())
-        self._memory = np.zeros(lowered.scratch + 64, np.uint8)
-        start = self._memory.ctypes.data
-        self.own = start + (-start) % 64
         self.address = loaded.address(module.ENTRY)
         self._method = Method(b"run_program", loaded.address(module.CALL), ONE_ARGUMENT, None)
+        self._take_memory()
+
+    def _take_memory(self) -> None:
+        self._memory = np.zeros(self.own_bytes + 64, np.uint8)
+        start = self._memory.ctypes.data
+        self.own = start + (-start) % 64
         self.call: Callable[[int], int] = function_of(self._method, self.own)
+
+    def twin(self) -> Native:
+        """The same code with other memory, to run beside this."""
+        other = copy.copy(self)
+        other._take_memory()
+        return other
 
     @property
     def text(self) -> str:

@@ -8,6 +8,7 @@ gradient) is added up in place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,6 @@ from ..ir import (
     Instruction,
     Kind,
     Map,
-    Number,
     Product,
     Program,
     Reduce,
@@ -25,12 +25,17 @@ from ..ir import (
     rewritten,
     span,
 )
+from .sums import Sums, new_scratch
 
 LEAST = 1 << 18  # bytes: of a matrix that is worth it
+WORTH_THREADS = 8  # examples that are worth a second thread
 
 
-def in_blocks(program: Program) -> Program:
-    """Put runs of instructions around large stacks of products into blocks."""
+def in_blocks(program: Program, slots: int, cannot: Callable[[Any], Any]) -> Program:
+    """Put runs of instructions around large stacks of products into blocks, for so many threads.
+
+    `cannot` says why an instruction cannot be in a block, if so.
+    """
     if not any(_is_large(program, instruction) for instruction in program.instructions):
         return program
     instructions = program.instructions
@@ -40,16 +45,16 @@ def in_blocks(program: Program) -> Program:
     places: list[Any] = []
     at = 0
     while at < len(instructions):
-        run = _run(program, uses, at)
+        run = _run(program, uses, at, cannot)
         if run is None:
             found.append(instructions[at])
             places.append(program.sites[at])
             at += 1
             continue
         stop, sums = run
-        before, block = _block(program, uses, buffers, at, stop, sums)
-        found += [*before, block]
-        places += [program.sites[at]] * (len(before) + 1)
+        whole = _block(program, uses, buffers, at, stop, sums, slots)
+        found += whole
+        places += [program.sites[at]] * len(whole)
         at = stop
     return Program(buffers, found, places)
 
@@ -64,7 +69,7 @@ def _uses(instructions: list[Instruction]) -> dict[int, list[int]]:
 
 
 def _run(
-    program: Program, uses: dict[int, list[int]], start: int
+    program: Program, uses: dict[int, list[int]], start: int, cannot: Callable[[Any], Any]
 ) -> tuple[int, dict[int, View]] | None:
     """Where the run that begins here ends, and the sums in it, if it is worth a block."""
     instructions = program.instructions
@@ -81,7 +86,9 @@ def _run(
             sums[summed[0]] = summed[1]
             stop = i + 1
             continue
-        if _examples(instruction) != count or not _apart(instruction, steps):
+        if _examples(instruction) != count or cannot(instruction):
+            break
+        if not _apart(instruction, steps):
             break
         worth = worth or _is_large(program, instruction)
         stop = i + 1
@@ -159,14 +166,16 @@ def _block(
     start: int,
     stop: int,
     totals: dict[int, View],
-) -> tuple[list[Instruction], Block]:
+    slots: int,
+) -> list[Instruction]:
+    """A block for a run of instructions, and what comes before and after it for the sake of sums."""
     instructions = program.instructions
     run = instructions[start:stop]
-    before: list[Instruction] = []
-    for target in totals.values():
-        zero = Number(target.dtype.type(0))
-        before.append(Map("cast", (zero,), target, (target.dtype, target.dtype)))
+    count = _examples(run[0])
+    assert count is not None
+    slots = slots if count >= WORTH_THREADS else 1
     body: list[Instruction] = []
+    sites: list[Any] = []
     steps: dict[int, int] = {}
     small: dict[int, int] = {}  # buffers of which one example's part is enough
     for i, instruction in enumerate(run, start):
@@ -174,9 +183,7 @@ def _block(
             continue
         first: Any = _of_one(instruction)
         if i in totals:
-            whole = totals[i]
-            first = Product(first.left, first.right, _example(whole), adds=True)
-            steps[whole.buffer] = 0
+            first = Product(first.left, first.right, _example(totals[i]), adds=True)
         for view in (*instruction.reads(), *instruction.writes()):
             if i in totals and view == instruction.output:  # type: ignore[union-attr]
                 continue
@@ -186,24 +193,24 @@ def _block(
             inside = start <= at[0] and at[-1] < stop
             inner = buffer.kind is Kind.SCRATCH and inside and view.strides[0]
             if inner and view.buffer not in small:
-                small[view.buffer] = len(buffers)
-                buffers.append(Buffer(len(buffers), view.strides[0], Kind.SCRATCH))
+                small[view.buffer] = new_scratch(buffers, view.strides[0])
         body.append(first)
+        sites.append(program.sites[i])
 
     def renumbered(view: View) -> View:
         return replace(view, buffer=small.get(view.buffer, view.buffer))
 
     body = [rewritten(instruction, renumbered) for instruction in body]
     moving = {n: step for n, step in steps.items() if step and n not in small}
-    count = _examples(run[0])
-    assert count is not None
-    whole_run = [*before, *(i for i in run if not isinstance(i, Reduce))]
+    sums = Sums(buffers, totals.values(), slots)
     gone = {*small, *(instructions[i].output.buffer for i in totals)}  # type: ignore[union-attr]
-    reads = tuple(v for i in run for v in i.reads() if v.buffer not in gone)
-    writes = tuple(v for i in whole_run for v in i.writes() if v.buffer not in gone)
-    writes += tuple(totals.values())
-    sums = tuple(totals.values())
-    return before, Block(body, count, moving, reads, writes, tuple(small.values()), sums)
+    reads = tuple(v for i in run for v in i.reads() if v.buffer not in gone) + sums.views
+    products = [i for i in run if not isinstance(i, Reduce)]
+    writes = tuple(v for i in products for v in i.writes() if v.buffer not in gone) + sums.views
+    inner_ = tuple(small.values())
+    room = new_scratch(buffers, 0)
+    block = Block(body, sites, count, slots, moving, reads, writes, inner_, room, sums.others)
+    return [*sums.cleared(totals.values()), block, *sums.added()]
 
 
 def _of_one(instruction: Any) -> Any:
