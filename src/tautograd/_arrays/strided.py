@@ -42,7 +42,10 @@ def spelled_out(array: Any) -> Any:
 def with_strides_of(out: Any, model: Any) -> Any:
     """A fresh array with its model's strides where they differ in dimensions of size one only."""
     if type(out) is not np.ndarray:
-        return out
+        if hasattr(out, "seen_through"):
+            return out.seen_through(lambda array: with_strides_of(array, model))
+        if not has_memory(out):
+            return out
     size, have = model.dtype.itemsize, out.dtype.itemsize
     strides = tuple([stride // size * have for stride in model.strides])
     if strides == out.strides or not out.size:

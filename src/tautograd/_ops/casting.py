@@ -41,7 +41,8 @@ _warned: list[bool] = []
 def _to_copy(x: Any, dtype: Any, memory_format: Any) -> Any:
     x = real_part(x, dtype)
     if type(x) is not np.ndarray:
-        return np.astype(x, dtype)
+        out = np.astype(x, dtype)
+        return with_strides_of(out, x) if memory_format is preserve_format else out
     out = empty_preserving(x, dtype, memory_format)
     np.copyto(out, x, casting="unsafe")
     return with_strides_of(out, x) if memory_format is preserve_format else out
