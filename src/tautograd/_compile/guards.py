@@ -93,7 +93,7 @@ class Form:
 
     def _again(self, value: Any) -> int | None:
         """The number of a container that was met before: a function may see that it is the same one."""
-        if value == ():  # there is only one
+        if type(value) is tuple and not value:  # there is only one
             return None
         number = len(self._met)
         found = self._met.setdefault(id(value), number)

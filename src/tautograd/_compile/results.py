@@ -62,7 +62,8 @@ def passed_in(call: Any, outside: list[Any], returned: Any) -> dict[int, Passed]
     """The containers that were returned as they came in, or were found by name: by their ids."""
     found = {id(value): Passed(None, value) for value in outside if is_container(value)}
     for path, value in containers_in(call):
-        if len(path) > 1 and value != ():  # inside `args` or `kwargs`; there is one empty tuple
+        is_one = type(value) is tuple and not value  # of which there is only one
+        if len(path) > 1 and not is_one:  # inside `args` or `kwargs`
             found.setdefault(id(value), Passed(path))
     here = {id(value) for _, value in containers_in(returned)}
     return {key: value for key, value in found.items() if key in here}
