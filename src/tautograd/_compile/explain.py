@@ -43,7 +43,7 @@ class Explanation:
                 for part in parts
             ],
             "memory": {
-                "scratch": replay.memory.scratch_bytes,
+                "scratch": replay.scratch_bytes,
                 "saved_for_backward": replay.memory.saved_bytes,
                 **{k: v for k, v in kinds.items() if k != Kind.SCRATCH.value},
             },

@@ -95,6 +95,13 @@ class Replay:
                 runs.extend(as_call(i, self.memory.array) for i in part.instructions)
         return runs
 
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory for what nobody outside sees, that of further threads included."""
+        blocks = [i for i in self.program.instructions if isinstance(i, Block)]
+        rooms = [self.program.buffers[b.room].nbytes * (b.slots - 1) for b in blocks]
+        return self.memory.scratch_bytes + sum(rooms)
+
     def take_over(self) -> None:
         """After the recording: what it left for backward comes into place, the rest of it goes."""
         for buffer in self.program.buffers:

@@ -103,6 +103,10 @@ class CudaReplay:
 
     # --- as a program on the CPU has them -----------------------------------------------------------
 
+    @property
+    def scratch_bytes(self) -> int:
+        return self.memory.scratch_bytes
+
     def take_over(self) -> None:
         """After the recording: what it left for backward comes into place, the rest of it goes."""
         memory = self.memory
