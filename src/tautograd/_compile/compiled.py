@@ -88,9 +88,7 @@ class Compiled:
         while entry is not None:
             with entry.lock:
                 result = entry.replay(tensors, numbers, (args, kwargs))
-            if (
-                result is STOPPED
-            ):  # as it is written, with the error at the line where it comes from
+            if result is STOPPED:  # as it is written: the error comes from the function's own line
                 return self._fn(*args, **kwargs)
             if result is not MISS:
                 return result
