@@ -199,10 +199,10 @@ class Sorting:
         return True
 
     def saves_memory(self, slots: int) -> bool:
-        """Whether the sums of further threads are less than what is in memory for one part only."""
+        """Whether the sums of further threads are much less than what need not be there for all examples."""
         sums = sum(self.program.buffers[n].nbytes for n in self.totals)
         held = {v.buffer for i, _ in self.inside for v in self._large(i)}
-        return 2 * sums * (slots - 1) <= sum(self.program.buffers[n].nbytes for n in held)
+        return 4 * sums * (slots - 1) <= sum(self.program.buffers[n].nbytes for n in held)
 
     def _large(self, number: int) -> Iterable[View]:
         """What a product has in memory, among what is cut."""
