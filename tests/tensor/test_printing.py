@@ -325,9 +325,9 @@ def test_a_huge_tensor_is_not_read() -> None:
     # 10**14 elements, all one byte of memory: reading them all would never end.
     huge = torch.tensor(3, dtype=torch.uint8).expand(10**7, 10**7)
     assert_prints_alike(huge)
-    start = time.perf_counter()
+    start = time.thread_time()
     printing.tensor_repr(StandIn(huge))
-    assert time.perf_counter() - start < 0.5
+    assert time.thread_time() - start < 0.5
 
 
 # ----------------------------------------------------------------------------------- options
