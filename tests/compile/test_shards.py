@@ -254,6 +254,34 @@ def test_an_index_out_of_range_is_told_with_its_line(everywhere: None, threads: 
             compiled(ids)
 
 
+def test_what_another_part_reads_is_not_written_over(
+    everywhere: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads may do their parts in any order: here the last comes first."""
+    from tautograd._compile import blocks, native
+
+    monkeypatch.setattr(native, "processors", lambda: 8)
+    monkeypatch.setattr(blocks, "_at_once", lambda sides: [side.run() for side in sides[::-1]])
+    weight = torch.randn(64, 64)
+
+    def following(x: Any, steps: Any) -> Any:
+        sums = torch.cumsum(steps, 0)  # one more than there are examples, in the same memory
+        y = torch.tanh((x * sums[1:, None]) @ weight)
+        return torch.sort(sums[:-1] * y[:, 0]).values
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        compiled = torch.compile(following, backend="llvm")
+        arguments = torch.randn(12, 64), torch.randn(13)
+        for _ in range(3):
+            found = compiled(*arguments)
+    finally:
+        torch.set_num_threads(before)
+    assert _blocks(compiled)
+    torch.testing.assert_close(found, following(*arguments))
+
+
 def test_random_programs_in_parts(everywhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "_count", _smallest)
     for seed in range(20):

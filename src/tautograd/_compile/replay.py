@@ -14,7 +14,7 @@ from .._tensor.settings import get_num_threads
 from .blocks import failure, repeated
 from .calls import as_call
 from .differentiable import is_cut
-from .ir import Block, Call, Instruction, Kind, Program, View
+from .ir import Block, Call, Instruction, Kind, Program, View, span
 from .memory import Memory, bytes_at, bytes_of, give_back
 from .passes.blocks import in_blocks
 from .passes.shards import in_shards
@@ -278,10 +278,22 @@ def _in_place(block: Block, kernels: Sequence[Any]) -> Iterator[tuple[int, int]]
     touched = [{*kernel.reads, *kernel.writes} for kernel in kernels]
     for i, kernel in enumerate(kernels):
         for one, other, size in kernel.in_place:
-            apart = steps.get(one) == steps.get(other) == size
+            apart = steps.get(one) == steps.get(other) == size and _by_parts(block, one)
             late = any(one in later for later in touched[i + 1 :])
             if apart and not late and not any(other in earlier for earlier in touched[:i]):
                 yield one, other
+
+
+def _by_parts(block: Block, buffer: int) -> bool:
+    """Whether no part of the examples reads or writes what is another's."""
+    step = block.steps[buffer]
+    spans = [
+        span(view)
+        for instruction in block.body
+        for view in (*instruction.reads(), *instruction.writes())
+        if view.buffer == buffer
+    ]
+    return all(low >= 0 and high <= step for low, high in spans)
 
 
 def _crossing(program: Program, cuts: list[int]) -> frozenset[int]:
