@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -261,7 +262,7 @@ def test_what_another_part_reads_is_not_written_over(
     from tautograd._compile import blocks, native
 
     monkeypatch.setattr(native, "processors", lambda: 8)
-    monkeypatch.setattr(blocks, "_at_once", lambda sides: [side.run() for side in sides[::-1]])
+    monkeypatch.setattr(blocks, "at_once", lambda runs: [run() for run in runs[::-1]])
     weight = torch.randn(64, 64)
 
     def following(x: Any, steps: Any) -> Any:
@@ -280,6 +281,27 @@ def test_what_another_part_reads_is_not_written_over(
         torch.set_num_threads(before)
     assert _blocks(compiled)
     torch.testing.assert_close(found, following(*arguments))
+
+
+def test_a_thread_goes_on_when_the_main_one_has_ended(
+    everywhere: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python starts no more threads then."""
+    from tautograd._compile import native
+    from tautograd.optim import _threads
+
+    _threads.executor().submit(int).result()
+    ended = ThreadPoolExecutor(1)
+    ended.shutdown()
+    monkeypatch.setattr(native, "processors", lambda: 8)
+    monkeypatch.setattr(_threads, "_pool", ended)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        compiled = lockstep(MODELS["clipped"], 4, backend="llvm", bound=SUMS, floor=1.0)
+    finally:
+        torch.set_num_threads(before)
+    assert [block.slots for block in _blocks(compiled)] == [2]
 
 
 def test_random_programs_in_parts(everywhere: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._autograd.sites import resolve
 from .._tensor.settings import get_num_threads
-from ..optim._threads import executor
+from ..optim._threads import at_once
 from .memory import Memory
 from .planning import ALIGNMENT
 
@@ -31,21 +31,12 @@ def repeated(part: Any, memory: Memory) -> Callable[[], None]:
         if slots > 1 and get_num_threads() > 1:
             with blas_alone() as obeys:
                 if obeys:
-                    _at_once(sides)
+                    at_once([side.run for side in sides])
                     return
         for side in sides:
             side.run()
 
     return run
-
-
-def _at_once(sides: list[_Side]) -> None:
-    jobs = [executor().submit(side.run) for side in sides[1:]]
-    try:
-        sides[0].run()
-    finally:
-        for job in jobs:
-            job.result()
 
 
 def failure(status: int, sites: list[Any]) -> IndexError:

@@ -6,9 +6,10 @@ worth more than the handing over.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from .._autograd.modes import modes
@@ -29,16 +30,37 @@ def in_parallel(run: Callable[[int, int], None], size: int, grain: int) -> None:
         return
     part = -(-size // (workers * grain)) * grain
     spans = [(start, min(start + part, size)) for start in range(0, size, part)]
-    jobs = [executor().submit(_quiet, run, *span) for span in spans[1:]]
+    at_once([functools.partial(modes.quietly, run, *span) for span in spans])
+
+
+def at_once(runs: Sequence[Callable[[], object]]) -> None:
+    """Call functions at the same time: the first by this thread, the others by ours."""
+    waits = [_begun(run) for run in runs[1:]]
     try:
-        modes.quietly(run, *spans[0])
+        runs[0]()
     finally:
-        for job in jobs:
-            job.result()
+        for wait in waits:
+            wait()
 
 
-def _quiet(run: Callable[[int, int], None], start: int, stop: int) -> None:
-    modes.quietly(run, start, stop)
+def _begun(run: Callable[[], object]) -> Callable[[], None]:
+    """What waits until a thread has called a function, or calls it where no thread can be had any more.
+
+    So it is when the main thread has ended, while another one still trains.
+    """
+    lock = threading.Lock()
+    done: list[bool] = []
+
+    def once() -> None:
+        with lock:
+            if not done:
+                done.append(True)
+                run()
+
+    try:
+        return executor().submit(once).result
+    except RuntimeError:
+        return once
 
 
 def executor() -> ThreadPoolExecutor:
