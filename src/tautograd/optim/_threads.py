@@ -30,7 +30,11 @@ def in_parallel(run: Callable[[int, int], None], size: int, grain: int) -> None:
         return
     part = -(-size // (workers * grain)) * grain
     spans = [(start, min(start + part, size)) for start in range(0, size, part)]
-    at_once([functools.partial(modes.quietly, run, *span) for span in spans])
+    at_once([functools.partial(_quietly, run, *span) for span in spans])
+
+
+def _quietly(run: Callable[[int, int], None], start: int, stop: int) -> None:
+    modes.quietly(run, start, stop)  # those of the thread that calls it
 
 
 def at_once(runs: Sequence[Callable[[], object]]) -> None:
