@@ -255,6 +255,36 @@ def test_an_index_out_of_range_is_told_with_its_line(everywhere: None, threads: 
             compiled(ids)
 
 
+def test_after_an_error_all_examples_are_as_they_would_be(everywhere: None) -> None:
+    """A state of each example is written before, and there is work enough to take a copy of it."""
+
+    def make() -> Any:
+        torch.manual_seed(0)
+        model = nn.Sequential(*(nn.Linear(64, 64) for _ in range(4)))
+        state = torch.zeros(2048, 16)
+
+        def follow(x: Any, index: Any) -> Any:
+            with torch.no_grad():
+                state.add_(model(x)[:, :16])
+                return state.gather(1, index)
+
+        return follow, state
+
+    (plain, expected), (other, state) = make(), make()
+    compiled = torch.compile(other, backend="llvm")
+    x, index = torch.randn(2048, 64), torch.zeros(2048, 1, dtype=torch.int64)
+    for wrong in (0, 0, 0, 0, 16, 0):
+        index[0] = wrong
+        for function in (plain, compiled):
+            if wrong:
+                with pytest.raises(RuntimeError, match="out of bounds"):
+                    function(x, index)
+            else:
+                function(x, index)
+        torch.testing.assert_close(state, expected)
+    assert _blocks(compiled)
+
+
 def test_what_another_part_reads_is_not_written_over(
     everywhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

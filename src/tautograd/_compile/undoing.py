@@ -8,7 +8,7 @@ those places that are written before the program can stop, which in a training s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,7 +109,7 @@ class Stops:
         written = {n for step in before for n in step.writes} - found.early
         kinds = Kind.EXTERNAL, Kind.ARGUMENT
         copied = sum(buffers[n].nbytes for n in written if buffers[n].kind in kinds)
-        total = sum(buffers[n].nbytes for step in steps for n in step.writes)
+        total = sum(step.size for step in steps)
         self.is_whole = copied <= max(SMALL, total // SHARE) and can_undo(self.effects)
         early = [effect for effect in self.effects if can_undo([effect])]
         drawn = [call for step in before for call in step.drawn]
@@ -141,21 +141,30 @@ class _Step:
     """What runs as one: the buffers that it writes, and what it may stop at."""
 
     writes: frozenset[int]
+    size: int  # bytes that are written, also to memory of a block's own
     checks: list[Any] = field(default_factory=list)
     drawn: list[Any] = field(default_factory=list)
 
 
 def _steps(part: Any, checks: Checks) -> Iterator[_Step]:
     """The kernels or the calls of a part, in the order in which they run."""
+
+    def size_of(writes: Iterable[int]) -> int:
+        return sum(checks.buffers[n].nbytes for n in writes)
+
     if part.block is not None:
-        writes = frozenset(view.buffer for view in part.block.writes())
-        yield _Step(writes, [c for i in part.instructions for c in checks.of(i, part.block)])
+        block = part.block
+        writes = frozenset(view.buffer for view in block.writes())
+        own = sum(size_of(kernel.writes & {*block.inner}) for kernel in part.native.kernels)
+        found = [c for i in part.instructions for c in checks.of(i, block)]
+        yield _Step(writes, size_of(writes) + block.count * own, found)
     elif part.native is not None:
         for kernel in part.native.kernels:
-            found = [part.instructions[i] for i in kernel.instructions]
-            yield _Step(kernel.writes, [c for i in found for c in checks.of(i)])
+            known = [c for i in kernel.instructions for c in checks.of(part.instructions[i])]
+            yield _Step(kernel.writes, size_of(kernel.writes), known)
     else:
         for instruction in part.instructions:
             writes = frozenset(view.buffer for view in instruction.writes())
             is_draw = isinstance(instruction, Call) and instruction.effect
-            yield _Step(writes, checks.of(instruction), [instruction] if is_draw else [])
+            drawn = [instruction] if is_draw else []
+            yield _Step(writes, size_of(writes), checks.of(instruction), drawn)
