@@ -9,7 +9,7 @@ import numpy as np
 from .._ops.special_functions import erf_of
 from .arrays import ARRAYS
 from .ir import Instruction, Map, Number, Product, Reduce, View, overlap
-from .noted import UFUNCS, Noted, Rule, copy, mapped
+from .noted import UFUNCS, Noted, Rule, copy, is_operand, mapped, operand_of
 from .symbols import Symbol
 
 
@@ -59,6 +59,23 @@ def _erf(tape: Any, call: Noted) -> list[Instruction] | None:
     return (
         mapped(tape, "erf", call.args, call.result, (dtype, dtype)) if dtype.char in "fd" else None
     )
+
+
+def _clip(tape: Any, call: Noted) -> list[Instruction] | None:
+    """The larger of a number and the lower bound, then the smaller of that and the upper one."""
+    if len(call.args) != 3 or call.kwargs:
+        return None
+    array, low, high = call.args
+    target, dtype = call.result, call.result.dtype
+    arrays = [x for x in call.args if isinstance(x, ARRAYS)]
+    if dtype.kind not in "fiu" or any(x.dtype != dtype for x in arrays):
+        return None
+    if not isinstance(array, ARRAYS) or not (is_operand(low) and is_operand(high)):
+        return None
+    raised = tape.scratch(target.shape, dtype, array)
+    first = mapped(tape, "maximum", (array, low), raised, (dtype,) * 3)
+    upper = operand_of(tape, high, dtype, target.shape)
+    return [*(first or ()), Map("minimum", (raised, upper), target, (dtype,) * 3)]
 
 
 # --- reductions -------------------------------------------------------------------------------------
@@ -202,6 +219,7 @@ def _vecdot(tape: Any, call: Noted) -> list[Instruction] | None:
 METHODS: dict[str, Rule] = {"__call__": _elementwise, "reduce": _reduction}
 RULES: dict[Any, Rule] = {
     erf_of: _erf,
+    np.clip: _clip,
     np.sum: _reduce_function("add"),
     np.prod: _reduce_function("multiply"),
     np.max: _reduce_function("maximum"),
