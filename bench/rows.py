@@ -44,9 +44,9 @@ class Row:
 
 
 def engines() -> tuple[Any, Any]:
-    import torch
+    import tautograd  # first, as in a program that uses it alone: it settles how NumPy's threads wait
 
-    import tautograd
+    import torch  # isort: skip
 
     torch.set_num_threads(2)
     return tautograd, torch

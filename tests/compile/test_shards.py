@@ -318,13 +318,13 @@ def test_a_thread_goes_on_when_the_main_one_has_ended(
 ) -> None:
     """Python starts no more threads then."""
     from tautograd._compile import native
-    from tautograd.optim import _threads
+    from tautograd._ops import threads as pool
 
-    _threads.executor().submit(int).result()
+    pool.executor().submit(int).result()
     ended = ThreadPoolExecutor(1)
     ended.shutdown()
     monkeypatch.setattr(native, "processors", lambda: 8)
-    monkeypatch.setattr(_threads, "_pool", ended)
+    monkeypatch.setattr(pool, "_pool", ended)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tautograd as torch
-from tautograd.optim import _threads
+from tautograd._ops import threads as pool
 
 
 def _updated(threads: int) -> np.ndarray:
@@ -16,7 +16,7 @@ def _updated(threads: int) -> np.ndarray:
     torch.set_num_threads(threads)
     try:
         torch.manual_seed(0)
-        weight = torch.nn.Parameter(torch.randn(4 * _threads.WORTH_A_THREAD + 7))
+        weight = torch.nn.Parameter(torch.randn(4 * pool.WORTH_A_THREAD + 7))
         optimizer = torch.optim.Adam([weight], lr=0.1)
         for _ in range(3):
             weight.grad = torch.sin(weight.detach())
@@ -35,5 +35,5 @@ def test_without_threads_one_does_it_all(monkeypatch: pytest.MonkeyPatch) -> Non
     expected = _updated(3)
     ended = ThreadPoolExecutor(1)
     ended.shutdown()
-    monkeypatch.setattr(_threads, "_pool", ended)
+    monkeypatch.setattr(pool, "_pool", ended)
     np.testing.assert_array_equal(_updated(3), expected)

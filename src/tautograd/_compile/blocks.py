@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .._autograd.sites import resolve
+from .._ops.threads import at_once
 from .._tensor.settings import get_num_threads
-from ..optim._threads import at_once
 from .memory import Memory
 from .planning import ALIGNMENT
 

@@ -19,8 +19,10 @@ from .._autograd.modes import modes
 from .._autograd.node import Node, rename_node
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
+from . import gelu_blocks
 from .dims import wrap_dim
 from .elementwise import call_elementwise, conj, contiguous, refuse, require_tensor, unary
+from .gelu_blocks import can_block
 from .public import FUNCTIONS, NN_FUNCTIONAL, SPECIAL, public, write_into
 from .record import Op
 from .refusals import no_kernel
@@ -208,13 +210,15 @@ def _check_celu(input: Tensor, parameters: dict[str, Any]) -> None:
 
 
 _LARGEST = float(np.finfo(np.float32).max)
-_ROOT_HALF, _ROOT_2_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
+_ROOT_HALF, _ROOT_2_OVER_PI = gelu_blocks.ROOT_HALF, gelu_blocks.ROOT_2_OVER_PI
 _CUBIC = 0.044715
 
 
 def _gelu(x: Any, approximate: str) -> Any:
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(_ROOT_2_OVER_PI * (x + _CUBIC * x * x * x)))
+    if can_block(x):
+        return gelu_blocks.gelu(x)
     share = _share(x)
     if type(share) is not np.ndarray:
         return x * share
@@ -249,10 +253,16 @@ def _gelu_slope(x: Any, approximate: str) -> Any:
     return density
 
 
+def _through_gelu(g: Any, x: Any, approximate: str) -> Any:
+    if approximate != "tanh" and can_block(x, g):
+        return gelu_blocks.gelu_gradient(g, x)
+    return g * _gelu_slope(x, approximate)
+
+
 gelu_op = slope_record(
     "gelu",
     _gelu,
-    lambda g, x, approximate: g * _gelu_slope(x, approximate),
+    _through_gelu,
     "GeluKernelImpl",
     both_sides({"approximate": "tanh"}),
 )

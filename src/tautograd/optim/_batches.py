@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from .._autograd.modes import modes
+from .._ops.threads import in_parallel
 from .._tensor.tensor import Tensor
 from ._program import Formula, Program, execute, program_of
-from ._threads import in_parallel
 
 SMALL = 8192  # elements: up to this many a parameter is laid end to end with others
 BLOCK = 32768  # elements: what a large one is cut into; what a block needs stays in the cache
@@ -178,7 +178,7 @@ def _run_in_blocks(program: Program, arrays: list[Any], constants: list[Any], pl
                     if i != 1:
                         np.copyto(part, w, casting="same_kind")
 
-    in_parallel(run, size, BLOCK)
+    in_parallel(lambda start, stop: modes.quietly(run, start, stop), size, BLOCK)
 
 
 class ForeignBatch(Batch):

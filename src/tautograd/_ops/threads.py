@@ -10,10 +10,12 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
-from .._autograd.modes import modes
 from .._tensor.settings import get_num_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 WORTH_A_THREAD = 1 << 17  # elements
 
@@ -26,15 +28,11 @@ def in_parallel(run: Callable[[int, int], None], size: int, grain: int) -> None:
     """Call `run(start, stop)` on parts that make up `range(size)`; parts begin at multiples of `grain`."""
     workers = min(get_num_threads(), size // WORTH_A_THREAD)
     if workers < 2:
-        modes.quietly(run, 0, size)
+        run(0, size)
         return
     part = -(-size // (workers * grain)) * grain
     spans = [(start, min(start + part, size)) for start in range(0, size, part)]
-    at_once([functools.partial(_quietly, run, *span) for span in spans])
-
-
-def _quietly(run: Callable[[int, int], None], start: int, stop: int) -> None:
-    modes.quietly(run, start, stop)  # those of the thread that calls it
+    at_once([functools.partial(run, *span) for span in spans])
 
 
 def at_once(runs: Sequence[Callable[[], object]]) -> None:
@@ -69,9 +67,11 @@ def _begun(run: Callable[[], object]) -> Callable[[], None]:
 
 def executor() -> ThreadPoolExecutor:
     """The threads of this process."""
+    from concurrent.futures import ThreadPoolExecutor
+
     global _pool, _pool_of
     with _lock:
         if _pool is None or _pool_of != os.getpid():
-            _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="tautograd-optim")
+            _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="tautograd")
             _pool_of = os.getpid()
         return _pool
