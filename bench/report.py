@@ -15,7 +15,8 @@ PACKAGES = ("tautograd", "numpy", "scipy", "ml_dtypes", "torch", "jax")
 NOTE = """\
 Each figure is a median of interleaved runs, each turn begun with a run that is not timed; each ratio is that of the
 first two columns. The second is PyTorch's eager mode, but torch.compile for the compiled GPT, the limit for the
-time to compile, the eager step for the memory of compiled ones, and the same step without the doctor for the doctor's."""
+time to compile, the eager step for the memory of compiled ones, and the same step without the doctor for the
+doctor's."""
 START, END = "<!-- bench: written by `make bench` -->", "<!-- /bench -->"
 
 
