@@ -5,10 +5,11 @@
 #   make test       the tests, a few minutes             make docs   the documentation, in site/
 #   make test-all   the slow ones too                    make bench  measured beside PyTorch
 #   make stubs      the type stubs, after a change of the public API
+#   make fuzz       random attacks, for MINUTES=60
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all bench stubs lint docs clean
+.PHONY: help demo test test-all fuzz bench stubs lint docs clean
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -16,6 +17,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 JOBS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?= --readme
+MINUTES ?= 60
+FUZZ_ARGS ?=
 
 VENV := .venv
 DEMO_VENV := .venv-demo
@@ -23,7 +26,7 @@ PIP := -m pip install -qq --disable-pip-version-check
 TORCH := torch==2.13.0
 
 help:
-	@sed -n '4,7s/^#//p' Makefile
+	@sed -n '4,8s/^#//p' Makefile
 
 # ---- environments ------------------------------------------------------------------------------
 # A stamp file stands for an installed set of packages, and is older than pyproject.toml when that
@@ -77,6 +80,9 @@ test: $(VENV)/.stamp-test
 
 test-all: $(VENV)/.stamp-test
 	@$(VENV)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.stamp-test
+	@$(VENV)/bin/python -m fuzz --minutes $(MINUTES) --jobs $(JOBS) $(FUZZ_ARGS)
 
 bench: $(VENV)/.stamp-test $(VENV)/.stamp-bench
 	@$(VENV)/bin/python -m bench $(BENCH_ARGS)

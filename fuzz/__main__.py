@@ -1,0 +1,81 @@
+"""`python -m fuzz`: attack every surface at random for a time, and report what gave way."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+from collections import Counter
+from pathlib import Path
+
+from fuzz.campaign import Campaign, Failure
+from fuzz.registry import find_targets, target_named
+from fuzz.worker import run_case
+
+KEPT = Path(__file__).resolve().parent.parent / "tests" / "fuzz" / "kept"
+
+
+def main() -> int:
+    targets = find_targets()
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzz",
+        description=__doc__,
+        epilog="example:\n  python -m fuzz --minutes 5 --only functions\n"
+        "  python -m fuzz --case tests/fuzz/kept/functions/abcdef0123.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--minutes", type=float, default=60.0, help="how long (default: 60)")
+    parser.add_argument("--jobs", type=int, default=2, help="worker processes (default: 2)")
+    parser.add_argument("--seed", type=int, help="where the cases start (default: a new one)")
+    parser.add_argument(
+        "--only", default="", help=f"targets, separated by commas ({', '.join(targets)})"
+    )
+    parser.add_argument("--keep", action="store_true", help=f"keep failures as tests, in {KEPT.name}/")
+    parser.add_argument("--case", type=Path, help="run one kept case, and nothing else")
+    options = parser.parse_args()
+    if options.minutes <= 0 or options.jobs < 1:
+        parser.error("--minutes must be positive and --jobs at least 1")
+    if options.case is not None:
+        return _one_case(options.case)
+    names = [name for name in options.only.split(",") if name] or list(targets)
+    for name in names:
+        if name not in targets:
+            parser.error(f"--only: there is no target '{name}' (there is: {', '.join(targets)})")
+
+    seed = secrets.randbits(32) if options.seed is None else options.seed
+    print(f"seed {seed}; targets: {', '.join(names)}; {options.minutes:g} minutes", flush=True)
+    campaign = Campaign([targets[name] for name in names], seed, options.jobs)
+    try:
+        campaign.run(options.minutes * 60)
+    except KeyboardInterrupt:
+        print("interrupted; so far:", flush=True)
+    _report(campaign.counts, campaign.failures, keep=options.keep)
+    return 1 if campaign.failures else 0
+
+
+def _one_case(path: Path) -> int:
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    wrong = run_case(target_named(kept["target"]), kept["case"])
+    print(wrong or "nothing wrong")
+    return 1 if wrong else 0
+
+
+def _report(counts: Counter[str], failures: list[Failure], keep: bool) -> None:
+    for failure in failures:
+        print(f"\n{failure.target}, seed {failure.seed}, seen {failure.times} times")
+        print(f"  {failure.message.strip()}".replace("\n", "\n  "))
+        print(f"  case: {json.dumps(failure.case)[:2000]}")
+        if keep:
+            folder = KEPT / failure.target
+            folder.mkdir(parents=True, exist_ok=True)
+            text = json.dumps({"target": failure.target, "case": failure.case}, indent=1)
+            (folder / f"{failure.digest}.json").write_text(text + "\n", encoding="utf-8")
+            print(f"  kept as {folder.name}/{failure.digest}.json")
+    for name, count in sorted(counts.items()):
+        print(f"{count:>12,} {name}")
+    print(f"{len(failures)} kinds of failure")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

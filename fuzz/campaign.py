@@ -1,0 +1,202 @@
+"""Shares the time among targets, watches the workers, and collects what they find.
+
+A worker that dies, or stays with one case beyond its target's limit, is a failure of that case; the
+next one goes on after it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from fuzz.target import Case, Target
+from fuzz.worker import NOTE, case_of, kind_of
+
+SLICE = 30.0  # seconds that a target has at a time
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+@dataclass
+class Failure:
+    """One kind of failure, with the simplest case that was found."""
+
+    target: str
+    seed: int
+    message: str
+    case: Case
+    times: int = 1
+
+    @property
+    def digest(self) -> str:
+        """A name for its file."""
+        text = json.dumps(self.case, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+class Campaign:
+    """A run of the fuzzer over some targets."""
+
+    def __init__(self, targets: list[Target], seed: int, jobs: int) -> None:
+        self.targets = targets
+        self.jobs = jobs
+        self.counts: Counter[str] = Counter()
+        self._found: dict[tuple[str, str], Failure] = {}
+        self._next = {target.name: seed << 32 for target in targets}
+        self._spent = {target.name: 0.0 for target in targets}
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+
+    @property
+    def failures(self) -> list[Failure]:
+        """One of each kind."""
+        return list(self._found.values())
+
+    def run(self, seconds: float) -> None:
+        """Attack for so long."""
+        until = time.time() + seconds
+        threads = [threading.Thread(target=self._job, args=(until,)) for _ in range(self.jobs)]
+        for thread in threads:
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in threads):
+                time.sleep(0.2)
+                self._progress(until)
+        except BaseException:
+            self._stopping.set()
+            raise
+        finally:
+            for thread in threads:
+                thread.join()
+
+    # ---- one job ---------------------------------------------------------------------------------
+
+    def _job(self, until: float) -> None:
+        while time.time() < until and not self._stopping.is_set():
+            with self._lock:
+                target = min(self.targets, key=lambda t: self._spent[t.name] / t.share)
+                span = min(SLICE, max(until - time.time(), 0.1))
+                self._spent[target.name] += span
+                first = self._next[target.name]
+                self._next[target.name] = first + (1 << 20)  # a range of its own
+            self._slice(target, first, time.time() + span)
+
+    def _slice(self, target: Target, seed: int, until: float) -> None:
+        while time.time() < until and not self._stopping.is_set():
+            seed = self._one_worker(target, seed, until) + 1
+
+    def _one_worker(self, target: Target, first: int, until: float) -> int:
+        """Run a worker until its time is over or it must be ended; the last seed it had."""
+        with tempfile.TemporaryFile() as note, tempfile.TemporaryFile() as errors:
+            command = [sys.executable, "-m", "fuzz.worker", target.name, str(first), "1"]
+            process = subprocess.Popen(
+                [*command, str(until), str(note.fileno())],
+                stdout=subprocess.PIPE, stderr=errors, pass_fds=[note.fileno()], cwd=PROJECT,
+                start_new_session=True, text=True,
+            )  # fmt: skip
+            lines: queue.Queue[str | None] = queue.Queue()
+            assert process.stdout is not None
+            reader = threading.Thread(target=_lines, args=(process.stdout, lines), daemon=True)
+            reader.start()
+            stuck = self._watch(target, process, note.fileno(), lines)
+            reader.join(5)
+            self._drain(target, lines)
+            begun, seed = _note(note.fileno())
+            if stuck or (process.returncode != 0 and not self._stopping.is_set()):
+                what = f"did not end in {target.limit:g} s" if stuck else _death(process.returncode)
+                errors.seek(0)
+                tail = errors.read()[-4000:].decode(errors="replace")
+                if not begun:  # it failed before the first case, or while making one smaller
+                    what = f"the worker {what}"
+                self._note_failure(target, seed, f"{what}{_where(tail)}\n{tail}", None)
+            return max(seed, first)
+
+    def _watch(self, target: Target, process: Any, note: int, lines: Any) -> bool:
+        last, since = (0, 0), time.monotonic()
+        while process.poll() is None:
+            self._drain(target, lines)
+            now = _note(note)
+            if now != last or now[0] == 0:
+                last, since = now, time.monotonic()
+            stuck = time.monotonic() - since > target.limit
+            if stuck or self._stopping.is_set():
+                if stuck:
+                    process.send_signal(signal.SIGUSR1)  # where it is, into the errors
+                    time.sleep(0.5)
+                _end(process)
+                return stuck
+            time.sleep(0.1)
+        _end(process)
+        return False
+
+    def _drain(self, target: Target, lines: Any) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                line = lines.get_nowait()
+                if line is None:
+                    continue
+                record = json.loads(line)
+                with self._lock:
+                    self.counts.update(record.get("counts", {}))
+                if "failure" in record:
+                    self._note_failure(target, record["seed"], record["failure"], record["case"])
+
+    def _note_failure(self, target: Target, seed: int, message: str, case: Case) -> None:
+        if case is None:
+            case = case_of(target, seed)
+        with self._lock:
+            failure = self._found.get((target.name, kind_of(message)))
+            if failure is not None:
+                failure.times += 1
+                return
+            self._found[target.name, kind_of(message)] = Failure(target.name, seed, message, case)
+        print(f"\n{target.name}: {kind_of(message)}  (seed {seed})", flush=True)
+
+    def _progress(self, until: float) -> None:
+        if sys.stderr.isatty():
+            said = ", ".join(f"{count:,} {name}" for name, count in sorted(self.counts.items()))
+            left = max(until - time.time(), 0)
+            sys.stderr.write(f"\r{left:5.0f} s left; {len(self._found)} failures; {said}\x1b[K")
+            sys.stderr.flush()
+
+
+def _lines(stream: IO[str], lines: queue.Queue[str | None]) -> None:
+    for line in stream:
+        lines.put(line)
+
+
+def _note(handle: int) -> tuple[int, int]:
+    data = os.pread(handle, NOTE.size, 0)
+    return NOTE.unpack(data) if len(data) == NOTE.size else (0, 0)  # type: ignore[return-value]
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _death(status: int) -> str:
+    if status < 0:
+        return f"died of {signal.Signals(-status).name}"
+    return f"ended with status {status}"
+
+
+def _where(errors: str) -> str:
+    """The innermost line of the project's in a trace of a worker."""
+    for line in errors.splitlines():
+        if "/tautograd/" in line and "File" in line:
+            return ": " + line.strip().rpartition("/tautograd/")[2]
+    return ""

@@ -1,0 +1,44 @@
+"""What a fuzz target is: how a hostile case is made, what it may not do, how it is made smaller.
+
+A case is JSON-serialisable, so that one that fails can be kept as a test (`tests/fuzz/kept`).
+Targets are found by name: every module in `fuzz/targets` defines one, as `TARGET`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+Case = Any  # what json.dumps takes
+
+
+class Target:
+    """One surface under attack. `check` runs in a worker process that may be killed."""
+
+    name: str
+    share = 1.0
+    """Its part of the time, relative to the other targets."""
+    limit = 10.0
+    """Seconds after which a case counts as one that never ends."""
+    memory = 6 << 30
+    """Bytes of address space that its worker may have."""
+
+    def prepare(self) -> None:
+        """Import what the cases need; once in each worker."""
+
+    def case(self, rng: random.Random) -> Case:
+        """A hostile case."""
+        raise NotImplementedError
+
+    def check(self, case: Case, counts: Counter[str]) -> str | None:
+        """What is wrong with how the case went, its first line the kind of failure; None if nothing.
+
+        `counts` says what was done: calls, files, kills, …
+        """
+        raise NotImplementedError
+
+    def smaller(self, case: Case) -> Iterator[Case]:
+        """Simpler cases that may fail the same way, most promising first."""
+        return iter(())

@@ -1,0 +1,1 @@
+"""One surface under attack per module; each defines its target as `TARGET`."""

@@ -1,0 +1,109 @@
+"""A process that runs one target's cases until it is told to stop, or killed.
+
+It notes the seed of the case in work in a small shared file first, so that whoever watches knows
+which case crashed the process or never ended.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import random
+import resource
+import signal
+import struct
+import sys
+import time
+import traceback
+from collections import Counter
+from typing import Any
+
+from fuzz.registry import target_named
+from fuzz.target import Case, Target
+
+NOTE = struct.Struct("<QQ")  # how many cases were begun, and the seed of the latest
+SHRINKING = 300  # tries at most
+
+
+def case_of(target: Target, seed: int) -> Case:
+    """The case that a seed stands for."""
+    return target.case(random.Random(f"{target.name}:{seed}"))
+
+
+def run_case(target: Target, case: Case, counts: Counter[str] | None = None) -> str | None:
+    """What is wrong with how a case goes; an exception that a check lets out is wrong too."""
+    try:
+        return target.check(case, Counter() if counts is None else counts)
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{os.path.basename(last.filename)}:{last.lineno}"
+        return f"{type(error).__name__} out of the check, at {where}\n{error}"
+
+
+def kind_of(message: str) -> str:
+    """What failures of the same cause have in common: the first line."""
+    return message.strip().split("\n", 1)[0]
+
+
+def shrink(target: Target, case: Case, kind: str) -> Case:
+    """The simplest case found that fails in the same way."""
+    tries = 0
+    while tries < SHRINKING:
+        for candidate in target.smaller(case):
+            tries += 1
+            wrong = run_case(target, candidate)
+            if wrong is not None and kind_of(wrong) == kind:
+                case = candidate
+                break
+            if tries >= SHRINKING:
+                return case
+        else:
+            return case
+    return case
+
+
+def main(name: str, first: int, step: int, until: float, note: int) -> None:
+    """Run cases of seeds first, first + step, …; a JSON line on stdout for what is found."""
+    target = target_named(name)
+    if target.memory:
+        resource.setrlimit(resource.RLIMIT_AS, (target.memory, target.memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    out = os.fdopen(os.dup(1), "w")
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)  # what is attacked may print
+    target.prepare()
+    counts: Counter[str] = Counter()
+    known: set[str] = set()
+    seed, begun, told = first, 0, time.monotonic()
+
+    def say(record: dict[str, Any]) -> None:
+        out.write(json.dumps(record) + "\n")
+        out.flush()
+
+    while time.time() < until:
+        begun += 1
+        os.pwrite(note, NOTE.pack(begun, seed), 0)
+        case = case_of(target, seed)
+        wrong = run_case(target, case, counts)
+        if wrong is not None:
+            kind = kind_of(wrong)
+            if kind not in known:
+                known.add(kind)
+                os.pwrite(note, NOTE.pack(0, seed), 0)  # not watched while it is made smaller
+                case = shrink(target, case, kind)
+                wrong = run_case(target, case) or wrong
+            say({"failure": wrong, "case": case, "seed": seed})
+        seed += step
+        if time.monotonic() - told > 1:
+            told = time.monotonic()
+            say({"counts": counts, "next": seed})
+            counts.clear()
+    say({"counts": counts, "next": seed})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]))
