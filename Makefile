@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all fuzz bench stubs lint docs clean
+.PHONY: help demo test test-avx2 test-all fuzz bench stubs lint docs clean
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -77,6 +77,14 @@ demo: $(DEMO_VENV)/.stamp
 
 test: $(VENV)/.stamp-test
 	@$(VENV)/bin/python -m pytest -q -n $(JOBS) -m "not slow" $(PYTEST_ARGS)
+
+# The kernels that PyTorch, NumPy, OpenBLAS, MKL and oneDNN choose on a CPU with AVX2 and no AVX-512.
+AS_AVX2 := ATEN_CPU_CAPABILITY=avx2 NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" \
+	OPENBLAS_CORETYPE=Haswell MKL_ENABLE_INSTRUCTIONS=AVX2 ONEDNN_MAX_CPU_ISA=AVX2
+COMPARING := tests/ops tests/tensor tests/nn tests/amp tests/random
+
+test-avx2: $(VENV)/.stamp-test
+	@$(AS_AVX2) $(VENV)/bin/python -m pytest -q -n $(JOBS) -m "not slow" $(COMPARING) $(PYTEST_ARGS)
 
 test-all: $(VENV)/.stamp-test
 	@$(VENV)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)

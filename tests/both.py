@@ -13,6 +13,7 @@ Assertions inside, and `pytest.raises` with a key phrase, hold on each engine by
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import inspect
@@ -23,6 +24,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from tests.kernels import NO_KERNEL, REPEATS, without_onednn
 
 ENGINES = ("torch", "tautograd")
 
@@ -68,8 +71,50 @@ def _run(test: Callable[..., Any], engine: str, args: Any, kwargs: Any) -> Any:
     try:
         return _plain(test(torch, *args, **kwargs))
     except BaseException as error:
+        if engine == "torch" and NO_KERNEL in str(error):
+            with without_onednn():
+                return _run(test, engine, args, kwargs)
         error.add_note(f"(this was on {engine})")
         raise
+
+
+def same_as_a_kernel(values: list[float]) -> Callable[..., Any]:
+    """As `same`, for a program of numbers that treats each by itself, at `values`.
+
+    PyTorch computes them one at a time, and each among many of its kind: by its scalar loop and its
+    vectorised one, which are two implementations (`tests.kernels`). Each element of a result of
+    tautograd's must be what one of them gives.
+    """
+
+    def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(test)
+        def on_both(*args: Any, **kwargs: Any) -> None:
+            found = _run(test, "tautograd", (values, *args), kwargs)
+            for place, value in enumerate(values):
+                expected = [
+                    _nth(_run(test, "torch", ([value] * count, *args), kwargs), 0)
+                    for count in (1, REPEATS)
+                ]
+                ours = _nth(found, place)
+                assert any(not [*_differences(ours, e, "result")] for e in expected), (
+                    f"at {value} tautograd gives {ours}, PyTorch's kernels {expected}"
+                )
+
+        parameters = list(inspect.signature(test).parameters.values())
+        assert [p.name for p in parameters[:2]] == ["torch", "values"]
+        on_both.__signature__ = inspect.Signature(parameters[2:])  # type: ignore[attr-defined]
+        return on_both
+
+    return decorate
+
+
+def _nth(results: Any, place: int) -> Any:
+    """Tensors in results, reduced to what they hold at one place."""
+    if isinstance(results, list):
+        return [_nth(r, place) for r in results]
+    found = copy.copy(results)
+    found.shape, found.values = (), results.values[place]
+    return found
 
 
 class _Values:

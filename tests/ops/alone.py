@@ -1,8 +1,10 @@
 """What PyTorch gives for one element by itself, where that is not what it gives among others.
 
-Its vectorised kernels and the scalar ones that finish a row are two implementations, and those of a
-few functions contradict each other: neither is then the specification. Where tautograd differs from
-the one it must agree with the other. `departures.TWO_KERNELS` names them, with the reason.
+Its vectorised kernels and the scalar ones that finish a row are two implementations (see
+`tests.kernels`), and those of a few functions contradict each other: in fmod and remainder a quotient
+that overflows makes the result NaN among others, while alone it is exact; softshrink makes 0 of what
+lies within lambd among others, while alone it keeps its sign. Where tautograd differs from the one it
+must agree with the other.
 """
 
 from __future__ import annotations
@@ -13,8 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .cases import TORCH, Call, program_of
-from .departures import TWO_KERNELS
+from .cases import TORCH, Call, is_elementwise, program_of
 from .measure import flatten
 
 MOST = 1000  # elements; a record that differs in more differs in kind
@@ -22,9 +23,7 @@ MOST = 1000  # elements; a record that differs in more differs in kind
 
 def values_alone(call: Call, where: Any, fn: Any = None) -> np.ndarray | None:
     """PyTorch's results at the places given, each computed by itself; NaN elsewhere."""
-    if call.dtype not in TWO_KERNELS.get(call.op.name, ((), ""))[0]:
-        return None
-    if not 0 < np.sum(where) <= MOST:
+    if not is_elementwise(call.op) or not 0 < np.sum(where) <= MOST:
         return None
     reference = Call(TORCH, call.op, call.sample, call.dtype, False)
     program = program_of(TORCH, call.op) if fn is None else fn

@@ -251,23 +251,6 @@ MISSHAPEN_IN_PYTORCH: dict[str, str] = {
     "pixel_unshuffle": "what has no elements is shuffled the other way, and then left as it was",
 }
 
-# Where PyTorch's vectorised kernel and its scalar one, which finishes a row, contradict each other
-# beyond rounding: tautograd agrees with either (see `alone`).
-TWO_KERNELS: dict[str, tuple[tuple[str, ...], str]] = {
-    "fmod": (
-        ("float32", "float64", "bfloat16"),
-        "a quotient that overflows makes the remainder NaN among others; alone it is exact",
-    ),
-    "remainder": (
-        ("float32", "float64", "bfloat16"),
-        "a quotient that overflows makes the remainder NaN among others; alone it is exact",
-    ),
-    "softshrink": (
-        FLOATS,
-        "what lies within lambd of 0 is 0 among others; alone it keeps its sign",
-    ),
-}
-
 # Integers for which PyTorch does not raise but ends the process (a division that overflows). The
 # extremes of these records leave out the smallest integer.
 FATAL_IN_PYTORCH: dict[str, str] = {
@@ -277,6 +260,19 @@ FATAL_IN_PYTORCH: dict[str, str] = {
 
 # A dtype that NumPy lacks, and what stands for it.
 STANDS_FOR = {"complex32": "complex64"}
+
+
+class NodeVaries(NamedTuple):
+    """PyTorch's node, in these dtypes, has this name on a CPU whose oneDNN has the dtype."""
+
+    dtypes: tuple[str, ...]
+    with_onednn: str
+    without: str
+
+
+NODES_VARY: dict[str, NodeVaries] = {
+    "lstm_layer": NodeVaries(("bfloat16",), "MkldnnRnnLayerBackward0", "StackBackward0"),
+}
 
 
 class Varying(NamedTuple):

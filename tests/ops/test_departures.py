@@ -26,7 +26,6 @@ from .departures import (
     MISSHAPEN_IN_PYTORCH,
     NOISE_IN_PYTORCH,
     STRIDES_VARY,
-    TWO_KERNELS,
     WRONG_IN_PYTORCH,
     Extension,
 )
@@ -173,22 +172,6 @@ def test_pytorch_leaves_strides_to_the_kernel(name: str) -> None:
         if some.error is None and some.items["out0"].strides != others.items["out0"].strides:
             return
     pytest.fail(f"PyTorch's {name} lies in memory one way by now")
-
-
-@pytest.mark.parametrize(
-    ("name", "dtype"), [(n, d) for n in TWO_KERNELS for d in TWO_KERNELS[n][0]]
-)
-def test_pytorch_has_two_kernels(name: str, dtype: str) -> None:
-    """Where tautograd differs from PyTorch, PyTorch does from itself, one element at a time."""
-    sample = next(s for label, s in cases_of(name) if label == "extremes")
-    calls = [Call(engine, record(name), sample, dtype, False) for engine in (TORCH, TAUTOGRAD)]
-    among, ours = (measure(c, 0).items["out0"].array.astype(np.float64) for c in calls)
-    same = (among == ours) & (np.signbit(among) == np.signbit(ours))
-    differ = ~same & ~(np.isnan(among) & np.isnan(ours))
-    alone = values_alone(calls[0], differ)
-    assert alone is not None, f"PyTorch's {name} is as it is alone by now"
-    assert np.array_equal(alone[differ], ours[differ])
-    assert np.array_equal(np.signbit(alone[differ]), np.signbit(ours[differ]))
 
 
 @pytest.mark.parametrize("name", FATAL_IN_PYTORCH)

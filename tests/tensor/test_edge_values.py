@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.both import same
+from tests.both import same, same_as_a_kernel
 
 INF, NAN = float("inf"), float("nan")
 
@@ -111,9 +111,10 @@ def test_logcumsumexp_at_the_edges(torch: Any, rows: str) -> Any:
 
 @pytest.mark.parametrize("alpha", [1.0, -1.5, 0.25, 2.0**-40, 1e5])
 @pytest.mark.parametrize("name", ["elu", "celu"])
-@same
-def test_elu_far_from_zero_twice_differentiated(torch: Any, name: str, alpha: float) -> Any:
-    values = [0.0, -0.0, 1e-300, 1.0, 800.0, INF, NAN, -1e-300, -1.0, -800.0, -INF]
+@same_as_a_kernel([0.0, -0.0, 1e-300, 1.0, 800.0, INF, NAN, -1e-300, -1.0, -800.0, -INF])
+def test_elu_far_from_zero_twice_differentiated(
+    torch: Any, values: list[float], name: str, alpha: float
+) -> Any:
     x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
     out = getattr(torch.nn.functional, name)(x, alpha)
     (slope,) = torch.autograd.grad(out.sum(), x, create_graph=True)
