@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import COMPLEX, DIFFERENTIABLE, FLOATS
+from .arrays import COMPLEX, DIFFERENTIABLE
 
 HALF = ("float16", "bfloat16")
 

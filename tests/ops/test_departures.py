@@ -16,7 +16,6 @@ import torch
 
 from tautograd._ops.samples import Sample
 
-from .alone import values_alone
 from .arrays import FLOATS
 from .cases import TAUTOGRAD, TORCH, Call, Engine, altered, cases_of, function, record, tensors_in
 from .compare import apart
