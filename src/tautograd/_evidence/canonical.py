@@ -19,6 +19,11 @@ def canonical(content: Any) -> bytes:
     return text.encode("ascii")
 
 
+def json_text(content: Any) -> str:
+    """JSON to be printed: all but plain characters escaped, the one that JSON leaves alone too."""
+    return json.dumps(content, indent=2).replace("\x7f", "\\u007f")
+
+
 def sha256(data: bytes) -> str:
     """SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()

@@ -9,7 +9,10 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import stat
 import typing
+import zipfile
+import zlib
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -20,12 +23,16 @@ from tautograd._evidence.canonical import sha256_of_file
 from tautograd._evidence.refusals import CannotRun
 from tautograd._evidence.sources import code_of, file_of, project_root, relative
 from tautograd._evidence.targets import Target, find, load_module
+from tautograd._files.regular import without_waiting
 from tautograd._verify.engines import is_module, is_tensor
 
 _ITEM = re.compile(
-    r"(?:(?P<shape>scalar|\d+(?:x\d+)*))(?::(?P<dtype>[a-z]\w*))?(?:<(?P<below>\d+))?"
+    r"(?:(?P<shape>scalar|[0-9]+(?:x[0-9]+)*))(?::(?P<dtype>[a-z]\w*))?(?:<(?P<below>[0-9]+))?"
 )
 _NUMBER = re.compile(r"=(?P<value>[^,]+)")
+LARGEST_FILE = 2**32
+"""Bytes of data in a file of inputs, unpacked."""
+_MOST_DIGITS = 18  # of a size: 64 bits have all of these numbers
 GRAMMAR = (
     "shapes are written '3x4:float64,5': sizes joined by x (or 'scalar'), then ':dtype', then for "
     "integers '<limit'; '=2.5' is a plain number"
@@ -61,9 +68,9 @@ def _one(item: str, engine: Any, default: Any) -> Any:
     if number:
         return _number(number["value"])
     match = _ITEM.fullmatch(item)
-    if match is None:
+    shape = shape_in(item)
+    if match is None or shape is None:
         raise CannotRun(f"--inputs: '{item}' is not a shape; {GRAMMAR}")
-    shape = [] if match["shape"] == "scalar" else [int(n) for n in match["shape"].split("x")]
     dtype = default or engine.float64
     if match["dtype"]:
         dtype = getattr(engine, match["dtype"], None)
@@ -77,6 +84,19 @@ def _one(item: str, engine: Any, default: Any) -> Any:
         return engine.randn(shape, dtype=wide).to(dtype).requires_grad_()
     below = int(match["below"]) if match["below"] else 2
     return engine.randint(0, below, shape).to(dtype)
+
+
+def shape_in(item: str) -> list[int] | None:
+    """The sizes that one item of `--inputs` asks for; None for a plain number."""
+    match = _ITEM.fullmatch(item)
+    if match is None:
+        if _NUMBER.fullmatch(item):
+            return None
+        raise CannotRun(f"--inputs: '{item}' is not a shape; {GRAMMAR}")
+    sizes = [] if match["shape"] == "scalar" else match["shape"].split("x")
+    if any(len(size) > _MOST_DIGITS for size in (*sizes, match["below"] or "")):
+        raise CannotRun(f"--inputs: a number in '{item[:40]}' is beyond the range of 64 bits")
+    return [int(size) for size in sizes]
 
 
 def _number(text: str) -> Any:
@@ -151,18 +171,40 @@ def arguments_in(made: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 def from_file(path: str, engine: Any) -> Inputs:
     """Inputs from a `.npy` or `.npz` file, in the order it has them; nothing in it is executed."""
     try:
-        loaded = np.load(path, allow_pickle=False)
-        arrays = [loaded[key] for key in loaded] if hasattr(loaded, "files") else [loaded]
+        values = [_as_input(array, engine) for array in _arrays_in(path)]
     except FileNotFoundError:
         raise CannotRun(f"--inputs-file: there is no file '{path}'") from None
-    except (OSError, ValueError) as error:
+    except (
+        *(OSError, ValueError, TypeError, RuntimeError, EOFError, MemoryError, NotImplementedError),
+        *(zipfile.BadZipFile, zlib.error),
+    ) as error:
         raise CannotRun(f"--inputs-file: '{path}' is no .npy or .npz file: {error}") from None
-    values = []
-    for array in arrays:
-        tensor = engine.tensor(array)
-        values.append(tensor.requires_grad_() if array.dtype.kind in "fc" else tensor)
     definition = {"kind": "file", "path": recorded_path(path), "sha256": sha256_of_file(path)}
     return Inputs(tuple(values), definition=definition)
+
+
+def _arrays_in(path: str) -> list[Any]:
+    """The arrays of a .npy or .npz file, which may not grow beyond `LARGEST_FILE`."""
+    with open(path, "rb", opener=without_waiting) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("not a regular file")
+        size = status.st_size
+        if zipfile.is_zipfile(file):
+            file.seek(0)
+            size = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
+        if size > LARGEST_FILE:
+            raise ValueError(f"{size} bytes, and {LARGEST_FILE} are the most")
+        file.seek(0)
+        loaded = np.load(file, allow_pickle=False)
+        return [loaded[key] for key in loaded] if hasattr(loaded, "files") else [loaded]
+
+
+def _as_input(array: Any, engine: Any) -> Any:
+    if not isinstance(array, np.ndarray):
+        raise TypeError("it holds something that is no array")
+    tensor = engine.tensor(array)
+    return tensor.requires_grad_() if array.dtype.kind in "fc" else tensor
 
 
 def recorded_path(path: str) -> str:
@@ -176,8 +218,8 @@ def recorded_path(path: str) -> str:
 def companion(module: ModuleType, name: str, subject: Any) -> tuple[str, Any] | None:
     """What a module says the inputs of one of its functions are: the name of it, and it."""
     for candidate in (f"{name}_inputs", f"{name.lower()}_inputs"):
-        if hasattr(module, candidate):
-            return candidate, getattr(module, candidate)
+        if candidate in vars(module):  # what it defines, not what a `__getattr__` makes up
+            return candidate, vars(module)[candidate]
     marked = inspect.getattr_static(subject, "inputs", None)
     if marked is not None:
         # Of a class, a static method or a tuple: not a bound method, which wants an instance.

@@ -1,0 +1,107 @@
+"""How much work an evidence file may ask for: above it, a replay is refused before it begins."""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tautograd._evidence.inputs import shape_in
+from tautograd._evidence.refusals import CannotRun
+
+MOST_PROBES = 10_000
+LARGEST_INPUTS = 2**30
+"""Bytes of inputs that are drawn in shapes, in double precision."""
+_LONGEST_SHAPES = 10_000  # characters
+_LARGEST_STATE = 2**16  # bytes of a random state; the engines' own have 5 kB
+_SEEDS = range(2**64)
+_WORD = re.compile(r"[A-Za-z0-9_]{0,64}")
+
+
+def check_limits(evidence: dict[str, Any]) -> None:
+    """Refuse an evidence whose settings, seeds or shapes no verification would end with."""
+    probes = evidence["settings"].get("probes", 1)
+    if probes > MOST_PROBES:
+        raise CannotRun(f"the evidence asks for {probes} probes; {MOST_PROBES} are the most")
+    definition = evidence["data"]["definition"]
+    for seed in (evidence["random"]["seed"], definition.get("seed", 0)):
+        if seed not in _SEEDS:
+            raise CannotRun(f"the evidence's seed, {seed}, is not in the range of 64 bits")
+    if definition["kind"] == "shapes":
+        _check_shapes(definition["text"])
+    _check_state(evidence["random"]["state"])
+
+
+def _check_shapes(text: str) -> None:
+    if len(text) > _LONGEST_SHAPES:
+        raise CannotRun(f"the evidence's shapes are {len(text)} characters of text: too long")
+    total = sum(8 * math.prod(shape) for shape in shapes_in(text))
+    if total > LARGEST_INPUTS:
+        raise CannotRun(
+            f"the evidence's inputs, {text[:80]}, would take {total:.3g} bytes; "
+            f"{LARGEST_INPUTS} are the most: say others with --inputs"
+        )
+
+
+def shapes_in(text: str) -> Iterator[list[int]]:
+    """The shapes of the tensors that a text for `--inputs` asks for."""
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        shape = shape_in(item)
+        if shape is not None:
+            yield shape
+
+
+def _check_state(state: str | None) -> None:
+    if state is None:
+        return
+    try:
+        size = len(base64.b64decode(state, validate=True))
+    except ValueError:
+        raise CannotRun("the evidence's random state is not base64") from None
+    if size > _LARGEST_STATE:
+        raise CannotRun(f"the evidence's random state has {size} bytes; no engine's has as many")
+
+
+# ---- what a function may be called with ----------------------------------------------------------
+
+
+def check_arguments(definition: dict[str, Any], say: str) -> None:
+    """Refuse arguments that are not a gradient's: a function that the file names gets tensors.
+
+    With them come numbers and options of one word. A sentence, a path or a command is no such
+    thing, and a call without any tensor has no gradient.
+    """
+    kind = definition["kind"]
+    if kind == "values":
+        leaves = list(_leaves(definition["values"]))
+        for leaf in leaves:
+            if leaf["kind"] == "value" and not _is_harmless(leaf["value"]):
+                shown = repr(leaf["value"])[:40]
+                raise CannotRun(
+                    f"the evidence would call a function of yours with the text {shown}; if you "
+                    f"want that, name the function: {say}"
+                )
+        tensors = any(leaf["kind"] == "tensor" for leaf in leaves)
+    elif kind == "shapes":
+        tensors = any(True for _ in shapes_in(definition["text"]))
+    else:
+        return
+    if not tensors:
+        raise CannotRun(
+            "the evidence would call a function of yours without any tensor, so it is about no "
+            f"gradient; if you want that, name the function: {say}"
+        )
+
+
+def _is_harmless(value: Any) -> bool:
+    return not isinstance(value, str) or _WORD.fullmatch(value) is not None
+
+
+def _leaves(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "items" in row:
+        for item in row["items"]:
+            yield from _leaves(item)
+    else:
+        yield row
