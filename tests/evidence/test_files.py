@@ -141,7 +141,7 @@ def test_a_pipe_is_no_evidence(tmp_path):
 DEVICES = ["/dev/null", "/dev/zero", "/dev/tty", "/proc/self/mem"]
 
 
-@pytest.mark.parametrize("device", filter(os.path.exists, DEVICES))
+@pytest.mark.parametrize("device", [d for d in DEVICES if os.path.exists(d)])
 def test_a_device_is_no_evidence(device):
     refusal(device)
 

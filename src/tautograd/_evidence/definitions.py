@@ -54,6 +54,8 @@ def definition_in(tree: ast.Module, name: str, *, values: bool = False) -> Defin
     for number, step in enumerate(steps, 1):
         node = _only_binding(scope, step, tree)
         if number == len(steps):
+            if scope is not tree and _is_descriptor(node):
+                raise NotDefined(f"makes a descriptor of '{name}'")
             return _described(node, name, tree, values)
         if not isinstance(node, ast.ClassDef):
             raise NotDefined(f"defines no class '{step}' for '{name}' to be in")
@@ -108,10 +110,9 @@ def _bindings(scope: _Scope, name: str) -> Iterator[ast.AST]:
             for alias in node.names:
                 if (alias.asname or alias.name.partition(".")[0]) == name:
                     yield node
-        elif (isinstance(node, ast.Assign) and _is_name(node.targets, name)) or (
-            isinstance(node, ast.AnnAssign) and _is_name([node.target], name)
-        ):
-            yield node
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            if _is_name(node, name):
+                yield node
         elif isinstance(node, ast.Name):
             if node.id == name and not isinstance(node.ctx, ast.Load):
                 yield node
@@ -119,7 +120,9 @@ def _bindings(scope: _Scope, name: str) -> Iterator[ast.AST]:
             yield node
 
 
-def _is_name(targets: list[ast.expr], name: str) -> bool:
+def _is_name(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
+    """Whether an assignment is to one name, and to this one."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == name
 
 
@@ -167,6 +170,15 @@ def _described(node: ast.AST, name: str, tree: ast.Module, values: bool) -> Defi
     if values and value is not None and not isinstance(value, (ast.Name, ast.Attribute)):
         return Definition(name, "value", value.lineno)
     raise NotDefined(f"binds '{name}' to something that it does not define")
+
+
+def _is_descriptor(node: ast.AST) -> bool:
+    """Whether a decorator may make something of a method that runs code when it is looked up."""
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    return any(
+        not (isinstance(part, ast.Name) and part.id in ("staticmethod", "classmethod"))
+        for part in decorators
+    )
 
 
 def _needed(arguments: ast.arguments) -> int:

@@ -32,6 +32,7 @@ _ITEM = re.compile(
 _NUMBER = re.compile(r"=(?P<value>[^,]+)")
 LARGEST_FILE = 2**32
 """Bytes of data in a file of inputs, unpacked."""
+_MOST_DIMENSIONS = 64
 _MOST_DIGITS = 18  # of a size: 64 bits have all of these numbers
 GRAMMAR = (
     "shapes are written '3x4:float64,5': sizes joined by x (or 'scalar'), then ':dtype', then for "
@@ -96,6 +97,10 @@ def shape_in(item: str) -> list[int] | None:
     sizes = [] if match["shape"] == "scalar" else match["shape"].split("x")
     if any(len(size) > _MOST_DIGITS for size in (*sizes, match["below"] or "")):
         raise CannotRun(f"--inputs: a number in '{item[:40]}' is beyond the range of 64 bits")
+    if len(sizes) > _MOST_DIMENSIONS:
+        raise CannotRun(
+            f"--inputs: '{item[:40]}...' has {len(sizes)} dimensions, more than any tensor"
+        )
     return [int(size) for size in sizes]
 
 

@@ -12,6 +12,8 @@ import unicodedata
 _STEERS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories of Unicode: controls, formats (bidirectional, zero-width, tags), surrogates, no character."""
 
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
 
 def printable(text: str, *, lines: bool = False) -> str:
     """The text with what is not to be printed escaped; `lines` keeps line feeds and tabs."""
@@ -19,8 +21,15 @@ def printable(text: str, *, lines: bool = False) -> str:
         return text
     kept = "\n\t" if lines else ""
     return "".join(
-        char
-        if char in kept or unicodedata.category(char) not in _STEERS
-        else char.encode("unicode_escape", "surrogatepass").decode("ascii")
+        char if char in kept or unicodedata.category(char) not in _STEERS else _escaped(char)
         for char in text
+    )
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if char in _SHORT:
+        return _SHORT[char]
+    return (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
     )
