@@ -301,7 +301,7 @@ def _companions(build: Builder) -> Iterator[tuple[str, bytes]]:
                 "file": None,
                 "files": [],
                 "seed": 0,
-            },  # fmt: skip
+            },
         ):
             content = build.about("traps.py", name)
             content["data"]["definition"] = definition
@@ -319,7 +319,7 @@ def _requests(build: Builder) -> Iterator[tuple[str, bytes]]:
     for text in (
         "1000000000x1000000000", "9" * 5_000, "1x" * 4_000 + "1", "0x" + "9" * 30, "2:float64x3",
         "1000000" + ",1000000" * 900, "3" * 20, "=1", "", ",", "=__import__('os')", "3x4;", "①x②",
-        "4:int64<" + "9" * 40, "x" * 20_000,
+        "4:int64<" + "9" * 40, "3x4,=__import__('os')", "3x4:__class__", "3x4:load", "x" * 20_000,
     ):  # fmt: skip
         data = {"definition": {**SHAPES, "text": text}}
         yield f"shapes {text[:20]!r}", forged(build.changed(data=data))

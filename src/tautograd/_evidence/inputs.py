@@ -64,35 +64,22 @@ def from_shapes(text: str, engine: Any, seed: int, dtype: Any = None) -> Inputs:
     return Inputs(values, definition=definition)
 
 
-def _one(item: str, engine: Any, default: Any) -> Any:
+@dataclass(frozen=True)
+class Drawn:
+    """One tensor that `--inputs` asks for."""
+
+    shape: list[int]
+    dtype: str | None
+    below: int | None
+
+
+def item_in(item: str) -> Any:
+    """One item of `--inputs`: a tensor to draw, or a plain number."""
     number = _NUMBER.fullmatch(item)
     if number:
         return _number(number["value"])
     match = _ITEM.fullmatch(item)
-    shape = shape_in(item)
-    if match is None or shape is None:
-        raise CannotRun(f"--inputs: '{item}' is not a shape; {GRAMMAR}")
-    dtype = default or engine.float64
-    if match["dtype"]:
-        dtype = getattr(engine, match["dtype"], None)
-        if not isinstance(dtype, engine.dtype):
-            raise CannotRun(f"--inputs: '{match['dtype']}' in '{item}' is not a dtype")
-    if dtype.is_floating_point or dtype.is_complex:
-        if match["below"]:
-            raise CannotRun(f"--inputs: '<{match['below']}' in '{item}' is for integer dtypes")
-        # Drawn in double and rounded, so that every dtype starts from the same numbers.
-        wide = engine.complex128 if dtype.is_complex else engine.float64
-        return engine.randn(shape, dtype=wide).to(dtype).requires_grad_()
-    below = int(match["below"]) if match["below"] else 2
-    return engine.randint(0, below, shape).to(dtype)
-
-
-def shape_in(item: str) -> list[int] | None:
-    """The sizes that one item of `--inputs` asks for; None for a plain number."""
-    match = _ITEM.fullmatch(item)
     if match is None:
-        if _NUMBER.fullmatch(item):
-            return None
         raise CannotRun(f"--inputs: '{item}' is not a shape; {GRAMMAR}")
     sizes = [] if match["shape"] == "scalar" else match["shape"].split("x")
     if any(len(size) > _MOST_DIGITS for size in (*sizes, match["below"] or "")):
@@ -101,7 +88,34 @@ def shape_in(item: str) -> list[int] | None:
         raise CannotRun(
             f"--inputs: '{item[:40]}...' has {len(sizes)} dimensions, more than any tensor"
         )
-    return [int(size) for size in sizes]
+    below = int(match["below"]) if match["below"] else None
+    return Drawn([int(size) for size in sizes], match["dtype"], below)
+
+
+def items_in(text: str) -> list[Any]:
+    """What a text for `--inputs` asks for, item by item."""
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    if not items:
+        raise CannotRun(f"--inputs is empty; {GRAMMAR}")
+    return [item_in(item) for item in items]
+
+
+def _one(item: str, engine: Any, default: Any) -> Any:
+    asked = item_in(item)
+    if not isinstance(asked, Drawn):
+        return asked
+    dtype = default or engine.float64
+    if asked.dtype:
+        dtype = getattr(engine, asked.dtype, None)
+        if not isinstance(dtype, engine.dtype):
+            raise CannotRun(f"--inputs: '{asked.dtype}' in '{item}' is not a dtype")
+    if dtype.is_floating_point or dtype.is_complex:
+        if asked.below is not None:
+            raise CannotRun(f"--inputs: '<{asked.below}' in '{item}' is for integer dtypes")
+        # Drawn in double and rounded, so that every dtype starts from the same numbers.
+        wide = engine.complex128 if dtype.is_complex else engine.float64
+        return engine.randn(asked.shape, dtype=wide).to(dtype).requires_grad_()
+    return engine.randint(0, asked.below or 2, asked.shape).to(dtype)
 
 
 def _number(text: str) -> Any:

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tautograd._evidence.inputs import shape_in
+from tautograd._evidence.inputs import Drawn, items_in
 from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.tensors import DTYPES
 
 MOST_PROBES = 10_000
 LARGEST_INPUTS = 2**30
@@ -31,26 +32,28 @@ def check_limits(evidence: dict[str, Any]) -> None:
             raise CannotRun(f"the evidence's seed, {seed}, is not in the range of 64 bits")
     if definition["kind"] == "shapes":
         _check_shapes(definition["text"])
+        if definition["default_dtype"] not in DTYPES:
+            raise CannotRun(f"'{definition['default_dtype']}' is not a dtype")
     _check_state(evidence["random"]["state"])
 
 
 def _check_shapes(text: str) -> None:
     if len(text) > _LONGEST_SHAPES:
         raise CannotRun(f"the evidence's shapes are {len(text)} characters of text: too long")
-    total = sum(8 * math.prod(shape) for shape in shapes_in(text))
-    if total > LARGEST_INPUTS:
+    drawn = _drawn_in(text)
+    for item in drawn:
+        if item.dtype is not None and item.dtype not in DTYPES:
+            raise CannotRun(f"'{item.dtype}', in the evidence's shapes, is no dtype")
+    total = sum(8 * math.prod(item.shape) for item in drawn)
+    if total > LARGEST_INPUTS or any(math.prod(filter(None, d.shape)) >= 2**60 for d in drawn):
         raise CannotRun(
             f"the evidence's inputs, {text[:80]}, would take {total:.3g} bytes; "
             f"{LARGEST_INPUTS} are the most: say others with --inputs"
         )
 
 
-def shapes_in(text: str) -> Iterator[list[int]]:
-    """The shapes of the tensors that a text for `--inputs` asks for."""
-    for item in filter(None, (part.strip() for part in text.split(","))):
-        shape = shape_in(item)
-        if shape is not None:
-            yield shape
+def _drawn_in(text: str) -> list[Drawn]:
+    return [item for item in items_in(text) if isinstance(item, Drawn)]
 
 
 def _check_state(state: str | None) -> None:
@@ -85,7 +88,7 @@ def check_arguments(definition: dict[str, Any], say: str) -> None:
                 )
         tensors = any(leaf["kind"] == "tensor" for leaf in leaves)
     elif kind == "shapes":
-        tensors = any(True for _ in shapes_in(definition["text"]))
+        tensors = bool(_drawn_in(definition["text"]))
     else:
         return
     if not tensors:

@@ -178,7 +178,7 @@ def check_values(row: dict[str, Any], *, arguments: bool = False) -> None:
 
 def _bytes_in(row: dict[str, Any]) -> bytes:
     """The bytes of a tensor that a file holds, if they are as many as its shape says."""
-    size = _SIZES.get(row["dtype"])
+    size = DTYPES.get(row["dtype"])
     if size is None:
         raise EvidenceError(f"'{row['dtype']}' is no dtype that evidence holds values of")
     try:
@@ -196,7 +196,7 @@ def _bytes_in(row: dict[str, Any]) -> bytes:
     return data
 
 
-_SIZES = {
+DTYPES = {
     name: size
     for size, names in {
         1: "bool uint8 int8 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz",
