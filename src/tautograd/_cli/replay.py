@@ -107,4 +107,4 @@ def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
     except (Exception, SystemExit) as error:
         from tautograd._cli.verify import why_not
 
-        raise CannotRun(why_not(job.target, error)) from error
+        raise CannotRun(why_not(job.target, error), lines=True) from error

@@ -229,7 +229,7 @@ def _verify(
         return Result(target, "could not run", error=str(reason))
     except (Exception, SystemExit) as error:
         if alone:
-            raise CannotRun(why_not(target, error)) from error
+            raise CannotRun(why_not(target, error), lines=True) from error
         return Result(target, "could not run", error=why_not(target, error))
     finally:
         progress.clear()

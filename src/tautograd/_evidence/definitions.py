@@ -51,6 +51,8 @@ def definition_in(tree: ast.Module, name: str, *, values: bool = False) -> Defin
     """What a file defines as a dotted name; `values`: a name bound to any expression will do."""
     scope: _Scope = tree
     steps = name.split(".")
+    if not all(map(str.isidentifier, steps)):
+        raise NotDefined("can define nothing of that name")
     for number, step in enumerate(steps, 1):
         node = _only_binding(scope, step, tree)
         if number == len(steps):
@@ -60,7 +62,7 @@ def definition_in(tree: ast.Module, name: str, *, values: bool = False) -> Defin
         if not isinstance(node, ast.ClassDef):
             raise NotDefined(f"defines no class '{step}' for '{name}' to be in")
         scope = node
-    raise NotDefined("has no nameless definition")
+    raise NotDefined("defines nothing without a name")
 
 
 def binds(scope: _Scope, name: str) -> bool:

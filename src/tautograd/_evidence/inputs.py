@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tautograd._evidence.canonical import sha256_of_file
-from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.sources import code_of, file_of, project_root, relative
 from tautograd._evidence.targets import Target, find, load_module
 from tautograd._files.regular import without_waiting
@@ -80,7 +80,7 @@ def item_in(item: str) -> Any:
         return _number(number["value"])
     match = _ITEM.fullmatch(item)
     if match is None:
-        raise CannotRun(f"--inputs: '{item}' is not a shape; {GRAMMAR}")
+        raise CannotRun(f"--inputs: '{shown(item)}' is not a shape; {GRAMMAR}")
     sizes = [] if match["shape"] == "scalar" else match["shape"].split("x")
     if any(len(size) > _MOST_DIGITS for size in (*sizes, match["below"] or "")):
         raise CannotRun(f"--inputs: a number in '{item[:40]}' is beyond the range of 64 bits")
@@ -126,7 +126,7 @@ def _number(text: str) -> Any:
             continue
     if text in ("True", "False"):
         return text == "True"
-    raise CannotRun(f"--inputs: '={text}' is not a number")
+    raise CannotRun(f"--inputs: '={shown(text)}' is not a number")
 
 
 # ---- a function, a file --------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def load_checkpoint(module: Any, path: str, engine: Any) -> dict[str, Any]:
     except FileNotFoundError:
         raise CannotRun(f"--checkpoint: there is no file '{path}'") from None
     except Exception as error:
-        raise CannotRun(f"--checkpoint: '{path}' cannot be loaded: {error}") from error
+        raise CannotRun(f"--checkpoint: '{path}' cannot be loaded: {error}", lines=True) from error
     for key in ("state_dict", "model_state_dict", "model"):
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]
@@ -206,7 +206,7 @@ def _load_state(module: Any, state: Any, origin: str) -> None:
     try:
         module.load_state_dict(state)
     except (RuntimeError, TypeError, AttributeError) as error:
-        raise CannotRun(f"{origin} does not fit the module: {error}") from None
+        raise CannotRun(f"{origin} does not fit the module: {error}", lines=True) from None
 
 
 def _dtype_of(subject: Any) -> Any:

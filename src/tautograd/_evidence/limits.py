@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tautograd._evidence.inputs import Drawn, items_in
-from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.tensors import DTYPES
 
 MOST_PROBES = 10_000
@@ -25,15 +25,15 @@ def check_limits(evidence: dict[str, Any]) -> None:
     """Refuse an evidence whose settings, seeds or shapes no verification would end with."""
     probes = evidence["settings"].get("probes", 1)
     if probes > MOST_PROBES:
-        raise CannotRun(f"the evidence asks for {probes} probes; {MOST_PROBES} are the most")
+        raise CannotRun(f"the evidence asks for {probes:.12g} probes; {MOST_PROBES} are the most")
     definition = evidence["data"]["definition"]
     for seed in (evidence["random"]["seed"], definition.get("seed", 0)):
         if seed not in _SEEDS:
-            raise CannotRun(f"the evidence's seed, {seed}, is not in the range of 64 bits")
+            raise CannotRun(f"the evidence's seed, {seed:.21g}, is not in the range of 64 bits")
     if definition["kind"] == "shapes":
         _check_shapes(definition["text"])
         if definition["default_dtype"] not in DTYPES:
-            raise CannotRun(f"'{definition['default_dtype']}' is not a dtype")
+            raise CannotRun(f"'{shown(definition['default_dtype'])}' is not a dtype")
     _check_state(evidence["random"]["state"])
 
 
@@ -43,7 +43,7 @@ def _check_shapes(text: str) -> None:
     drawn = _drawn_in(text)
     for item in drawn:
         if item.dtype is not None and item.dtype not in DTYPES:
-            raise CannotRun(f"'{item.dtype}', in the evidence's shapes, is no dtype")
+            raise CannotRun(f"'{shown(item.dtype)}', in the evidence's shapes, is no dtype")
     total = sum(8 * math.prod(item.shape) for item in drawn)
     if total > LARGEST_INPUTS or any(math.prod(filter(None, d.shape)) >= 2**60 for d in drawn):
         raise CannotRun(
@@ -81,9 +81,9 @@ def check_arguments(definition: dict[str, Any], say: str) -> None:
         leaves = list(_leaves(definition["values"]))
         for leaf in leaves:
             if leaf["kind"] == "value" and not _is_harmless(leaf["value"]):
-                shown = repr(leaf["value"])[:40]
+                text = shown(repr(leaf["value"]), 40)
                 raise CannotRun(
-                    f"the evidence would call a function of yours with the text {shown}; if you "
+                    f"the evidence would call a function of yours with the text {text}; if you "
                     f"want that, name the function: {say}"
                 )
         tensors = any(leaf["kind"] == "tensor" for leaf in leaves)

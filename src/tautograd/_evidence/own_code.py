@@ -26,7 +26,7 @@ from tautograd._evidence.definitions import (
     parsed,
 )
 from tautograd._evidence.project_paths import own_source, source_of
-from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.sources import inside, project_root
 from tautograd._verify.engines import is_tensor
 
@@ -82,19 +82,19 @@ def own_code(
     """
     path = own_source(file) if file else None
     if file is None or path is None:
-        where = f", in {file}" if file else ""
+        where = f", in {shown(file)}" if file else ""
         raise CannotRun(
-            f"the evidence is about '{recorded}'{where}, which is not in the project of the "
+            f"the evidence is about '{shown(recorded)}'{where}, which is not in the project of the "
             f"current folder; if that is what you want to import, name it: "
-            f"{command} {shlex.quote(recorded)}"
+            f"{command} {_typed(recorded)}"
         )
-    say = f"{command} {shlex.quote(f'{os.path.relpath(path)}:{name}')}"
+    say = f"{command} {_typed(f'{os.path.relpath(path)}:{name}')}"
     source = source_of(path)
     hashes = {row["sha256"] for row in files if row["path"] == file}
     if hashes != {sha256(source)}:
         said = "has changed since the evidence was made" if hashes else "is not in its list of code"
         raise CannotRun(
-            f"the evidence is about '{name}' in {file}, which {said}: an evidence file has only "
+            f"the evidence is about '{shown(name)}' in {file}, which {said}: an evidence file has only "
             f"that code run which it was made with; to run it as it is now, name it: {say}"
         )
     if not inside(targets.module_name(path)[1], project_root(os.getcwd())):
@@ -108,10 +108,16 @@ def own_code(
         found = definition_in(parsed(source), name)
     except NotDefined as reason:
         raise CannotRun(
-            f"the evidence is about '{name}', but {file} {reason}; what an evidence file names by "
+            f"the evidence is about '{shown(name)}', but {file} {reason}; what an evidence file names by "
             f"itself must be defined there; if you want to run it, name it: {say}"
         ) from None
     return Own(path, found, source, say)
+
+
+def _typed(target: str) -> str:
+    """A target as it is to be typed, if anybody would type it."""
+    sane = len(target) <= 200 and target.isprintable()
+    return shlex.quote(target) if sane else "pkg.mod:fn"
 
 
 def check_companion(own: Own) -> None:

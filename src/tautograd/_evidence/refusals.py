@@ -22,6 +22,11 @@ class CannotRun(Exception):
 
     __module__ = "tautograd.evidence"
 
-    def __init__(self, text: str = "") -> None:
-        # An error of the user's own code may have several lines.
-        super().__init__(printable(text, lines=True))
+    def __init__(self, text: str = "", *, lines: bool = False) -> None:
+        # An error of the user's own code may have several lines; a name may not make up any.
+        super().__init__(printable(text, lines=lines))
+
+
+def shown(name: str, most: int = 200) -> str:
+    """A name that a file holds, as a refusal has it: not endless."""
+    return name if len(name) <= most else f"{name[:most]}..."

@@ -21,7 +21,7 @@ from tautograd._evidence.job import Job, prepare, run
 from tautograd._evidence.limits import check_arguments, check_limits
 from tautograd._evidence.own_code import Own, check_companion, own_code
 from tautograd._evidence.project_paths import own_path
-from tautograd._evidence.refusals import CannotRun, EvidenceError
+from tautograd._evidence.refusals import CannotRun, EvidenceError, shown
 from tautograd._evidence.tensors import check_values, decode
 from tautograd._verify.engines import engines, is_module
 from tautograd._verify.untouched import set_streams, streams
@@ -137,7 +137,7 @@ def _recorded_inputs(job: Job, before: dict[str, Any]) -> None:
         job.inputs_file = own_path(definition["path"])
         if job.inputs_file is None:
             raise CannotRun(
-                f"the inputs came from the file {definition['path']}, which is not in the project "
+                f"the inputs came from the file {shown(definition['path'])}, which is not in the project "
                 "of the current folder; name it: --inputs-file FILE"
             )
     elif kind == "function" and not _beside(definition, before):
@@ -160,7 +160,7 @@ def _own_maker(definition: dict[str, Any]) -> Own:
     )
     if maker.definition.kind not in ("function", "lambda") or maker.definition.needs:
         raise CannotRun(
-            f"the inputs were made by '{recorded}', which is no function that can be called without "
+            f"the inputs were made by '{shown(recorded)}', which is no function that can be called without "
             f"arguments; if you want to call it, name it: {maker.say}"
         )
     return maker
@@ -201,7 +201,7 @@ def _recorded_model(job: Job, before: dict[str, Any], subject: Any) -> None:
         job.checkpoint = own_path(model["checkpoint"]["path"])
         if job.checkpoint is None:
             raise CannotRun(
-                f"the parameters came from the file {model['checkpoint']['path']}, which is not in "
+                f"the parameters came from the file {shown(model['checkpoint']['path'])}, which is not in "
                 "the project of the current folder; name it: --checkpoint FILE"
             )
     if subject is None and model["state"] is not None and job.checkpoint is None:

@@ -190,7 +190,8 @@ def _failures_of(name: str) -> Iterator[None]:
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise CannotRun(
             f"importing '{name}' failed: {type(error).__name__}: {error} "
-            f"({last.filename}:{last.lineno})"
+            f"({last.filename}:{last.lineno})",
+            lines=True,
         ) from error
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tautograd._evidence.canonical import canonical, sha256, sha256_of
-from tautograd._evidence.refusals import EvidenceError
+from tautograd._evidence.refusals import EvidenceError, shown
 from tautograd._verify.engines import as_numpy, engine_of, is_tensor
 
 LARGEST_EMBEDDED = 2**20
@@ -180,7 +180,7 @@ def _bytes_in(row: dict[str, Any]) -> bytes:
     """The bytes of a tensor that a file holds, if they are as many as its shape says."""
     size = DTYPES.get(row["dtype"])
     if size is None:
-        raise EvidenceError(f"'{row['dtype']}' is no dtype that evidence holds values of")
+        raise EvidenceError(f"'{shown(row['dtype'])}' is no dtype that evidence holds values of")
     try:
         data = base64.b64decode(row["data"], validate=True)
     except ValueError:
