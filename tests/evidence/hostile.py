@@ -325,6 +325,9 @@ def _requests(build: Builder) -> Iterator[tuple[str, bytes]]:
         yield f"shapes {text[:20]!r}", forged(build.changed(data=data))
     for state in ("!", "A", "A" * 10**6, "\x00"):
         yield f"random state {state[:3]!r}", forged(build.changed(random={"state": state}))
+    full = {"mode": "full"}
+    data = {"definition": {**SHAPES, "text": "1000x1000"}}
+    yield "a whole Jacobian", forged(build.changed(settings=full, data=data))
     for number, definition in enumerate(_values()):
         yield f"values {number}", forged(build.changed(data={"definition": definition}))
     for number, state in enumerate(
@@ -354,6 +357,8 @@ def _values() -> Iterator[dict[str, Any]]:
     ):
         yield values(TENSOR, text)
         yield values(TENSOR, option=text)
+    yield values(TENSOR, **{"; true": 1})
+    yield values(TENSOR, {"kind": "dict", "keys": ["/etc/passwd"], "items": [TENSOR]})
     yield values({"kind": "list", "items": [TENSOR, {"kind": "value", "value": "a b"}]})
     for change in (
         {"shape": [2]}, {"shape": [2**62, 2**62]}, {"shape": [0, 2**62, 2]}, {"shape": [2**63 - 1] * 64},

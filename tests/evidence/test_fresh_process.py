@@ -15,7 +15,7 @@ MADE = ("verify", "model.py:fn", "--evidence", "fn.json", "--quiet")
 
 
 def replayed(project: Project, *arguments: str, status: int) -> dict[str, Any]:
-    got = project.taut("replay", "fn.json", "--json", *arguments, status=status)
+    got = project.taut("replay", "fn.json", *arguments, "--json", status=status)
     found: dict[str, Any] = json.loads(got.stdout)
     return found
 

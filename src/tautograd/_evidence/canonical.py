@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tautograd._files.regular import open_regular
+
 DIGEST = "digest"
 """The field that holds the digest of all the others."""
 
@@ -36,7 +38,7 @@ def sha256_of(content: Any) -> str:
 
 def sha256_of_file(path: str) -> str:
     """SHA-256 of a file's bytes."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -80,10 +80,19 @@ def attribute_in(tree: ast.Module, name: str, attribute: str) -> ast.expr | None
             if (
                 isinstance(target, ast.Attribute)
                 and target.attr == attribute
-                and ast.unparse(target.value) == name
+                and _dotted(target.value) == name
             ):
                 found = node.value
     return found
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a.b.c` as text; empty for any other expression."""
+    steps: list[str] = []
+    while isinstance(node, ast.Attribute):
+        steps.append(node.attr)
+        node = node.value
+    return ".".join(reversed([*steps, node.id])) if isinstance(node, ast.Name) else ""
 
 
 # ---- bindings ------------------------------------------------------------------------------------

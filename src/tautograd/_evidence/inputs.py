@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import stat
 import typing
 import zipfile
 import zlib
@@ -23,7 +22,7 @@ from tautograd._evidence.canonical import sha256_of_file
 from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.sources import code_of, file_of, project_root, relative
 from tautograd._evidence.targets import Target, find, load_module
-from tautograd._files.regular import without_waiting
+from tautograd._files.regular import open_regular
 from tautograd._verify.engines import is_module, is_tensor
 
 _ITEM = re.compile(
@@ -204,11 +203,8 @@ def from_file(path: str, engine: Any) -> Inputs:
 
 def _arrays_in(path: str) -> list[Any]:
     """The arrays of a .npy or .npz file, which may not grow beyond `LARGEST_FILE`."""
-    with open(path, "rb", opener=without_waiting) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError("not a regular file")
-        size = status.st_size
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
         if zipfile.is_zipfile(file):
             file.seek(0)
             size = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())

@@ -13,6 +13,8 @@ from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.tensors import DTYPES
 
 MOST_PROBES = 10_000
+MOST_IN_FULL = 100_000
+"""Numbers that go into a function whose whole Jacobian is compared."""
 LARGEST_INPUTS = 2**30
 """Bytes of inputs that are drawn in shapes, in double precision."""
 _LONGEST_SHAPES = 10_000  # characters
@@ -30,11 +32,27 @@ def check_limits(evidence: dict[str, Any]) -> None:
     for seed in (evidence["random"]["seed"], definition.get("seed", 0)):
         if seed not in _SEEDS:
             raise CannotRun(f"the evidence's seed, {seed:.21g}, is not in the range of 64 bits")
+    if evidence["settings"].get("mode") == "full":
+        _check_full(definition)
     if definition["kind"] == "shapes":
         _check_shapes(definition["text"])
         if definition["default_dtype"] not in DTYPES:
             raise CannotRun(f"'{shown(definition['default_dtype'])}' is not a dtype")
     _check_state(evidence["random"]["state"])
+
+
+def _check_full(definition: dict[str, Any]) -> None:
+    """All of a Jacobian takes a run for each number that goes in."""
+    shapes: list[list[int]] = []
+    if definition["kind"] == "shapes":
+        shapes = [item.shape for item in _drawn_in(definition["text"])]
+    elif definition["kind"] == "values":
+        shapes = [row["shape"] for row in _leaves(definition["values"]) if row["kind"] == "tensor"]
+    numbers = sum(math.prod(shape) for shape in shapes)
+    if numbers > MOST_IN_FULL:
+        raise CannotRun(
+            f"the evidence asks for the whole Jacobian of {numbers:.12g} numbers; {MOST_IN_FULL} are the most"
+        )
 
 
 def _check_shapes(text: str) -> None:
@@ -70,17 +88,18 @@ def _check_state(state: str | None) -> None:
 # ---- what a function may be called with ----------------------------------------------------------
 
 
-def check_arguments(definition: dict[str, Any], say: str) -> None:
+def check_arguments(definition: dict[str, Any], say: str, *, called: bool) -> None:
     """Refuse arguments that are not a gradient's: a function that the file names gets tensors.
 
     With them come numbers and options of one word. A sentence, a path or a command is no such
-    thing, and a call without any tensor has no gradient.
+    thing, and a call without any tensor has no gradient: that is for functions, which are `called`; of
+    a module the parameters have one.
     """
     kind = definition["kind"]
     if kind == "values":
         leaves = list(_leaves(definition["values"]))
         for leaf in leaves:
-            if leaf["kind"] == "value" and not _is_harmless(leaf["value"]):
+            if not _is_harmless(leaf.get("value")):
                 text = shown(repr(leaf["value"]), 40)
                 raise CannotRun(
                     f"the evidence would call a function of yours with the text {text}; if you "
@@ -91,7 +110,7 @@ def check_arguments(definition: dict[str, Any], say: str) -> None:
         tensors = bool(_drawn_in(definition["text"]))
     else:
         return
-    if not tensors:
+    if called and not tensors:
         raise CannotRun(
             "the evidence would call a function of yours without any tensor, so it is about no "
             f"gradient; if you want that, name the function: {say}"
@@ -103,7 +122,10 @@ def _is_harmless(value: Any) -> bool:
 
 
 def _leaves(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The tensors and values of a nest, and the keys of its dictionaries."""
     if "items" in row:
+        for key in row.get("keys", ()):
+            yield {"kind": "key", "value": key}
         for item in row["items"]:
             yield from _leaves(item)
     else:

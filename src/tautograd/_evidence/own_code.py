@@ -64,7 +64,7 @@ class Own:
         """Refuse a maker of inputs that stands beside the function but comes from elsewhere."""
         if not callable(maker) or is_tensor(maker):
             return
-        function = inspect.unwrap(maker)
+        function = _unwrapped(maker)
         if not isinstance(function, FunctionType) or not _is_in(function.__code__, self.path):
             raise CannotRun(
                 f"'{name}', which would make the inputs, is not defined in '{self.path}'; if you "
@@ -129,9 +129,10 @@ def check_companion(own: Own) -> None:
                 definition_in(tree, candidate, values=True)
                 return
         inner = f"{name}.inputs"
-        if own.definition.kind == "class":
+        cls = own.definition.of or own.definition
+        if cls.kind == "class":
             try:
-                definition_in(tree, inner, values=True)
+                definition_in(tree, f"{cls.name}.inputs", values=True)
             except NotDefined as reason:
                 if not str(reason).startswith("does not define"):
                     raise
@@ -167,7 +168,7 @@ def _found(module: ModuleType, definition: Definition, path: str) -> Any:
         made = definition.of is not None and _is_class(type(found), module, definition.of)
         return found if made else None
     called = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
-    function = inspect.unwrap(called) if callable(called) else None
+    function = _unwrapped(called)
     if not isinstance(function, FunctionType) or function.__globals__ is not vars(module):
         return None
     code = function.__code__
@@ -175,6 +176,14 @@ def _found(module: ModuleType, definition: Definition, path: str) -> Any:
     if not (named and _is_in(code, path) and code.co_firstlineno == definition.line):
         return None
     return MethodType(called, owner) if isinstance(found, classmethod) else called
+
+
+def _unwrapped(value: Any) -> Any:
+    """What decorators were put around, or None where they go round in circles."""
+    try:
+        return inspect.unwrap(value) if callable(value) else None
+    except ValueError:
+        return None
 
 
 def _is_class(value: Any, module: ModuleType, definition: Definition) -> bool:

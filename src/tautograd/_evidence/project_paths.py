@@ -13,9 +13,10 @@ from tautograd._evidence.refusals import CannotRun
 from tautograd._evidence.sources import is_installed, project_root
 from tautograd._files.regular import NotRegular, TooLarge, read_regular
 
-LARGEST_SOURCE = 8 * 2**20
+LARGEST_SOURCE = 2 * 2**20
 """Bytes of a source file."""
-_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
+_ENVIRONMENTS = (("pyvenv.cfg",), ("conda-meta",), ("os.py", "site.py"))
+"""What lies in a virtual environment, in one of conda's, in Python's own library."""
 _PACKAGES = ("site-packages", "dist-packages", "__pycache__", "node_modules")
 
 
@@ -24,7 +25,12 @@ def own_path(relative: str) -> str | None:
     parts = relative.split("/")
     if not all(map(_is_plain, parts)):
         return None
-    path = project_root(os.getcwd())
+    try:
+        path = project_root(os.getcwd())
+    except OSError:  # the current folder is gone
+        return None
+    if os.path.dirname(path) == path:  # the top of all folders is no project
+        return None
     for number, part in enumerate(parts, 1):
         try:
             if part not in os.listdir(path):  # a file system may take another spelling for the same
@@ -49,7 +55,9 @@ def own_source(relative: str) -> str | None:
     if any(part in _PACKAGES or part.startswith(".") for part in parts):
         return None
     while folder != root:
-        if any(os.path.exists(os.path.join(folder, mark)) for mark in _ENVIRONMENTS):
+        if any(
+            all(os.path.exists(os.path.join(folder, m)) for m in marks) for marks in _ENVIRONMENTS
+        ):
             return None
         folder = os.path.dirname(folder)
     return path

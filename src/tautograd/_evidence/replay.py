@@ -126,8 +126,9 @@ def _recorded_inputs(job: Job, before: dict[str, Any]) -> None:
         return
     definition = before["data"]["definition"]
     kind = definition["kind"]
-    if job.own is not None and job.own.definition.kind in ("function", "lambda"):
-        check_arguments(definition, job.own.say)
+    if job.own is not None:
+        called = job.own.definition.kind in ("function", "lambda")
+        check_arguments(definition, job.own.say, called=called)
     if kind == "shapes":
         job.stored = _shapes(definition, job.seed)
     elif kind == "values":

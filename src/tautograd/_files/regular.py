@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import BinaryIO
 
 
 class NotRegular(OSError):
@@ -16,19 +17,25 @@ class TooLarge(OSError):
 
 def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
     """The bytes of a regular file of at most `most` bytes."""
-    with open(path, "rb", opener=without_waiting) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise NotRegular("not a regular file")
-        if status.st_size > most:
-            raise TooLarge(f"{status.st_size} bytes")
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise TooLarge(f"{size} bytes")
         data = file.read(most + 1)  # it may grow, and some files claim to have no bytes at all
         if len(data) > most:
             raise TooLarge(f"over {most} bytes")
         return data
 
 
-def without_waiting(path: str, flags: int) -> int:
-    """An `opener` for `open` that returns at once, whatever is there."""
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """A regular file, open to be read."""
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  (whoever asked closes it)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise NotRegular("not a regular file")
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
     # To open a pipe for reading waits for a writer; to open a terminal may make it ours.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
