@@ -146,6 +146,7 @@ REBOUND = [
     "globals().pop('fn')\ndef __getattr__(name): return evil",
     "def copied(): pass\ncopied.__wrapped__ = fn\nevil2 = evil\nevil.__name__ = 'fn'\nglobals()['fn'] = evil",
     "globals()['fn'] = type(fn)(fn.__code__, {'x': 1})",
+    "fn.__wrapped__ = fn",
     "from os import *\nglobals()['fn'] = system",
 ]
 
@@ -255,6 +256,35 @@ def test_what_is_to_be_typed_is_quoted(made):
     content["computation"].update(target="x; touch RAN", file=None)
     write(content, path, overwrite=True)
     with pytest.raises(evidence.CannotRun, match="taut replay FILE 'x; touch RAN'"):
+        evidence.replay(path)
+
+
+def test_the_top_of_all_folders_is_no_project(made, monkeypatch):
+    path = made("fn", SOUND)
+    file = os.path.realpath("under_test.py").lstrip("/")
+    content = read(path)
+    rows = [{**row, "path": file} for row in content["computation"]["files"]]
+    content["computation"].update(file=file, files=rows)
+    write(content, path, overwrite=True)
+    monkeypatch.chdir("/")
+    with pytest.raises(evidence.CannotRun, match="is not in the project"):
+        evidence.replay(path)
+
+
+def test_a_folder_that_is_gone_is_no_project(made, tmp_path, monkeypatch):
+    path = made("fn", SOUND)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(evidence.CannotRun, match="is not in the project"):
+        evidence.replay(path)
+
+
+def test_a_library_of_python_s_is_no_project_s(made, tmp_path):
+    path = made("fn", SOUND, file="lib/under_test.py")
+    for name in ("os.py", "site.py"):
+        (tmp_path / "lib" / name).write_text("")
+    with pytest.raises(evidence.CannotRun, match="is not in the project"):
         evidence.replay(path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import BinaryIO
+from io import BufferedReader
 
 
 class NotRegular(OSError):
@@ -27,7 +27,7 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
         return data
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     """A regular file, open to be read."""
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  (whoever asked closes it)
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
