@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 from typing import Any
 
 SUMMARY = "show an evidence file, compare two, or print their JSON Schema"
@@ -16,7 +16,7 @@ examples:
 Exit status: 0 (diff: the same), 1 (diff: they differ, be it in the code alone), 2 a file is refused,
 and why."""
 
-_FINE, _DIFFERENT = 0, 1
+_FINE, _DIFFERENT, _INTERRUPTED = 0, 1, 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +35,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(namespace: argparse.Namespace) -> int:
     """Do what the command line asks for."""
+    try:
+        return _done(namespace)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _done(namespace: argparse.Namespace) -> int:
     parser: argparse.ArgumentParser = namespace.parser
     from tautograd import evidence
+    from tautograd._evidence.canonical import json_text
 
     try:
         if namespace.action == "schema":
@@ -50,7 +59,7 @@ def execute(namespace: argparse.Namespace) -> int:
     except evidence.EvidenceError as reason:
         parser.error(str(reason))
     if namespace.json:
-        print(json.dumps(found.to_dict(), indent=2))
+        print(json_text(found.to_dict()))
     else:
         from tautograd._evidence.text import comparison_text
         from tautograd._verify.render_text import wants_colour
@@ -61,7 +70,9 @@ def execute(namespace: argparse.Namespace) -> int:
 
 def _show(content: dict[str, Any], namespace: argparse.Namespace) -> int:
     if namespace.json:
-        print(json.dumps(content, indent=2))
+        from tautograd._evidence.canonical import json_text
+
+        print(json_text(content))
         return _FINE
     from tautograd._evidence.text import evidence_text
     from tautograd._verify.render_text import wants_colour

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import sys
 from typing import Any
 
 from tautograd._cli import as_torch
 from tautograd._cli.inputs_options import add_engine, add_inputs
 from tautograd._cli.progress import Progress
+from tautograd._files.printable import printable
 
 SUMMARY = "run the verification of an evidence file again, and say what is the same and what is not"
 EXAMPLE = """\
@@ -19,10 +19,12 @@ examples:
   taut replay fn.json pkg.mod:fn             this function, wherever it is
   taut replay fn.json --engine torch         with one thing changed on purpose
 
-Nothing in the file is executed. The function it names is imported by itself only if it is in the
-project of the current folder; else name it. Exit status: 0 the results are the same (other code or
-data that leads to them is named, and is no failure), 1 they differ, 2 could not run. With --exact:
-0 only if everything is the same, bit for bit."""
+What the file names is imported and run by itself only if it is defined in a file of the project of
+the current folder, and that file is the one the evidence was made with, byte for byte; else name it.
+To replay evidence in a folder of somebody else's is to run their code.
+
+Exit status: 0 the results are the same (other code or data that leads to them is named, and is no
+failure), 1 they differ, 2 could not run. With --exact: 0 only if everything is the same, bit for bit."""
 
 _SAME, _DIFFERS, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
 
@@ -66,7 +68,9 @@ def execute(namespace: argparse.Namespace) -> int:
         return _INTERRUPTED
     progress.clear()
     if namespace.json:
-        print(json.dumps(found.to_dict(), indent=2))
+        from tautograd._evidence.canonical import json_text
+
+        print(json_text(found.to_dict()))
     elif not namespace.quiet:
         from tautograd._evidence.text import comparison_text
         from tautograd._verify.render_text import wants_colour
@@ -81,9 +85,6 @@ def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
     from tautograd._evidence.refusals import CannotRun, EvidenceError
 
     before = read(namespace.file)
-    aliased = before["runtime"]["as_torch"] and namespace.engine is None
-    if aliased or namespace.engine == "tautograd":
-        as_torch.install(for_child_processes=True)
     changes = replay.Changes(
         engine=namespace.engine,
         seed=namespace.seed,
@@ -93,9 +94,12 @@ def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
         checkpoint=namespace.checkpoint,
     )
     job, subject = replay.job_of(before, namespace.target, changes)
+    aliased = before["runtime"]["as_torch"] and namespace.engine is None
+    if aliased or namespace.engine == "tautograd":
+        as_torch.install(for_child_processes=True)
     if not (namespace.json or namespace.quiet):
-        print(f"importing {job.target}", file=sys.stderr)
-    progress.begin(job.target, 1, 1)
+        print(f"importing {printable(job.target)}", file=sys.stderr)
+    progress.begin(printable(job.target), 1, 1)
     try:
         return replay.again(before, job, subject, progress)
     except (EvidenceError, CannotRun):
@@ -103,4 +107,4 @@ def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
     except (Exception, SystemExit) as error:
         from tautograd._cli.verify import why_not
 
-        raise CannotRun(why_not(job.target, error)) from error
+        raise CannotRun(why_not(job.target, error), lines=True) from error

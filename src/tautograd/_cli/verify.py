@@ -13,6 +13,7 @@ from tautograd._cli import as_torch
 from tautograd._cli.inputs_options import add_engine, add_inputs
 from tautograd._cli.progress import Progress
 from tautograd._cli.verify_results import Result, show
+from tautograd._files.printable import printable
 
 if TYPE_CHECKING:
     from tautograd._evidence.job import Job
@@ -109,7 +110,7 @@ def execute(namespace: argparse.Namespace) -> int:
             ]
     except (CannotRun, OSError) as reason:
         progress.clear()
-        parser.error(str(reason))
+        parser.error(printable(str(reason), lines=True))
     except KeyboardInterrupt:
         progress.clear()
         print("interrupted; no evidence of what was under way", file=sys.stderr)
@@ -213,7 +214,7 @@ def _verify(
     from tautograd._evidence.refusals import CannotRun, EvidenceError
 
     alone = _is_alone(namespace)
-    progress.begin(target, number, total)
+    progress.begin(printable(target), number, total)
     job = _job(namespace, target)
     try:
         prepared = prepare(job)
@@ -228,7 +229,7 @@ def _verify(
         return Result(target, "could not run", error=str(reason))
     except (Exception, SystemExit) as error:
         if alone:
-            raise CannotRun(why_not(target, error)) from error
+            raise CannotRun(why_not(target, error), lines=True) from error
         return Result(target, "could not run", error=why_not(target, error))
     finally:
         progress.clear()

@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from tautograd._files.printable import printable
+
 
 @dataclass
 class Result:
@@ -41,7 +43,7 @@ def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -
         with replacing(namespace.html) as file:
             file.write(page_of([report.to_dict() for report in reports]).encode())
         if not namespace.quiet:
-            print(f"written: {os.path.relpath(namespace.html)}", file=sys.stderr)
+            print(f"written: {printable(os.path.relpath(namespace.html))}", file=sys.stderr)
     if namespace.json:
         print(json.dumps({"results": [result.to_dict() for result in results]}, indent=2))
         return
@@ -51,7 +53,7 @@ def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -
     if alone:
         print(as_text(results[0].report, colour=colour))
         if results[0].evidence is not None:
-            print(f"\nevidence: {results[0].evidence}")
+            print(f"\nevidence: {printable(results[0].evidence)}")
         return
     for report in reports:
         if not report.ok:
@@ -62,7 +64,7 @@ def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -
 def _summary(results: list[Result], paint: Any) -> None:
     from tautograd._verify.tables import counted, text_table
 
-    rows = [[result.target, _worst(result), result.status] for result in results]
+    rows = [[printable(result.target), _worst(result), result.status] for result in results]
     header, *lines = text_table(["target", "worst gap of its tolerance", "verdict"], rows).split(
         "\n"
     )
@@ -71,10 +73,10 @@ def _summary(results: list[Result], paint: Any) -> None:
         kind = {"correct": "good", "no inputs": "quiet"}.get(result.status, "bad")
         print(line.removesuffix(result.status) + paint(result.status, kind))
         if result.error and result.status == "could not run":
-            print(f"  {result.error}")
+            print(f"  {printable(result.error, lines=True)}")
     without = next((r.target for r in results if r.status == "no inputs"), None)
     if without is not None:
-        name = without.rpartition(":")[2]
+        name = printable(without.rpartition(":")[2])
         print(
             f"Inputs: --inputs or --inputs-from says them for all; or write them beside each, as "
             f"'def {name}_inputs(): return (torch.randn(3, 4),)'."

@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tautograd._files.regular import open_regular
+
 DIGEST = "digest"
 """The field that holds the digest of all the others."""
 
@@ -17,6 +19,11 @@ def canonical(content: Any) -> bytes:
         content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     )
     return text.encode("ascii")
+
+
+def json_text(content: Any) -> str:
+    """JSON to be printed: all but plain characters escaped, the one that JSON leaves alone too."""
+    return json.dumps(content, indent=2).replace("\x7f", "\\u007f")
 
 
 def sha256(data: bytes) -> str:
@@ -31,7 +38,7 @@ def sha256_of(content: Any) -> str:
 
 def sha256_of_file(path: str) -> str:
     """SHA-256 of a file's bytes."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import json
+import math
 import os
-import stat
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,9 +14,17 @@ from tautograd._evidence import schema
 from tautograd._evidence.canonical import DIGEST, digest_of
 from tautograd._evidence.refusals import EvidenceError
 from tautograd._files.atomic import beside
+from tautograd._files.regular import NotRegular, TooLarge, read_regular
 
 FORMAT = "tautograd evidence"
-_LARGEST = 256 * 2**20
+LARGEST = 64 * 2**20
+"""Bytes of an evidence file."""
+MOST_VALUES = 2**20
+"""Objects, arrays and values in it, counted by the commas and brackets."""
+DEEPEST = 100
+"""Objects and arrays inside one another."""
+_MOST_DIGITS = 300  # of an integer: each is then within the range of a float
+_LONGEST_REASON = 400  # characters of what is said of a file
 
 Path = str | os.PathLike[str]
 
@@ -49,6 +58,9 @@ def write(evidence: Mapping[str, Any], path: Path, *, overwrite: bool = False) -
     if found:
         raise EvidenceError(f"this is no evidence as the schema has it: {found[0]}")
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    data = text.encode("utf-8", "backslashreplace")
+    if len(data) > LARGEST or _size(data) > MOST_VALUES or _depth(content) > DEEPEST:
+        raise EvidenceError("the inputs or the report are too large or nested too deep to be kept")
     if overwrite:
         with beside(path) as temporary:
             _fill(temporary, text)
@@ -57,7 +69,8 @@ def write(evidence: Mapping[str, Any], path: Path, *, overwrite: bool = False) -
 
 
 def _fill(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    # Half of a pair of surrogates is no character; written out, `\\ud800` is what JSON means by it.
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -91,7 +104,7 @@ def read(path: Path) -> dict[str, Any]:
     name = os.fspath(path)
     try:
         return _checked(_parsed(_bytes_of(name), name), name)
-    except RecursionError:
+    except (RecursionError, _TooDeep):
         raise EvidenceError(f"'{name}' is not evidence: it is nested too deep") from None
 
 
@@ -99,14 +112,16 @@ def _checked(content: Any, name: str) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise EvidenceError(f"'{name}' is not evidence: its field 'format' is not '{FORMAT}'")
     if content.get("version") != schema.VERSION or isinstance(content.get("version"), bool):
+        version = _clipped(repr(content.get("version")))
         raise EvidenceError(
-            f"'{name}' is of version {content.get('version')!r} of the format; this is tautograd "
+            f"'{name}' is of version {version} of the format; this is tautograd "
             f"for version {schema.VERSION}"
         )
     found = schema.problems(content)
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise EvidenceError(f"'{name}' is not as the schema of evidence says: {found[0]}{more}")
+        first = _clipped(found[0])
+        raise EvidenceError(f"'{name}' is not as the schema of evidence says: {first}{more}")
     if content[DIGEST] != digest_of(content):
         raise EvidenceError(
             f"'{name}' was changed after it was written: its content does not have the digest "
@@ -117,19 +132,19 @@ def _checked(content: Any, name: str) -> dict[str, Any]:
 
 def _bytes_of(name: str) -> bytes:
     try:
-        with open(name, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise EvidenceError(f"'{name}' is not a regular file")
-            if status.st_size > _LARGEST:
-                raise EvidenceError(f"'{name}' has {status.st_size} bytes: too large for evidence")
-            return file.read()
+        return read_regular(name, LARGEST)
+    except NotRegular:
+        raise EvidenceError(f"'{name}' is not a regular file") from None
+    except TooLarge as error:
+        raise EvidenceError(f"'{name}' has {error}: too large for evidence") from None
     except FileNotFoundError:
         raise EvidenceError(f"there is no file '{name}'") from None
     except IsADirectoryError:
         raise EvidenceError(f"'{name}' is a folder, not an evidence file") from None
     except OSError as error:
         raise EvidenceError(f"cannot read '{name}': {error.strerror}") from None
+    except ValueError as error:  # a name that no file can have: it holds a null character
+        raise EvidenceError(f"cannot read '{name}': {error}") from None
 
 
 def _parsed(data: bytes, name: str) -> Any:
@@ -139,8 +154,18 @@ def _parsed(data: bytes, name: str) -> Any:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise EvidenceError(f"'{name}' is not JSON: byte {error.start} is not UTF-8") from None
+    if _size(data) > MOST_VALUES:
+        raise EvidenceError(
+            f"'{name}' holds more than {MOST_VALUES} values: too large for evidence"
+        )
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+        content = json.loads(
+            text,
+            object_pairs_hook=_without_repeats,
+            parse_constant=_no_constant,
+            parse_int=_integer,
+            parse_float=_float,
+        )
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}: {error.msg}"
         shown = text.strip()
@@ -149,15 +174,59 @@ def _parsed(data: bytes, name: str) -> Any:
             raise EvidenceError(f"'{name}' is truncated: its end is missing ({at})") from None
         raise EvidenceError(f"'{name}' is not JSON: {at}") from None
     except ValueError as error:
-        raise EvidenceError(f"'{name}' is not evidence: {error}") from None
+        raise EvidenceError(f"'{name}' is not evidence: {_clipped(str(error))}") from None
+    if _depth(content) > DEEPEST:
+        raise _TooDeep
+    return content
+
+
+class _TooDeep(Exception):
+    """Objects in objects in objects."""
+
+
+def _size(data: bytes) -> int:
+    """How many values a JSON text can hold at most."""
+    return sum(data.count(mark) for mark in (b",", b"[", b"{"))
+
+
+def _depth(content: Any) -> int:
+    """How deep objects and arrays are nested; counted no further than what is allowed."""
+    layer, depth = [content], 0
+    while layer and depth <= DEEPEST:
+        nested = [value for value in layer if isinstance(value, (dict, list))]
+        layer = [
+            item
+            for value in nested
+            for item in (value.values() if isinstance(value, dict) else value)
+        ]
+        depth += 1
+    return depth
+
+
+def _clipped(text: str) -> str:
+    if len(text) <= _LONGEST_REASON:
+        return text
+    return f"{text[:_LONGEST_REASON]}... ({len(text)} characters)"
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"an integer of {len(digits)} digits")
+    return int(digits)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{_clipped(text)} is beyond the range of a float")
+    return value
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the field '{twice}' is there twice")
+        counts = collections.Counter(name for name, _ in pairs)
+        raise ValueError(f"the field '{counts.most_common(1)[0][0]}' is there twice")
     return found
 
 

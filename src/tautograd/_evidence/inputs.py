@@ -10,6 +10,8 @@ import inspect
 import os
 import re
 import typing
+import zipfile
+import zlib
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -17,15 +19,20 @@ from typing import Any
 import numpy as np
 
 from tautograd._evidence.canonical import sha256_of_file
-from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.sources import code_of, file_of, project_root, relative
 from tautograd._evidence.targets import Target, find, load_module
+from tautograd._files.regular import open_regular
 from tautograd._verify.engines import is_module, is_tensor
 
 _ITEM = re.compile(
-    r"(?:(?P<shape>scalar|\d+(?:x\d+)*))(?::(?P<dtype>[a-z]\w*))?(?:<(?P<below>\d+))?"
+    r"(?:(?P<shape>scalar|[0-9]+(?:x[0-9]+)*))(?::(?P<dtype>[a-z]\w*))?(?:<(?P<below>[0-9]+))?"
 )
 _NUMBER = re.compile(r"=(?P<value>[^,]+)")
+LARGEST_FILE = 2**32
+"""Bytes of data in a file of inputs, unpacked."""
+_MOST_DIMENSIONS = 64
+_MOST_DIGITS = 18  # of a size: 64 bits have all of these numbers
 GRAMMAR = (
     "shapes are written '3x4:float64,5': sizes joined by x (or 'scalar'), then ':dtype', then for "
     "integers '<limit'; '=2.5' is a plain number"
@@ -56,27 +63,58 @@ def from_shapes(text: str, engine: Any, seed: int, dtype: Any = None) -> Inputs:
     return Inputs(values, definition=definition)
 
 
-def _one(item: str, engine: Any, default: Any) -> Any:
+@dataclass(frozen=True)
+class Drawn:
+    """One tensor that `--inputs` asks for."""
+
+    shape: list[int]
+    dtype: str | None
+    below: int | None
+
+
+def item_in(item: str) -> Any:
+    """One item of `--inputs`: a tensor to draw, or a plain number."""
     number = _NUMBER.fullmatch(item)
     if number:
         return _number(number["value"])
     match = _ITEM.fullmatch(item)
     if match is None:
-        raise CannotRun(f"--inputs: '{item}' is not a shape; {GRAMMAR}")
-    shape = [] if match["shape"] == "scalar" else [int(n) for n in match["shape"].split("x")]
+        raise CannotRun(f"--inputs: '{shown(item)}' is not a shape; {GRAMMAR}")
+    sizes = [] if match["shape"] == "scalar" else match["shape"].split("x")
+    if any(len(size) > _MOST_DIGITS for size in (*sizes, match["below"] or "")):
+        raise CannotRun(f"--inputs: a number in '{item[:40]}' is beyond the range of 64 bits")
+    if len(sizes) > _MOST_DIMENSIONS:
+        raise CannotRun(
+            f"--inputs: '{item[:40]}...' has {len(sizes)} dimensions, more than any tensor"
+        )
+    below = int(match["below"]) if match["below"] else None
+    return Drawn([int(size) for size in sizes], match["dtype"], below)
+
+
+def items_in(text: str) -> list[Any]:
+    """What a text for `--inputs` asks for, item by item."""
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    if not items:
+        raise CannotRun(f"--inputs is empty; {GRAMMAR}")
+    return [item_in(item) for item in items]
+
+
+def _one(item: str, engine: Any, default: Any) -> Any:
+    asked = item_in(item)
+    if not isinstance(asked, Drawn):
+        return asked
     dtype = default or engine.float64
-    if match["dtype"]:
-        dtype = getattr(engine, match["dtype"], None)
+    if asked.dtype:
+        dtype = getattr(engine, asked.dtype, None)
         if not isinstance(dtype, engine.dtype):
-            raise CannotRun(f"--inputs: '{match['dtype']}' in '{item}' is not a dtype")
+            raise CannotRun(f"--inputs: '{asked.dtype}' in '{item}' is not a dtype")
     if dtype.is_floating_point or dtype.is_complex:
-        if match["below"]:
-            raise CannotRun(f"--inputs: '<{match['below']}' in '{item}' is for integer dtypes")
+        if asked.below is not None:
+            raise CannotRun(f"--inputs: '<{asked.below}' in '{item}' is for integer dtypes")
         # Drawn in double and rounded, so that every dtype starts from the same numbers.
         wide = engine.complex128 if dtype.is_complex else engine.float64
-        return engine.randn(shape, dtype=wide).to(dtype).requires_grad_()
-    below = int(match["below"]) if match["below"] else 2
-    return engine.randint(0, below, shape).to(dtype)
+        return engine.randn(asked.shape, dtype=wide).to(dtype).requires_grad_()
+    return engine.randint(0, asked.below or 2, asked.shape).to(dtype)
 
 
 def _number(text: str) -> Any:
@@ -87,7 +125,7 @@ def _number(text: str) -> Any:
             continue
     if text in ("True", "False"):
         return text == "True"
-    raise CannotRun(f"--inputs: '={text}' is not a number")
+    raise CannotRun(f"--inputs: '={shown(text)}' is not a number")
 
 
 # ---- a function, a file --------------------------------------------------------------------------
@@ -151,18 +189,37 @@ def arguments_in(made: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 def from_file(path: str, engine: Any) -> Inputs:
     """Inputs from a `.npy` or `.npz` file, in the order it has them; nothing in it is executed."""
     try:
-        loaded = np.load(path, allow_pickle=False)
-        arrays = [loaded[key] for key in loaded] if hasattr(loaded, "files") else [loaded]
+        values = [_as_input(array, engine) for array in _arrays_in(path)]
     except FileNotFoundError:
         raise CannotRun(f"--inputs-file: there is no file '{path}'") from None
-    except (OSError, ValueError) as error:
+    except (
+        *(OSError, ValueError, TypeError, RuntimeError, EOFError, MemoryError, NotImplementedError),
+        *(zipfile.BadZipFile, zlib.error),
+    ) as error:
         raise CannotRun(f"--inputs-file: '{path}' is no .npy or .npz file: {error}") from None
-    values = []
-    for array in arrays:
-        tensor = engine.tensor(array)
-        values.append(tensor.requires_grad_() if array.dtype.kind in "fc" else tensor)
     definition = {"kind": "file", "path": recorded_path(path), "sha256": sha256_of_file(path)}
     return Inputs(tuple(values), definition=definition)
+
+
+def _arrays_in(path: str) -> list[Any]:
+    """The arrays of a .npy or .npz file, which may not grow beyond `LARGEST_FILE`."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if zipfile.is_zipfile(file):
+            file.seek(0)
+            size = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
+        if size > LARGEST_FILE:
+            raise ValueError(f"{size} bytes, and {LARGEST_FILE} are the most")
+        file.seek(0)
+        loaded = np.load(file, allow_pickle=False)
+        return [loaded[key] for key in loaded] if hasattr(loaded, "files") else [loaded]
+
+
+def _as_input(array: Any, engine: Any) -> Any:
+    if not isinstance(array, np.ndarray):
+        raise TypeError("it holds something that is no array")
+    tensor = engine.tensor(array)
+    return tensor.requires_grad_() if array.dtype.kind in "fc" else tensor
 
 
 def recorded_path(path: str) -> str:
@@ -176,8 +233,8 @@ def recorded_path(path: str) -> str:
 def companion(module: ModuleType, name: str, subject: Any) -> tuple[str, Any] | None:
     """What a module says the inputs of one of its functions are: the name of it, and it."""
     for candidate in (f"{name}_inputs", f"{name.lower()}_inputs"):
-        if hasattr(module, candidate):
-            return candidate, getattr(module, candidate)
+        if candidate in vars(module):  # what it defines, not what a `__getattr__` makes up
+            return candidate, vars(module)[candidate]
     marked = inspect.getattr_static(subject, "inputs", None)
     if marked is not None:
         # Of a class, a static method or a tuple: not a bound method, which wants an instance.

@@ -271,7 +271,7 @@ def _drifted(before: Any, after: Any) -> bool:
     if not isinstance(scale, (int, float)):
         return False
     # A projection onto n signs is a sum of n numbers, of the size of the norm all together.
-    numbers = math.sqrt(max(1, math.prod(before["shape"])))
+    numbers = math.sqrt(max(1.0, math.prod(map(float, before["shape"]))))
     return all(
         _near(before[key], after[key], epsilon, scale * room)
         for key, room in (("norm", 1.0), ("largest", 1.0), ("projection", numbers))

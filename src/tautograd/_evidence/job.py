@@ -18,8 +18,10 @@ from tautograd._evidence import inputs as given
 from tautograd._evidence.canonical import sha256_of_file
 from tautograd._evidence.gather import computation_of
 from tautograd._evidence.observe import Observation, observe
+from tautograd._evidence.own_code import Own
 from tautograd._evidence.refusals import CannotRun
 from tautograd._evidence.targets import Target, find, kind_of, load_module, origin_of
+from tautograd._evidence.tensors import leaves
 from tautograd._verify.engines import engine_of, engines, is_module, is_tensor, name_of
 
 
@@ -41,6 +43,10 @@ class Job:
     stored: Callable[[Any], given.Inputs] | None = None
     """Makes the inputs that an evidence file carries, on the engine it is given."""
     stored_state: Callable[[Any], dict[str, Any]] | None = None
+    own: Own | None = None
+    """The target, where nobody but an evidence file names it."""
+    own_maker: Own | None = None
+    """The maker of the inputs, likewise."""
 
 
 @dataclass
@@ -65,8 +71,12 @@ def prepare(job: Job, *, subject: Any = None) -> Prepared:
     if subject is None:
         if target is None or not target.name:
             raise CannotRun(f"'{job.target}' names no function; write 'pkg.mod:fn'")
-        module = load_module(target)
-        subject = find(module, target.name)
+        if job.own is not None:
+            module = job.own.load()
+            subject = job.own.take(module)
+        else:
+            module = load_module(target)
+            subject = find(module, target.name)
     named = subject = origin_of(subject)
     kind = kind_of(subject)
     engine = _engine(job, module, subject)
@@ -84,6 +94,8 @@ def prepare(job: Job, *, subject: Any = None) -> Prepared:
         if job.training is not None:
             subject.train(job.training)
     made = _inputs(job, engine, module, target, named, subject)
+    if job.own is not None and not is_module(subject):
+        _check_is_about_tensors(job.own, made)
     seed_all(job.seed)
     observation = observe(subject, made.args, made.kwargs, engine=engine, seed=job.seed)
     observation.target = job.target or observation.target
@@ -182,7 +194,7 @@ def load_checkpoint(module: Any, path: str, engine: Any) -> dict[str, Any]:
     except FileNotFoundError:
         raise CannotRun(f"--checkpoint: there is no file '{path}'") from None
     except Exception as error:
-        raise CannotRun(f"--checkpoint: '{path}' cannot be loaded: {error}") from error
+        raise CannotRun(f"--checkpoint: '{path}' cannot be loaded: {error}", lines=True) from error
     for key in ("state_dict", "model_state_dict", "model"):
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]
@@ -194,7 +206,7 @@ def _load_state(module: Any, state: Any, origin: str) -> None:
     try:
         module.load_state_dict(state)
     except (RuntimeError, TypeError, AttributeError) as error:
-        raise CannotRun(f"{origin} does not fit the module: {error}") from None
+        raise CannotRun(f"{origin} does not fit the module: {error}", lines=True) from None
 
 
 def _dtype_of(subject: Any) -> Any:
@@ -218,6 +230,9 @@ def _inputs(
 ) -> given.Inputs:
     if job.inputs is not None:
         return given.from_shapes(job.inputs, engine, job.seed, _dtype_of(subject))
+    if job.own_maker is not None:
+        maker = job.own_maker.take(job.own_maker.load())
+        return given.from_maker(maker, job.own_maker.target, engine, job.seed)
     if job.inputs_from is not None:
         return given.from_function(job.inputs_from, engine, job.seed)
     if job.inputs_file is not None:
@@ -230,6 +245,8 @@ def _inputs(
         found = given.companion(home, name, named)
         if found is not None:
             where = f"{target.where}:{found[0]}" if target else found[0]
+            if job.own is not None:
+                job.own.check_maker(found[1], where)
             return given.from_maker(found[1], where, engine, job.seed)
     shapes = given.annotated(named)
     if shapes is not None:
@@ -239,6 +256,16 @@ def _inputs(
         f"3x4:float64,5; or name a function that makes them: --inputs-from pkg.mod:make_inputs; or "
         f"write one beside it: def {name or 'fn'}_inputs(): return (torch.randn(3, 4),)"
     )
+
+
+def _check_is_about_tensors(own: Own, made: given.Inputs) -> None:
+    """What only an evidence file names is called if it is given a tensor: else it is no function."""
+    values = leaves([*made.args, *made.kwargs.values()], "")
+    if not any(is_tensor(value) for _, value in values):
+        raise CannotRun(
+            "the evidence would call a function of yours without any tensor, so it is about no "
+            f"gradient; if you want that, name the function: {own.say}"
+        )
 
 
 def has_inputs(module: ModuleType, name: str) -> bool:

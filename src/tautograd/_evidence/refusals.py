@@ -1,6 +1,11 @@
-"""Why evidence is refused, or a verification cannot be run: errors whose text is for the user."""
+"""Why evidence is refused, or a verification cannot be run: errors whose text is for the user.
+
+The text names what files say of themselves, so that it is made printable here, once for all.
+"""
 
 from __future__ import annotations
+
+from tautograd._files.printable import printable
 
 
 class EvidenceError(ValueError):
@@ -8,8 +13,20 @@ class EvidenceError(ValueError):
 
     __module__ = "tautograd.evidence"
 
+    def __init__(self, text: str = "") -> None:
+        super().__init__(printable(text))
+
 
 class CannotRun(Exception):
     """There is nothing to verify, or not with what was given; the text says what to do."""
 
     __module__ = "tautograd.evidence"
+
+    def __init__(self, text: str = "", *, lines: bool = False) -> None:
+        # An error of the user's own code may have several lines; a name may not make up any.
+        super().__init__(printable(text, lines=lines))
+
+
+def shown(name: str, most: int = 200) -> str:
+    """A name that a file holds, as a refusal has it: not endless."""
+    return name if len(name) <= most else f"{name[:most]}..."

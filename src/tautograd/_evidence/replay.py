@@ -1,15 +1,14 @@
 """Runs the verification that an evidence file is about once more, and compares.
 
-Nothing in the file is executed. It names a function; that is imported when the user names it too,
-or when it is in a file of the project that the user stands in (under the top folder of the current
-folder's project, not an installed package): code that is the user's own. The same holds for a
-function that made the inputs, and for files of data and checkpoints.
+What the user names is run. What only the file names is run if it is code of the project that the user
+stands in, defined there and unchanged since (`own_code`): all of that is decided before anything is
+imported, and so is whether the file asks for more than there is time or memory for (`limits`). Files of
+data and checkpoints are read from the project only, and never as code.
 """
 
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +18,11 @@ from tautograd._evidence.causes import Comparison, compare
 from tautograd._evidence.files import Path, read
 from tautograd._evidence.gather import gather
 from tautograd._evidence.job import Job, prepare, run
-from tautograd._evidence.refusals import CannotRun
-from tautograd._evidence.sources import inside, is_installed, project_root
-from tautograd._evidence.tensors import decode
+from tautograd._evidence.limits import check_arguments, check_limits
+from tautograd._evidence.own_code import Own, check_companion, own_code
+from tautograd._evidence.project_paths import own_path
+from tautograd._evidence.refusals import CannotRun, EvidenceError, shown
+from tautograd._evidence.tensors import check_values, decode
 from tautograd._verify.engines import engines, is_module
 from tautograd._verify.untouched import set_streams, streams
 
@@ -75,14 +76,14 @@ def job_of(
     subject = None if target is None or isinstance(target, str) else target
     name = target if isinstance(target, str) else None
     recorded = before["computation"]["target"]
-    if subject is None and name is None:
-        name = own_target(before)
+    check_limits(before)
+    own = own_target(before) if target is None else None
     settings = {key: value for key, value in before["settings"].items() if key in _PASSED_ON}
     settings["confirm"] = before["report"].get("confirmed") is not None
     settings["try_inputs"] = before["report"].get("tried") is not None
     seed = before["random"]["seed"] if changes.seed is None else changes.seed
     job = Job(
-        target=name or recorded or "",
+        target=name or (own.target if own else recorded) or "",
         # A module has an engine of its own, whichever the evidence was made with.
         engine=changes.engine or (None if is_module(subject) else before["computation"]["engine"]),
         seed=seed,
@@ -92,6 +93,7 @@ def job_of(
         inputs_file=changes.inputs_file,
         checkpoint=changes.checkpoint,
         for_evidence=True,
+        own=own,
     )
     if inputs is not None:
         job.stored = lambda engine: inputs
@@ -104,8 +106,8 @@ def job_of(
 # ---- what the file may name by itself ------------------------------------------------------------
 
 
-def own_target(before: dict[str, Any]) -> str:
-    """The function that an evidence names, if it is in the project the user stands in."""
+def own_target(before: dict[str, Any]) -> Own:
+    """The function that an evidence names, if that may run without the user naming it too."""
     computation = before["computation"]
     recorded, file, name = (computation[key] for key in ("target", "file", "name"))
     if not recorded or not name:
@@ -113,21 +115,7 @@ def own_target(before: dict[str, Any]) -> str:
             "the evidence does not say what to import (a function inside another one, or typed at "
             "a prompt); name it: taut replay FILE pkg.mod:fn"
         )
-    path = own_path(file) if file else None
-    if path is None or is_installed(path):
-        where = f", in {file}" if file else ""
-        raise CannotRun(
-            f"the evidence is about '{recorded}'{where}, which is not in the project of the "
-            f"current folder; if that is what you want to import, name it: taut replay FILE {recorded}"
-        )
-    return f"{path}:{name}"
-
-
-def own_path(relative: str) -> str | None:
-    """A path that a file names, if it leads to something in the project the user stands in."""
-    root = project_root(os.getcwd())
-    path = os.path.join(root, *relative.split("/"))
-    return path if os.path.isfile(path) and inside(path, root) else None
+    return own_code(file, name, computation["files"], recorded, "taut replay FILE")
 
 
 # ---- inputs, parameters, random numbers ----------------------------------------------------------
@@ -138,31 +126,45 @@ def _recorded_inputs(job: Job, before: dict[str, Any]) -> None:
         return
     definition = before["data"]["definition"]
     kind = definition["kind"]
+    if job.own is not None:
+        called = job.own.definition.kind in ("function", "lambda")
+        check_arguments(definition, job.own.say, called=called)
     if kind == "shapes":
         job.stored = _shapes(definition, job.seed)
     elif kind == "values":
+        check_values(definition["values"], arguments=True)
         job.stored = _values(definition)
     elif kind == "file":
         job.inputs_file = own_path(definition["path"])
         if job.inputs_file is None:
             raise CannotRun(
-                f"the inputs came from the file {definition['path']}, which is not in the project "
+                f"the inputs came from the file {shown(definition['path'])}, which is not in the project "
                 "of the current folder; name it: --inputs-file FILE"
             )
     elif kind == "function" and not _beside(definition, before):
-        file = definition["file"]
-        path = own_path(file) if file else None
-        if path is None or is_installed(path):
-            raise CannotRun(
-                f"the inputs were made by '{definition['target']}', which is not in the project of "
-                f"the current folder; name it: --inputs-from {definition['target']}"
-            )
-        job.inputs_from = f"{path}:{definition['target'].rpartition(':')[2]}"
+        job.own_maker = _own_maker(definition)
     elif kind == "given":
         raise CannotRun(
             "the evidence holds no inputs (they were too large, or no plain values); name a "
             "function that makes them: --inputs-from pkg.mod:make_inputs"
         )
+    elif job.own is not None:
+        check_companion(job.own)
+
+
+def _own_maker(definition: dict[str, Any]) -> Own:
+    """The function that made the inputs, if that may run without the user naming it."""
+    recorded = definition["target"]
+    name = recorded.rpartition(":")[2]
+    maker = own_code(
+        definition["file"], name, definition["files"], recorded, "taut replay FILE --inputs-from"
+    )
+    if maker.definition.kind not in ("function", "lambda") or maker.definition.needs:
+        raise CannotRun(
+            f"the inputs were made by '{shown(recorded)}', which is no function that can be called without "
+            f"arguments; if you want to call it, name it: {maker.say}"
+        )
+    return maker
 
 
 def _beside(definition: dict[str, Any], before: dict[str, Any]) -> bool:
@@ -200,11 +202,14 @@ def _recorded_model(job: Job, before: dict[str, Any], subject: Any) -> None:
         job.checkpoint = own_path(model["checkpoint"]["path"])
         if job.checkpoint is None:
             raise CannotRun(
-                f"the parameters came from the file {model['checkpoint']['path']}, which is not in "
+                f"the parameters came from the file {shown(model['checkpoint']['path'])}, which is not in "
                 "the project of the current folder; name it: --checkpoint FILE"
             )
     if subject is None and model["state"] is not None and job.checkpoint is None:
         state = model["state"]
+        check_values(state)
+        if state["kind"] != "dict":
+            raise EvidenceError("the state of the model is no dictionary")
         job.stored_state = lambda engine: dict(decode(state, engine))
 
 

@@ -19,8 +19,8 @@ VERSION = 1
 
 _ANNOTATIONS = {"$schema", "$id", "$defs", "title", "description"}
 _KNOWN = {
-    *("$ref", "type", "const", "enum", "anyOf", "pattern", "minimum"),
-    *("properties", "required", "additionalProperties", "items"),
+    *("$ref", "type", "const", "enum", "anyOf", "pattern", "minimum", "maximum"),
+    *("properties", "required", "additionalProperties", "items", "maxItems"),
     *_ANNOTATIONS,
 }
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -74,10 +74,15 @@ def _check(
         yield f"{here}: {_shown(value)} is not {json.dumps(rules['const'])}"
     if "enum" in rules and not any(_equal(value, choice) for choice in rules["enum"]):
         yield f"{here}: {_shown(value)} is none of {', '.join(map(json.dumps, rules['enum']))}"
-    if "pattern" in rules and isinstance(value, str) and not re.search(rules["pattern"], value):
+    if "pattern" in rules and isinstance(value, str) and not _matches(rules["pattern"], value):
         yield f"{here}: {_shown(value)} does not look as it must ({rules['pattern']})"
     if "minimum" in rules and isinstance(value, (int, float)) and value < rules["minimum"]:
         yield f"{here}: {value} is below {rules['minimum']}"
+    if "maximum" in rules and isinstance(value, (int, float)) and value > rules["maximum"]:
+        yield f"{here}: {_shown(value)} is above {rules['maximum']}"
+    if "maxItems" in rules and isinstance(value, list) and len(value) > rules["maxItems"]:
+        yield f"{here}: {len(value)} items are more than {rules['maxItems']}"
+        return
     if isinstance(value, dict):
         yield from _check_object(value, rules, root, where)
     elif isinstance(value, list) and "items" in rules:
@@ -90,6 +95,11 @@ def _check_object(
 ) -> Iterator[str]:
     known = rules.get("properties", {})
     others = rules.get("additionalProperties", True)
+    for name, rule in known.items():
+        if "const" in rule and name in value and not _equal(value[name], rule["const"]):
+            # Of another kind altogether: to look further would try every kind at every level.
+            yield from _check(value[name], rule, root, f"{where}.{name}" if where else name)
+            return
     for name in rules.get("required", ()):
         if name not in value:
             yield f"{where or 'the file'}: '{name}' is missing"
@@ -111,6 +121,11 @@ def _resolve(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
     return resolved
 
 
+def _matches(pattern: str, text: str) -> bool:
+    # JSON Schema's `$` is the end of the text; Python's allows a line feed after it.
+    return re.search(re.sub(r"\$$", r"\\Z", pattern), text) is not None
+
+
 def _is_a(value: Any, kinds: str | list[str]) -> bool:
     for kind in [kinds] if isinstance(kinds, str) else kinds:
         # To Python a bool is an int; to JSON it is not.
@@ -125,7 +140,7 @@ def _equal(value: Any, other: Any) -> bool:
 
 def _how_wrong(found: list[str]) -> tuple[bool, int]:
     # Of several alternatives, the one that is of the right kind and has the fewest faults.
-    return " is not " in found[0] and ".kind:" in found[0], len(found)
+    return re.match(r"(.*\.)?kind: .* is not ", found[0]) is not None, len(found)
 
 
 def _names(kinds: str | list[str]) -> str:

@@ -8,6 +8,7 @@ their versions are in the runtime's list.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import os
 import subprocess
@@ -19,6 +20,7 @@ from typing import Any
 from tautograd._evidence.canonical import sha256, sha256_of_file
 
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _OWN_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
@@ -57,9 +59,14 @@ def inside(path: str, folder: str) -> bool:
 
 def is_installed(path: str) -> bool:
     """Whether a file belongs to Python, to an installed package or to tautograd itself."""
+    return any(inside(path, folder) for folder in _installed_folders())
+
+
+@functools.cache
+def _installed_folders() -> list[str]:
     paths = sysconfig.get_paths()
     folders = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
-    return any(inside(path, folder) for folder in [*folders, _OWN_PACKAGE])
+    return [*folders, _OWN_PACKAGE]
 
 
 def relative(path: str, root: str) -> str:
@@ -192,7 +199,8 @@ def git_of(root: str | None, files: list[str]) -> dict[str, Any] | None:
 
     def git(*arguments: str) -> str:
         return subprocess.run(
-            ["git", "-C", root, *arguments],
+            # Not what the repository's own settings would have run: its hooks and monitor.
+            ["git", "-C", root, *_NO_PROGRAMS, *arguments],
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
             capture_output=True,
             text=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
 import os
@@ -11,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from tautograd._evidence.canonical import sha256
@@ -82,26 +83,73 @@ def load_file(path: str) -> ModuleType:
     if not os.path.isfile(real):
         what = "is a folder" if os.path.isdir(real) else "does not exist"
         raise CannotRun(f"the file '{path}' {what}")
-    name, base = _module_name(real)
+    name, base = module_name(real)
     if base not in sys.path:
         sys.path.insert(0, base)
     loaded = sys.modules.get(name)
-    if loaded is not None and os.path.realpath(getattr(loaded, "__file__", "") or "") == real:
+    if loaded is not None and _is_of(loaded, real):
         return loaded
     with _failures_of(path):
         if "." in name:
             module = importlib.import_module(name)
-            if os.path.realpath(module.__file__ or "") != real:
+            if not _is_of(module, real):
                 raise CannotRun(f"'{path}' is hidden by another '{name}', {module.__file__}")
             return module
-        spec = importlib.util.find_spec(name) if loaded is None else None
-        if spec is None or spec.origin is None or os.path.realpath(spec.origin) != real:
-            name = f"{name}_{sha256(real.encode())[:8]}"  # the plain name is another module's
+        if loaded is not None or _is_another(name, real):
+            name = _name_of_its_own(name, real)  # the plain name is another module's
         return _load_as(name, real)
 
 
-def _load_as(name: str, path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
+class _AsRead(importlib.machinery.SourceFileLoader):
+    """Loads a file from bytes that were read already: neither a cache nor a newer file is used."""
+
+    def __init__(self, name: str, path: str, source: bytes) -> None:
+        super().__init__(name, path)
+        self._source = source
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self._source, self.path)
+
+
+def load_source(path: str, source: bytes) -> ModuleType:
+    """Import a file of which the bytes were looked at before, from those bytes."""
+    name, base = module_name(os.path.realpath(path))
+    loaded = sys.modules.get(name)
+    if loaded is not None and _is_of(loaded, path):
+        return loaded
+    if base not in sys.path:
+        sys.path.insert(0, base)
+    with _failures_of(path):
+        package, _, last = name.rpartition(".")
+        home = importlib.import_module(package) if package else None
+        folder = os.path.dirname(path.removesuffix(f"{os.sep}__init__.py"))
+        if home is not None and folder not in map(os.path.realpath, home.__path__):
+            raise CannotRun(f"'{path}' is hidden by another '{package}', {home.__file__}")
+        if loaded is None and name in sys.modules and _is_of(sys.modules[name], path):
+            return sys.modules[name]  # its package has imported it
+        if loaded is not None or (home is None and _is_another(name, path)):
+            name = _name_of_its_own(name, path)  # the plain name is another module's
+        module = _load_as(name, path, _AsRead(name, path, source))
+        if home is not None:
+            setattr(home, last, module)
+        return module
+
+
+def _is_of(module: ModuleType, path: str) -> bool:
+    return os.path.realpath(getattr(module, "__file__", "") or "") == os.path.realpath(path)
+
+
+def _is_another(name: str, path: str) -> bool:
+    spec = importlib.util.find_spec(name)
+    return spec is None or spec.origin is None or os.path.realpath(spec.origin) != path
+
+
+def _name_of_its_own(name: str, path: str) -> str:
+    return f"{name}_{sha256(path.encode(errors='surrogateescape'))[:8]}"
+
+
+def _load_as(name: str, path: str, loader: Any = None) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None or spec.loader is None:
         raise CannotRun(f"'{path}' is not a file of Python code")
     module = importlib.util.module_from_spec(spec)
@@ -114,7 +162,7 @@ def _load_as(name: str, path: str) -> ModuleType:
     return module
 
 
-def _module_name(path: str) -> tuple[str, str]:
+def module_name(path: str) -> tuple[str, str]:
     """The dotted name that a file is imported by, and the folder that is searched for it."""
     folder, file = os.path.split(path)
     names = [file.removesuffix(".py")]
@@ -142,7 +190,8 @@ def _failures_of(name: str) -> Iterator[None]:
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise CannotRun(
             f"importing '{name}' failed: {type(error).__name__}: {error} "
-            f"({last.filename}:{last.lineno})"
+            f"({last.filename}:{last.lineno})",
+            lines=True,
         ) from error
 
 

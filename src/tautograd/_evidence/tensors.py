@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tautograd._evidence.canonical import canonical, sha256, sha256_of
-from tautograd._evidence.refusals import EvidenceError
+from tautograd._evidence.refusals import EvidenceError, shown
 from tautograd._verify.engines import as_numpy, engine_of, is_tensor
 
 LARGEST_EMBEDDED = 2**20
@@ -160,17 +160,62 @@ def decode(row: dict[str, Any], engine: Any) -> Any:
     return tuple(items) if kind == "tuple" else items
 
 
-def _tensor_from(row: dict[str, Any], engine: Any) -> Any:
-    dtype = getattr(engine, row["dtype"], None)
-    if not isinstance(dtype, engine.dtype):
-        raise EvidenceError(f"'{row['dtype']}' is no dtype of {engine.__name__}")
+def check_values(row: dict[str, Any], *, arguments: bool = False) -> None:
+    """Refuse what `decode` could make no value of; `arguments`: what is no pair for a call, too."""
+    if arguments:
+        parts = row.get("items", ())
+        if len(parts) != 2 or [part["kind"] for part in parts] != ["tuple", "dict"]:
+            raise EvidenceError("the values of the inputs are no arguments of a call")
+    if row["kind"] == "dict" and (
+        len(row["keys"]) != len(row["items"]) or len({*row["keys"]}) != len(row["keys"])
+    ):
+        raise EvidenceError("a dictionary among the values has not one value for each of its keys")
+    if row["kind"] == "tensor":
+        _bytes_in(row)
+    for item in row.get("items", ()):
+        check_values(item)
+
+
+def _bytes_in(row: dict[str, Any]) -> bytes:
+    """The bytes of a tensor that a file holds, if they are as many as its shape says."""
+    size = DTYPES.get(row["dtype"])
+    if size is None:
+        raise EvidenceError(f"'{shown(row['dtype'])}' is no dtype that evidence holds values of")
     try:
         data = base64.b64decode(row["data"], validate=True)
     except ValueError:
         raise EvidenceError("the values of an input are not base64") from None
     shape = row["shape"]
-    if len(data) != math.prod(shape) * dtype.itemsize:
+    # Both engines count elements in 64 bits, also where one size of several is zero.
+    if math.prod(shape) * size != len(data) or math.prod(filter(None, shape)) >= 2**62:
         raise EvidenceError(f"the values of an input do not fill its shape {shape}")
+    if row["dtype"] == "bool" and not {*data} <= {0, 1}:
+        raise EvidenceError("the values of an input are no truth values")
+    if row["requires_grad"] and not row["dtype"].startswith(("float", "bfloat", "complex")):
+        raise EvidenceError(f"values of {row['dtype']} have no gradient")
+    return data
+
+
+DTYPES = {
+    name: size
+    for size, names in {
+        1: "bool uint8 int8 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz",
+        2: "int16 uint16 float16 bfloat16",
+        4: "int32 uint32 float32 complex32",
+        8: "int64 uint64 float64 complex64",
+        16: "complex128",
+    }.items()
+    for name in names.split()
+}
+"""Bytes of an element: the dtypes whose values a file may hold."""
+
+
+def _tensor_from(row: dict[str, Any], engine: Any) -> Any:
+    data = _bytes_in(row)
+    dtype = getattr(engine, row["dtype"], None)
+    if not isinstance(dtype, engine.dtype):
+        raise EvidenceError(f"'{row['dtype']}' is no dtype of {engine.__name__}")
+    shape = row["shape"]
     if data:
         tensor = engine.frombuffer(bytearray(data), dtype=dtype).reshape(shape).clone()
     else:

@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from tautograd._evidence.causes import Comparison
+from tautograd._evidence.causes import Cause, Comparison
 from tautograd._evidence.items import DIFFERS, DRIFTED, OTHER, RESULTS, SAME, Item
-from tautograd._verify.render_text import Paint, text_of
+from tautograd._verify.render_text import Paint, for_terminal, text_of
 from tautograd._verify.tables import text_table
 
 _KINDS = {SAME: "good", DRIFTED: "doubt", OTHER: "doubt", DIFFERS: "bad"}
@@ -22,7 +22,21 @@ _NARROWEST, _WIDEST = 80, 120  # columns
 
 def comparison_text(found: Comparison, *, colour: bool = False, everything: bool = False) -> str:
     """A comparison as text: what is to be said of it, the causes, the items that are not the same."""
-    return "\n".join(_comparison(found, Paint(colour), everything))
+    return "\n".join(_comparison(_for_terminal(found), Paint(colour), everything))
+
+
+def _for_terminal(found: Comparison) -> Comparison:
+    """The same comparison, its names and values printable."""
+    items = [
+        Item(_cell(i.section), _cell(i.name), _cell(i.before), _cell(i.after), i.status)
+        for i in found.items
+    ]
+    causes = [Cause(cause.what, for_terminal(cause.text)) for cause in found.causes]
+    return Comparison(items, causes, found.before, found.after)
+
+
+def _cell(value: Any) -> Any:
+    return for_terminal(value if isinstance(value, float) else str(value))
 
 
 def _comparison(found: Comparison, paint: Paint, everything: bool) -> Iterator[str]:
@@ -101,6 +115,7 @@ def _shown(value: Any) -> str:
 
 def evidence_text(evidence: dict[str, Any], *, colour: bool = False) -> str:
     """An evidence file as text: what it is about, then the report it holds."""
+    evidence = for_terminal(evidence)
     return "\n".join(
         [*_facts(evidence, Paint(colour)), "", text_of(evidence["report"], colour=colour)]
     )
@@ -139,7 +154,8 @@ def _data_text(row: dict[str, Any]) -> str:
         return f"{row['name']}: {row['value']}"
     size = "x".join(map(str, row["shape"])) or "scalar"
     low, high = row["minimum"], row["maximum"]
-    reach = f", from {low:.4g} to {high:.4g}" if low is not None else ""
+    known = low is not None and high is not None
+    reach = f", from {low:.4g} to {high:.4g}" if known else ""
     odd = "".join(f", {row[k]} {k}" for k in ("nan", "infinite") if row[k])
     return f"{row['name']}: {size} {row['dtype']}{reach}{odd} {row['sha256'][:12]}"
 

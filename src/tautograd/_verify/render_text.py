@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
+
+from tautograd._files.printable import printable
 
 from .render_parts import (
     CHECK_HEADERS,
@@ -28,6 +30,7 @@ from .render_parts import (
 from .tables import text_table
 from .tried import ALARMING
 
+_LONGEST = 2000  # characters of one text
 _MOST = 10  # entries of a list that are shown; the JSON has all that were kept
 _COLOURS = {"good": "32", "bad": "31", "doubt": "33", "title": "1", "quiet": "2"}
 _VERDICTS = {
@@ -65,7 +68,17 @@ def as_text(report: Any, *, colour: bool = False) -> str:
 
 def text_of(report: Plain, *, colour: bool = False) -> str:
     """A report in its plain form (as an evidence file holds it) as text."""
-    return "\n".join(_lines(report, Paint(colour)))
+    return "\n".join(_lines(for_terminal(report), Paint(colour)))
+
+
+def for_terminal(value: Any) -> Any:
+    """A plain value with every text in it printable, and none of them endless."""
+    if isinstance(value, str):
+        text = printable(value)
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(value)} characters)"
+    if isinstance(value, Mapping):
+        return {for_terminal(key): for_terminal(item) for key, item in value.items()}
+    return [for_terminal(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _lines(report: Plain, paint: Paint) -> Iterator[str]:

@@ -1,0 +1,199 @@
+"""Code that an evidence file names by itself: what of it may run, and that it is what runs.
+
+The decision is made from the text of a source file, before anything is imported: the file is the
+user's own, it is byte for byte the one that the evidence was made with, and it defines the name. After
+the import, the object under that name must be the one that this text defines.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import shlex
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from tautograd._evidence import targets
+from tautograd._evidence.canonical import sha256
+from tautograd._evidence.definitions import (
+    Definition,
+    NotDefined,
+    attribute_in,
+    binds,
+    definition_in,
+    parsed,
+)
+from tautograd._evidence.project_paths import own_source, source_of
+from tautograd._evidence.refusals import CannotRun, shown
+from tautograd._evidence.sources import inside, project_root
+from tautograd._verify.engines import is_tensor
+
+
+@dataclass(frozen=True)
+class Own:
+    """A definition in a file of the user's, found in its text and not yet imported."""
+
+    path: str
+    definition: Definition
+    source: bytes = field(repr=False)
+    say: str = field(repr=False)
+    """What the user would type to have it run all the same."""
+
+    @property
+    def target(self) -> str:
+        """As a command line would name it."""
+        return f"{self.path}:{self.definition.name}"
+
+    def load(self) -> ModuleType:
+        """Import the file, from the very bytes that were looked at."""
+        return targets.load_source(self.path, self.source)
+
+    def take(self, module: ModuleType) -> Any:
+        """The object that the text defines, out of the module that came of it."""
+        found = _found(module, self.definition, self.path)
+        if found is None:
+            raise CannotRun(
+                f"once '{self.path}' is imported, its '{self.definition.name}' is not what its text "
+                f"defines; if you want to run it, name it: {self.say}"
+            )
+        return found
+
+    def check_maker(self, maker: Any, name: str) -> None:
+        """Refuse a maker of inputs that stands beside the function but comes from elsewhere."""
+        if not callable(maker) or is_tensor(maker):
+            return
+        function = _unwrapped(maker)
+        if not isinstance(function, FunctionType) or not _is_in(function.__code__, self.path):
+            raise CannotRun(
+                f"'{name}', which would make the inputs, is not defined in '{self.path}'; if you "
+                f"want to run it, name the function: {self.say}"
+            )
+
+
+def own_code(
+    file: str | None, name: str, files: list[dict[str, Any]], recorded: str, command: str
+) -> Own:
+    """What a recorded file and name stand for, or `CannotRun`, with what to type instead.
+
+    `files` are the recorded paths and hashes, `recorded` is how the evidence names it, and `command`
+    what a target is appended to.
+    """
+    path = own_source(file) if file else None
+    if file is None or path is None:
+        where = f", in {shown(file)}" if file else ""
+        raise CannotRun(
+            f"the evidence is about '{shown(recorded)}'{where}, which is not in the project of the "
+            f"current folder; if that is what you want to import, name it: "
+            f"{command} {_typed(recorded)}"
+        )
+    say = f"{command} {_typed(f'{os.path.relpath(path)}:{name}')}"
+    source = source_of(path)
+    hashes = {row["sha256"] for row in files if row["path"] == file}
+    if hashes != {sha256(source)}:
+        said = "has changed since the evidence was made" if hashes else "is not in its list of code"
+        raise CannotRun(
+            f"the evidence is about '{shown(name)}' in {file}, which {said}: an evidence file has only "
+            f"that code run which it was made with; to run it as it is now, name it: {say}"
+        )
+    if not inside(targets.module_name(path)[1], project_root(os.getcwd())):
+        raise CannotRun(
+            f"{file} is in a package that begins above the project of the current folder; if you "
+            f"want to import all of it, name it: {say}"
+        )
+    if "." in os.path.basename(path).removesuffix(".py"):
+        raise CannotRun(f"{file} has a name that cannot be imported; name it: {say}")
+    try:
+        found = definition_in(parsed(source), name)
+    except NotDefined as reason:
+        raise CannotRun(
+            f"the evidence is about '{shown(name)}', but {file} {reason}; what an evidence file names by "
+            f"itself must be defined there; if you want to run it, name it: {say}"
+        ) from None
+    return Own(path, found, source, say)
+
+
+def _typed(target: str) -> str:
+    """A target as it is to be typed, if anybody would type it."""
+    sane = len(target) <= 200 and target.isprintable()
+    return shlex.quote(target) if sane else "pkg.mod:fn"
+
+
+def check_companion(own: Own) -> None:
+    """Refuse, by the text, inputs beside a function that the file merely imports or passes on."""
+    tree, name = parsed(own.source), own.definition.name
+    try:
+        for candidate in (f"{name}_inputs", f"{name.lower()}_inputs"):
+            if binds(tree, candidate):
+                definition_in(tree, candidate, values=True)
+                return
+        inner = f"{name}.inputs"
+        cls = own.definition.of or own.definition
+        if cls.kind == "class":
+            try:
+                definition_in(tree, f"{cls.name}.inputs", values=True)
+            except NotDefined as reason:
+                if not str(reason).startswith("does not define"):
+                    raise
+        value = attribute_in(tree, name, "inputs")
+        if isinstance(value, ast.Attribute):
+            raise NotDefined(f"binds '{inner}' to something that it does not define")
+        if isinstance(value, ast.Name):
+            definition_in(tree, value.id, values=True)
+    except NotDefined as reason:
+        raise CannotRun(
+            f"the inputs would be made beside '{name}', but {os.path.relpath(own.path)} {reason}; "
+            f"if you want to run it, name the function: {own.say}"
+        ) from None
+
+
+# ---- the live object -----------------------------------------------------------------------------
+
+
+def _found(module: ModuleType, definition: Definition, path: str) -> Any:
+    """The object of a definition in an imported module; None if it is another one."""
+    namespace: Any = vars(module)
+    owner: Any = None
+    *outer, last = definition.name.split(".")
+    for step in outer:
+        owner = namespace.get(step)
+        if not isinstance(owner, type) or owner.__module__ != module.__name__:
+            return None
+        namespace = type.__getattribute__(owner, "__dict__")
+    found = namespace.get(last)
+    if definition.kind == "class":
+        return found if _is_class(found, module, definition) else None
+    if definition.kind == "instance":
+        made = definition.of is not None and _is_class(type(found), module, definition.of)
+        return found if made else None
+    called = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
+    function = _unwrapped(called)
+    if not isinstance(function, FunctionType) or function.__globals__ is not vars(module):
+        return None
+    code = function.__code__
+    named = code.co_name == ("<lambda>" if definition.kind == "lambda" else last)
+    if not (named and _is_in(code, path) and code.co_firstlineno == definition.line):
+        return None
+    return MethodType(called, owner) if isinstance(found, classmethod) else called
+
+
+def _unwrapped(value: Any) -> Any:
+    """What decorators were put around, or None where they go round in circles."""
+    try:
+        return inspect.unwrap(value) if callable(value) else None
+    except ValueError:
+        return None
+
+
+def _is_class(value: Any, module: ModuleType, definition: Definition) -> bool:
+    return (
+        isinstance(value, type)
+        and value.__module__ == module.__name__
+        and value.__qualname__ == definition.name
+        and value.__dict__.get("__firstlineno__", definition.line) == definition.line
+    )
+
+
+def _is_in(code: CodeType, path: str) -> bool:
+    return os.path.realpath(code.co_filename) == os.path.realpath(path)

@@ -1,0 +1,312 @@
+"""What only an evidence file names runs if the file's text defines it, and only that runs."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tautograd import evidence
+from tautograd._evidence import project_paths, replay
+from tautograd._evidence.definitions import NotDefined, definition_in, parsed
+from tautograd._evidence.files import read, write
+from tautograd._evidence.gather import gather
+from tautograd._evidence.job import Job, prepare, run
+
+HEAD = """
+import functools
+import pathlib
+import tautograd as torch
+from tautograd import nn
+
+def ran(what):
+    with open(pathlib.Path(__file__).with_name("RAN"), "a") as file:
+        file.write(what)
+
+def keeping(function):
+    @functools.wraps(function)
+    def inner(*args): return function(*args)
+    return inner
+"""
+
+RUNS = {
+    # what is named, how the file defines it
+    "fn": "def fn(x): return x * x",
+    "fast": "fast = lambda x: x * x",
+    "kept": "@keeping\ndef kept(x): return x * x",
+    "cached": "@functools.lru_cache\ndef cached(x): return x * x",
+    "Net": "class Net(nn.Module):\n    def forward(self, x): return x * x",
+    "net": "class Net(nn.Module):\n    def forward(self, x): return x * x\nnet = Net()",
+    "Square": """
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+            @staticmethod
+            def backward(ctx, g): return 2 * g * ctx.saved_tensors[0]
+    """,
+    "Tools.square": "class Tools:\n    @staticmethod\n    def square(x): return x * x",
+    "Tools.made": "class Tools:\n    @classmethod\n    def made(cls, x): return x * x",
+    "Outer.Inner": """
+        class Outer:
+            class Inner(nn.Module):
+                def forward(self, x): return x * x
+    """,
+    "chosen": "if torch.__name__:\n    def chosen(x): return x * x",
+    "typed": "typed: object = lambda x: x * x",
+    "_private": "def _private(x): return x * x",
+}
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """A project with one file in it, and the evidence of something in that file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "pyproject.toml").write_text("")
+
+    def make(
+        name: str, text: str, *, inputs: str | None = "3", file: str = "under_test.py"
+    ) -> Path:
+        code = tmp_path / file
+        code.parent.mkdir(parents=True, exist_ok=True)
+        code.write_text(HEAD + textwrap.dedent(text))
+        job = Job(f"{file}:{name}", inputs=inputs, for_evidence=True)
+        path = tmp_path / "e.json"
+        write(gather(run(job, prepare(job))), path)
+        forget()
+        return path
+
+    def forget() -> None:
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+                del sys.modules[name]
+
+    yield make
+    forget()
+
+
+@pytest.mark.parametrize(("name", "text"), RUNS.items())
+def test_what_a_file_defines_is_run(made, name, text):
+    assert evidence.replay(made(name, text)).exact
+
+
+def test_what_is_in_a_package_is_run(made, tmp_path):
+    for folder in ("outer", "outer/inner"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text("")
+    assert evidence.replay(made("fn", RUNS["fn"], file="outer/inner/part.py")).exact
+
+
+@pytest.mark.parametrize("file", ["package/__init__.py", "outer/package/__init__.py"])
+def test_what_a_package_itself_defines_is_run(made, tmp_path, file):
+    (tmp_path / "outer").mkdir()
+    (tmp_path / "outer" / "__init__.py").write_text("")
+    assert evidence.replay(made("fn", RUNS["fn"], file=file)).exact
+
+
+INPUTS = [
+    "def fn(x): return x * x\ndef fn_inputs(): return torch.ones(3)",
+    "def fn(x): return x * x\nfn_inputs = (torch.ones(3),)",
+    "def fn(x): return x * x\nfn_inputs = lambda: torch.ones(3)",
+    "def fn(x): return x * x\nfn.inputs = lambda: torch.ones(3)",
+    "def other(): return torch.ones(3)\ndef fn(x): return x * x\nfn.inputs = other",
+    "from typing import Annotated\ndef fn(x: Annotated[torch.Tensor, '3']): return x * x",
+    """
+    class fn(nn.Module):
+        inputs = staticmethod(lambda: torch.ones(3))
+        def forward(self, x): return x * x
+    """,
+]
+
+
+@pytest.mark.parametrize("text", INPUTS)
+def test_inputs_that_stand_beside_it_are_made(made, text):
+    assert evidence.replay(made("fn", text, inputs=None)).exact
+
+
+# ---- rebound by the module's own code ------------------------------------------------------------
+
+SOUND = "def fn(x): return x * x\ndef evil(x):\n    ran('evil')\n    return x\n"
+REBOUND = [
+    "globals()['fn'] = evil",
+    "vars()['fn'] = ran",
+    "exec('fn = evil')",
+    "fn.__code__ = evil.__code__",
+    "import sys; setattr(sys.modules[__name__], 'fn', evil)",
+    "class Callable:\n    def __call__(self, x): ran('evil')\nglobals().update(fn=Callable())",
+    "globals()['fn'] = functools.partial(evil)",
+    "globals().pop('fn')\ndef __getattr__(name): return evil",
+    "def copied(): pass\ncopied.__wrapped__ = fn\nevil2 = evil\nevil.__name__ = 'fn'\nglobals()['fn'] = evil",
+    "globals()['fn'] = type(fn)(fn.__code__, {'x': 1})",
+    "fn.__wrapped__ = fn",
+    "from os import *\nglobals()['fn'] = system",
+]
+
+
+@pytest.mark.parametrize("more", REBOUND)
+def test_a_name_that_the_module_binds_anew_is_not_run(made, tmp_path, more):
+    path = made("fn", SOUND)
+    code = tmp_path / "under_test.py"
+    code.write_text(code.read_text() + more + "\n")
+    content = read(path)
+    digest = hashlib.sha256(code.read_bytes()).hexdigest()
+    content["computation"]["files"] = [{"path": "under_test.py", "sha256": digest}]
+    write(content, path, overwrite=True)
+    with pytest.raises(
+        evidence.CannotRun, match=r"is not what its text defines.*name it: taut replay"
+    ):
+        evidence.replay(path)
+    assert not (tmp_path / "RAN").exists()
+
+
+def test_a_maker_beside_it_that_is_not_the_file_s_is_not_run(made, tmp_path):
+    text = SOUND + "fn_inputs = functools.partial(ran, 'maker')\n"
+    path = made("fn", text)
+    content = read(path)
+    content["data"]["definition"] = {"kind": "attribute", "target": "under_test:fn_inputs"}
+    write(content, path, overwrite=True)
+    with pytest.raises(evidence.CannotRun, match="would make the inputs, is not defined in"):
+        evidence.replay(path)
+    assert not (tmp_path / "RAN").exists()
+
+
+def test_compiled_code_that_is_no_longer_the_source_s_is_not_run(made, tmp_path):
+    path = made("fn", SOUND)
+    code = tmp_path / "under_test.py"
+    cached = Path(importlib.util.cache_from_source(str(code)))
+    cached.parent.mkdir(exist_ok=True)
+    # "Unchecked" is what its flags say, so that an import takes it for the source's whatever that is.
+    import importlib._bootstrap_external as machinery
+
+    evil = compile(HEAD + "ran('cache')\ndef fn(x): return x", str(code), "exec")
+    cached.write_bytes(machinery._code_to_hash_pyc(evil, b"\0" * 8, False))
+    assert evidence.replay(path).exact
+    assert not (tmp_path / "RAN").exists()
+
+
+def test_the_bytes_that_were_hashed_are_those_that_run(made, tmp_path, monkeypatch):
+    path = made("fn", SOUND)
+    code = tmp_path / "under_test.py"
+    whole = replay.own_code
+
+    def changed_meanwhile(*arguments: Any) -> Any:
+        found = whole(*arguments)
+        code.write_text(HEAD + "ran('later')\ndef fn(x): return x\n")
+        return found
+
+    monkeypatch.setattr(replay, "own_code", changed_meanwhile)
+    evidence.replay(path)
+    assert not (tmp_path / "RAN").exists()
+
+
+# ---- what is not the user's ----------------------------------------------------------------------
+
+
+def test_a_file_of_another_user_is_not_run(made, monkeypatch):
+    path = made("fn", SOUND)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    status = os.stat("under_test.py")
+    assert project_paths.own_path("under_test.py") is not None or status.st_uid
+    owner = os.stat_result((*status[:4], 54321, *status[5:]))
+    monkeypatch.setattr(project_paths.os, "lstat", lambda path: owner)
+    with pytest.raises(evidence.CannotRun, match="is not in the project"):
+        evidence.replay(path)
+
+
+def test_a_package_that_begins_above_the_project_is_not_imported(made, tmp_path, monkeypatch):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / ".git").mkdir()
+    path = made("fn", SOUND)
+    (tmp_path / "under_test.py").rename(inner / "under_test.py")
+    (inner / "__init__.py").write_text("")
+    (tmp_path / "__init__.py").write_text(
+        "import pathlib; pathlib.Path(__file__).with_name('RAN').touch()"
+    )
+    monkeypatch.chdir(inner)
+    with pytest.raises(evidence.CannotRun, match="begins above the project"):
+        evidence.replay(path)
+    assert not (tmp_path / "RAN").exists()
+
+
+def test_changed_code_runs_when_the_user_names_it(made, tmp_path):
+    path = made("fn", SOUND)
+    code = tmp_path / "under_test.py"
+    code.write_text(code.read_text().replace("x * x", "x * x * x"))
+    with pytest.raises(
+        evidence.CannotRun, match=r"has changed since .*taut replay FILE under_test\.py:fn"
+    ):
+        evidence.replay(path)
+    found = evidence.replay(path, "under_test.py:fn")
+    assert not found.same_results
+    assert [cause.what for cause in found.causes] == ["code"]
+
+
+def test_what_is_to_be_typed_is_quoted(made):
+    path = made("fn", SOUND)
+    content = read(path)
+    content["computation"].update(target="x; touch RAN", file=None)
+    write(content, path, overwrite=True)
+    with pytest.raises(evidence.CannotRun, match="taut replay FILE 'x; touch RAN'"):
+        evidence.replay(path)
+
+
+def test_the_top_of_all_folders_is_no_project(made, monkeypatch):
+    path = made("fn", SOUND)
+    file = os.path.realpath("under_test.py").lstrip("/")
+    content = read(path)
+    rows = [{**row, "path": file} for row in content["computation"]["files"]]
+    content["computation"].update(file=file, files=rows)
+    write(content, path, overwrite=True)
+    monkeypatch.chdir("/")
+    with pytest.raises(evidence.CannotRun, match="is not in the project"):
+        evidence.replay(path)
+
+
+def test_a_folder_that_is_gone_is_no_project(made, tmp_path, monkeypatch):
+    path = made("fn", SOUND)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(evidence.CannotRun, match="is not in the project"):
+        evidence.replay(path)
+
+
+def test_a_library_of_python_s_is_no_project_s(made, tmp_path):
+    path = made("fn", SOUND, file="lib/under_test.py")
+    for name in ("os.py", "site.py"):
+        (tmp_path / "lib" / name).write_text("")
+    with pytest.raises(evidence.CannotRun, match="is not in the project"):
+        evidence.replay(path)
+
+
+# ---- definitions ---------------------------------------------------------------------------------
+
+
+def test_a_definition_has_the_line_of_its_first_decorator():
+    found = definition_in(parsed(b"\n@one\n@two\ndef fn(a, b=1, *, c, d=2): pass\n"), "fn")
+    assert (found.kind, found.line, found.needs) == ("function", 2, 2)
+
+
+SOURCES = [
+    "def f(:",
+    "\0",
+    "(" * 5000,
+    "x = " + "-" * 100_000 + "1",
+    "\udc80",
+    "# coding: nonsense\n",
+]
+
+
+@pytest.mark.parametrize("text", SOURCES, ids=range(len(SOURCES)))
+def test_a_source_that_is_none_defines_nothing(text):
+    with pytest.raises(NotDefined):
+        definition_in(parsed(text.encode("utf-8", "surrogateescape")), "f")
