@@ -5,6 +5,7 @@ Each of these checks the types of all its arguments, and charges for what it mak
 
 from __future__ import annotations
 
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from .allowance import Allowance
 from .numpy_numbers import NumPyKind, is_number_code
 from .refusals import DamagedFile, UnsafeFile, shown
 
+_DEVICE = r"[a-z]{1,20}(:[0-9]{1,9})?"
 _SMALL = 200  # bytes that a device, a NumPy number and the like take
 
 
@@ -26,7 +28,9 @@ def _refuse(what: str) -> DamagedFile:
 
 def _device(allowance: Allowance, args: tuple[Any, ...]) -> Any:
     kinds = tuple(map(type, args[:3]))
-    if kinds not in ((str,), (str, int)) or len(args[0]) > 40 or not 0 <= (*args, 0)[1] < 1 << 31:
+    if kinds not in ((str,), (str, int)) or not re.fullmatch(_DEVICE, args[0]):
+        raise _refuse("a device")
+    if len(args) == 2 and not 0 <= args[1] < 1 << 31:
         raise _refuse("a device")
     allowance.take(_SMALL)
     return device(*args)
