@@ -48,7 +48,25 @@ TEXTS = (
     "keys", "_data", "_fields", "__setstate__", "f8", "O8", "V16", "<", "torch.strided", "conj", "neg",
     "\ud800", "\x1b[31m", "é" * 40, "name", "numpy", "__reduce__", "items", "requires_grad",
 )  # fmt: skip
-NUMBERS = (0, 1, 2, 3, 4, 7, 255, 256, 65535, 2**31 - 1, 2**31, 2**32, 2**61 - 1, 2**63 - 1, 2**63, 2**64, -1)
+NUMBERS = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    255,
+    256,
+    65535,
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**61 - 1,
+    2**63 - 1,
+    2**63,
+    2**64,
+    -1,
+)
 
 Rng = random.Random
 
@@ -80,14 +98,18 @@ def storage(key: str = "0", kind: str = "torch FloatStorage", size: int = 4) -> 
 
 def tensor(rng: Rng) -> bytes:
     """A tensor, of numbers that may lie."""
+
     def some(fair: int) -> bytes:
         return number(fair if rng.random() < 0.8 else rng.choice(NUMBERS))
 
     kind = rng.choice(("Float", "Long", "Bool", "ComplexFloat"))
-    memory = storage(rng.choice("0012"), f"torch {kind}Storage", rng.choice((4, 4, 2, 1, 0, 10**6, -1)))
+    size = 4 if rng.random() < 0.85 else rng.choice((2, 1, 0, 10**6, -1, 2**63))
+    memory = storage(rng.choice("0000000112"), f"torch {kind}Storage", size)
     shape = some(2) + b"\x85" + some(1) + b"\x85"
-    rest = rng.choice((b"", b"}", b"}" + text("conj") + b"\x88s", b"}" + text("neg") + b"\x88s"))
-    wants = rng.choice((b"\x89", b"\x88", b"K\x01"))
+    rest = rng.choice(
+        (b"", b"", b"}", b"}" + text("conj") + b"\x88s", b"}" + text("neg") + b"\x88s")
+    )
+    wants = rng.choice((b"\x89",) * 8 + (b"\x88", b"K\x01"))
     args = memory + some(0) + shape + wants + named("collections OrderedDict") + b")R" + rest
     return named("torch._utils _rebuild_tensor_v2") + b"(" + args + b"tR"
 
@@ -114,7 +136,9 @@ def any_value(rng: Rng, depth: int = 0) -> bytes:
     if kind == 2:
         return rng.choice((b"N", b"\x88", b"\x89", b")", b"]", b"}", OPCODES["EMPTY_SET"]))
     if kind == 3:
-        return b"G" + rng.choice((b"\x7f\xf8" + bytes(6), struct.pack(">d", rng.random()), bytes(8)))
+        return b"G" + rng.choice(
+            (b"\x7f\xf8" + bytes(6), struct.pack(">d", rng.random()), bytes(8))
+        )
     if kind == 4:
         return OPCODES["SHORT_BINBYTES"] + b"\x02ab"
     if kind == 5:
@@ -137,7 +161,9 @@ def any_value(rng: Rng, depth: int = 0) -> bytes:
     if kind == 13:
         return parameter(rng)
     if kind == 14:
-        return named(rng.choice(KNOWN)) + b"(" + b"".join(inner) + b"t" + rng.choice((b"R", b"\x81"))
+        return (
+            named(rng.choice(KNOWN)) + b"(" + b"".join(inner) + b"t" + rng.choice((b"R", b"\x81"))
+        )
     return any_value(rng, depth + 1) + any_value(rng, depth + 1) + b"b"  # a state for anything
 
 
@@ -145,11 +171,13 @@ def with_state(rng: Rng) -> bytes:
     """BUILD on what a file can reach, with states of every form."""
     target = rng.choice((
         lambda: named(rng.choice(KNOWN)), lambda: tensor(rng), lambda: parameter(rng),
-        lambda: storage(), lambda: named("collections OrderedDict") + b")R",
+        storage, lambda: named("collections OrderedDict") + b")R",
         lambda: named("collections Counter") + b")R", lambda: named("numpy dtype") + text("f8") + b"\x85R",
         lambda: named("torch device") + text("cpu") + b"\x85R", lambda: any_value(rng, 2),
     ))()  # fmt: skip
-    entry = text(rng.choice((*TEXTS, "name", "itemsize", "update", "__init__", "__missing__", "_grad")))
+    entry = text(
+        rng.choice((*TEXTS, "name", "itemsize", "update", "__init__", "__missing__", "_grad"))
+    )
     entries = b"}" + entry + any_value(rng, 2) + b"s"
     state = rng.choice((
         entries, b"N" + entries + b"\x86", entries + entries + b"\x86", entries + b"N\x86",
@@ -186,10 +214,18 @@ def opcode(rng: Rng) -> bytes:
         line = rng.choice(("0", "1", "00", "99999999", "a", "'a'", "1.5", "os", "-1L", "\\u0041"))
         return code + f"{line}\n".encode() * (2 if op.name in ("GLOBAL", "INST") else 1)
     if op.arg.n >= 0:
-        return code + rng.choice((bytes(op.arg.n), b"\x01" + bytes(op.arg.n - 1), rng.randbytes(op.arg.n)))
-    width = {pickletools.TAKEN_FROM_ARGUMENT1: 1, pickletools.TAKEN_FROM_ARGUMENT8U: 8}.get(op.arg.n, 4)
+        return code + rng.choice(
+            (bytes(op.arg.n), b"\x01" + bytes(op.arg.n - 1), rng.randbytes(op.arg.n))
+        )
+    width = {pickletools.TAKEN_FROM_ARGUMENT1: 1, pickletools.TAKEN_FROM_ARGUMENT8U: 8}.get(
+        op.arg.n, 4
+    )
     data = rng.randbytes(rng.randrange(6))
-    length = len(data) if rng.random() < 0.8 else rng.choice((255, 2**31 - 1, 2**32 - 1, 2**63, 2**64 - 1))
+    length = (
+        len(data)
+        if rng.random() < 0.8
+        else rng.choice((255, 2**31 - 1, 2**32 - 1, 2**63, 2**64 - 1))
+    )
     return code + (length & (256**width - 1)).to_bytes(width, "little") + data
 
 

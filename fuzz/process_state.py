@@ -41,13 +41,23 @@ class Watch:
 
     def __init__(self) -> None:
         import tautograd
-        from tautograd._files import numpy_numbers, pickle_machine, plain_makers, storages, vocabulary
+        from tautograd._files import (
+            numpy_numbers,
+            pickle_machine,
+            plain_makers,
+            storages,
+            vocabulary,
+        )
 
         names = vocabulary._NAMES
         classes = {value if isinstance(value, type) else type(value) for value in names.values()}
         classes |= {tautograd.Tensor, tautograd.nn.Parameter, tautograd.device, tautograd.dtype}
         classes |= {numpy_numbers.NumPyKind, storages.Storage, storages.Storages}
-        classes |= {vocabulary.TorchVocabulary, pickle_machine.PickleMachine, type(tautograd.strided)}
+        classes |= {
+            vocabulary.TorchVocabulary,
+            pickle_machine.PickleMachine,
+            type(tautograd.strided),
+        }
         classes |= {cls for cls in collections.__dict__.values() if isinstance(cls, type)}
         self._tables = [vars(cls) for cls in classes]
         self._tables += [
@@ -66,7 +76,12 @@ class Watch:
         for value in self._slotted:
             slots = [name for cls in type(value).__mro__ for name in vars(cls).get("__slots__", ())]
             found.append([id(getattr(value, name, None)) for name in slots])
-        found += [dict(os.environ), len(ran), sys.getrecursionlimit(), self._engine.get_default_dtype()]
+        found += [
+            dict(os.environ),
+            len(ran),
+            sys.getrecursionlimit(),
+            self._engine.get_default_dtype(),
+        ]
         found.append(collections.Counter("aab") == {"a": 2, "b": 1})
         return found
 

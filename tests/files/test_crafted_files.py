@@ -97,7 +97,9 @@ def test_crafted_pickles_do_nothing(watched: process_state.Watch) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_crafted_files_do_nothing_and_cost_little(watched: process_state.Watch) -> None:
+def test_ten_thousand_crafted_files_do_nothing_and_cost_little(
+    watched: process_state.Watch,
+) -> None:
     outcomes = assert_harmless(range(1000, 11_000), watched)
     assert outcomes["read"] > 300
     worst = 0
@@ -119,12 +121,19 @@ def test_ten_thousand_crafted_files_do_nothing_and_cost_little(watched: process_
 def test_every_opcode_is_known_or_refused_by_name(watched: process_state.Watch) -> None:
     from tautograd._files import pickle_machine as machine
 
-    data = {"BINBYTES8": bytes(8), "BYTEARRAY8": bytes(8), "BINUNICODE8": bytes(8), "FRAME": bytes(8)}
+    data = {
+        "BINBYTES8": bytes(8),
+        "BYTEARRAY8": bytes(8),
+        "BINUNICODE8": bytes(8),
+        "FRAME": bytes(8),
+    }
     known = {name for name in pickle.__all__ if name.isupper() and hasattr(machine, name)}
     assert known >= {"BINUNICODE", "MEMOIZE", "BUILD", "REDUCE", "STOP", "FROZENSET", "NEWOBJ"}
     before = watched.state()
     for op in pickletools.opcodes:
-        body = b"\x80\x04N(NN" + op.code.encode("latin1") + data.get(op.name, b"\x01\x00\x00\x00\n\n")
+        body = (
+            b"\x80\x04N(NN" + op.code.encode("latin1") + data.get(op.name, b"\x01\x00\x00\x00\n\n")
+        )
         if op.name in known:
             tried(archive(body + b"."))
         else:
@@ -135,7 +144,18 @@ def test_every_opcode_is_known_or_refused_by_name(watched: process_state.Watch) 
             load(b"\x80\x04" + bytes([byte]) + b".")
     assert watched.state() == before
     refused = {op.name for op in pickletools.opcodes} - known
-    assert refused >= {"INST", "OBJ", "EXT1", "EXT2", "EXT4", "NEWOBJ_EX", "PERSID", "DUP", "DICT", "GET"}
+    assert refused >= {
+        "INST",
+        "OBJ",
+        "EXT1",
+        "EXT2",
+        "EXT4",
+        "NEWOBJ_EX",
+        "PERSID",
+        "DUP",
+        "DICT",
+        "GET",
+    }
 
 
 def test_every_hostile_name_is_refused(watched: process_state.Watch) -> None:
@@ -163,7 +183,10 @@ SETTING = {
     "a list": (b"]", "append"),
     "a set": (named("builtins set"), "add"),
     "a tensor": (
-        named("torch._utils _rebuild_tensor_v2") + b"(" + storage() + b"K\x00K\x02\x85K\x01\x85\x89NtR",
+        named("torch._utils _rebuild_tensor_v2")
+        + b"("
+        + storage()
+        + b"K\x00K\x02\x85K\x01\x85\x89NtR",
         "_requires_grad",
     ),
 }
@@ -180,11 +203,15 @@ def test_no_attribute_is_set(what: str, slots: bool, watched: process_state.Watc
     assert watched.state() == before
 
 
-@pytest.mark.parametrize("name", ["_data", "_hooks", "requires_grad", "__class__", "backward", "a b", ""])
+@pytest.mark.parametrize(
+    "name", ["_data", "_hooks", "requires_grad", "__class__", "backward", "a b", ""]
+)
 def test_attributes_of_tensors_are_not_the_engines(name: str) -> None:
     tensor = named("torch._utils _rebuild_tensor_v2")
     args = b"(" + storage() + b"K\x00K\x02\x85K\x01\x85\x89Nt"
-    typed = named("torch._tensor _rebuild_from_type_v2") + b"(" + tensor + named("torch Tensor") + args
+    typed = (
+        named("torch._tensor _rebuild_from_type_v2") + b"(" + tensor + named("torch Tensor") + args
+    )
     whole = typed + b"}" + text(name) + b"Nst" + b"R."
     with pytest.raises(UnsafeFile, match="not one that data has"):
         load(b"\x80\x02" + whole)
@@ -336,7 +363,9 @@ def test_copies_of_a_record_are_bounded() -> None:
 # ---- numbers that lie ------------------------------------------------------------------------------
 
 
-def described(offset: bytes, size: bytes, stride: bytes, grad: bytes = b"\x89", memory: bytes = b"") -> bytes:
+def described(
+    offset: bytes, size: bytes, stride: bytes, grad: bytes = b"\x89", memory: bytes = b""
+) -> bytes:
     args = (memory or storage()) + offset + size + stride + grad + b"N"
     return b"\x80\x02" + named("torch._utils _rebuild_tensor_v2") + b"(" + args + b"tR."
 
@@ -358,7 +387,7 @@ def described(offset: bytes, size: bytes, stride: bytes, grad: bytes = b"\x89", 
         described(b"K\x00", b"(" + b"K\x01" * 65 + b"t", b"(" + b"K\x01" * 65 + b"t"),
         described(b"K\x00", text("22"), text("11")),
         described(b"K\x00", b"K\x02\x85", b"K\x01\x85", b"K\x01"),
-        described(b"K\x00", b"K\x02\x85", b"K\x01\x85", memory=storage(size=5)),
+        described(b"K\x00", b"K\x02\x85", b"K\x01\x85", memory=storage(size=17)),
         described(b"K\x00", b"K\x00\x85", b"K\x01\x85", memory=storage(size=-1)),
         described(b"K\x00", b"K\x02\x85", b"K\x01\x85", memory=storage(size=2**64)),
         described(b"K\x00", b"K\x02\x85", b"K\x01\x85", memory=storage("../../data/0")),
@@ -388,7 +417,13 @@ def test_an_expanded_tensor_is_no_lie() -> None:
 def rewritten(**changes: Any) -> bytes:
     """A good file, with other values in the directory for the record of its tensor."""
     data = bytearray(archive(described(b"K\x00", b"K\x02\x85", b"K\x01\x85")))
-    places = {"flags": (8, 2), "method": (10, 2), "packed": (20, 4), "size": (24, 4), "offset": (42, 4)}
+    places = {
+        "flags": (8, 2),
+        "method": (10, 2),
+        "packed": (20, 4),
+        "size": (24, 4),
+        "offset": (42, 4),
+    }
     at = data.index(b"archive/data/0", data.index(b"PK\x01\x02")) - 46
     for name, value in changes.items():
         start, width = places[name]
@@ -426,7 +461,14 @@ def test_overlapping_records_are_refused() -> None:
         made.writestr("archive/data/0", bytes(1000))
         made.filelist.append(made.filelist[-1])
         again = zipfile.ZipInfo("archive/data/1")
-        for name in ("header_offset", "CRC", "file_size", "compress_size", "flag_bits", "create_system"):
+        for name in (
+            "header_offset",
+            "CRC",
+            "file_size",
+            "compress_size",
+            "flag_bits",
+            "create_system",
+        ):
             setattr(again, name, getattr(made.filelist[-1], name))
         made.filelist[-1] = again
     with pytest.raises(RuntimeError, match="overlaps"):

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from tautograd._evidence.canonical import sha256_of_file
 from tautograd._evidence.refusals import CannotRun
 from tautograd._evidence.sources import code_of, file_of, project_root, relative
 from tautograd._evidence.targets import Target, find, load_module
+from tautograd._files.numpy_arrays import read_arrays
 from tautograd._verify.engines import is_module, is_tensor
 
 _ITEM = re.compile(
@@ -151,15 +150,17 @@ def arguments_in(made: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 def from_file(path: str, engine: Any) -> Inputs:
     """Inputs from a `.npy` or `.npz` file, in the order it has them; nothing in it is executed."""
     try:
-        loaded = np.load(path, allow_pickle=False)
-        arrays = [loaded[key] for key in loaded] if hasattr(loaded, "files") else [loaded]
+        arrays = read_arrays(path)
     except FileNotFoundError:
         raise CannotRun(f"--inputs-file: there is no file '{path}'") from None
-    except (OSError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise CannotRun(f"--inputs-file: '{path}' is no .npy or .npz file: {error}") from None
     values = []
     for array in arrays:
-        tensor = engine.tensor(array)
+        try:
+            tensor = engine.tensor(array)
+        except (TypeError, ValueError) as error:
+            raise CannotRun(f"--inputs-file: an array in '{path}' is no tensor: {error}") from None
         values.append(tensor.requires_grad_() if array.dtype.kind in "fc" else tensor)
     definition = {"kind": "file", "path": recorded_path(path), "sha256": sha256_of_file(path)}
     return Inputs(tuple(values), definition=definition)

@@ -66,6 +66,27 @@ class Archive:
             raise DamagedFile(
                 f"record {name} of its archive has {record.file_size} bytes, more than {at_most}"
             )
+        self._go_to(record)
+        out: Any = np.empty(record.file_size, np.uint8)
+        if record.compress_type == zipfile.ZIP_STORED:
+            done = self._copied(memoryview(out))
+        else:
+            done = self._inflated(record, memoryview(out))
+        if not done or zlib.crc32(out) != record.CRC:
+            raise DamagedFile(f"Bad CRC-32 for record {name}")
+        return out
+
+    def beginning(self, record: zipfile.ZipInfo, length: int) -> bytes:
+        """The first bytes of a record, not checked against its sum."""
+        self._go_to(record)
+        data = self._file.read(min(length, record.compress_size))
+        if record.compress_type == zipfile.ZIP_STORED:
+            return data
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, length)
+
+    def _go_to(self, record: zipfile.ZipInfo) -> None:
+        """To the first byte of a record, behind its header."""
+        name = shown(record.filename)
         self._file.seek(record.header_offset)
         header = self._file.read(_LOCAL.size)
         if len(header) != _LOCAL.size or header[:4] != b"PK\x03\x04":
@@ -75,14 +96,6 @@ class Archive:
         if self._file.read(name_length) != record.orig_filename.encode(coding):
             raise DamagedFile(f"record {name} of its archive has two names")
         self._file.seek(extra_length, io.SEEK_CUR)
-        out: Any = np.empty(record.file_size, np.uint8)
-        if record.compress_type == zipfile.ZIP_STORED:
-            done = self._copied(memoryview(out))
-        else:
-            done = self._inflated(record, memoryview(out))
-        if not done or zlib.crc32(out) != record.CRC:
-            raise DamagedFile(f"Bad CRC-32 for record {name}")
-        return out
 
     def _copied(self, out: memoryview) -> bool:
         """Read as many bytes as there is room for."""

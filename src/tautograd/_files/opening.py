@@ -16,10 +16,24 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(21, "Is a directory", os.fspath(path))
         if not stat.S_ISREG(mode):
-            raise RuntimeError(
-                f"{os.fspath(path)!r} is a pipe, a socket or a device, and only a regular file can be loaded"
-            )
+            raise _not_regular(path)
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
+
+
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """The same error, where a package opens the file; one that is not there is its to report."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise _not_regular(path)
+
+
+def _not_regular(path: str | os.PathLike[str]) -> RuntimeError:
+    return RuntimeError(
+        f"{os.fspath(path)!r} is a pipe, a socket or a device, and only a regular file can be loaded"
+    )

@@ -77,6 +77,8 @@ class Storages:
     def elements(self, key: str, dtype: Any, conjugated: bool, negated: bool) -> Any:
         """All elements of a record that was read, as numbers of this machine's."""
         conjugated = conjugated and dtype.is_complex
+        if negated and dtype is dtypes.bool_:
+            raise DamagedFile("a tensor of bool in the file is negated")
         found = self._elements.get((key, dtype, conjugated, negated))
         if found is None:
             memory = self._read[key]
