@@ -8,7 +8,7 @@ import struct
 import warnings
 import zipfile
 
-RECORDS = {"data/0": bytes(range(64)), "data/1": bytes(32), "data/2": b""}
+RECORDS = {"data/0": bytes(range(16)), "data/1": bytes(32), "data/2": b""}
 
 
 def archive(

@@ -215,8 +215,13 @@ def test_attributes_of_tensors_are_not_the_engines(name: str) -> None:
     whole = typed + b"}" + text(name) + b"Nst" + b"R."
     with pytest.raises(UnsafeFile, match="not one that data has"):
         load(b"\x80\x02" + whole)
-    own = typed + b"}" + text("own") + b"NstR."
-    assert load(b"\x80\x02" + own).own is None
+    if name.startswith("__"):
+        with pytest.raises(UnsafeFile, match="not one that data has"):
+            load(b"\x80\x02" + named("collections OrderedDict") + b")R}" + text(name) + b"Nsb.")
+    own = typed + b"}" + text("own") + b"NstR"
+    assert load(b"\x80\x02" + own + b".").own is None
+    beside = load(b"\x80\x02](" + named("builtins set") + own + b"e.")
+    assert beside[0] is set
 
 
 def ints(count: int, after: bytes = b"") -> bytes:
@@ -282,6 +287,23 @@ def bombs(k: int) -> dict[str, bytes]:
         "a frozenset of them": b"(" + ints(k * 8_000) + b"\x91.",
         "integers of a thousand bytes": b"\x8f(" + b"".join(
             number((i << 8000) * (2**61 - 1)) for i in range(1, k * 100)) + b"\x90.",
+        "attributes with long names": named("collections OrderedDict") + b")Rq\x00}"
+        + text("a" * (k * 40_000)) + b"Nsq\x010" + b"h\x01b" * (k * 10_000) + b".",
+        "tensors of 64 dimensions": named("torch._utils _rebuild_tensor_v2") + b"q\x00(" + storage()
+        + b"K\x00" + (b"(" + b"K\x01" * 64 + b"t") * 2 + b"\x89Ntq\x01](" + b"h\x00h\x01R" * (k * 19_000) + b"e.",
+        "parameters": named("torch._utils _rebuild_parameter") + b"q\x00" + named("torch._utils _rebuild_tensor_v2")
+        + tensor_args + b"R\x88N\x87q\x01](" + b"h\x00h\x01R" * (k * 19_000) + b"e.",
+        "numbers of NumPy": named("numpy dtype") + text("f8") + b"\x85Rq\x00"
+        + named("numpy._core.multiarray scalar") + b"q\x01h\x00C\x08" + bytes(8) + b"\x86q\x02]("
+        + b"h\x01h\x02R" * (k * 19_000) + b"e.",
+        "devices": named("torch device") + b"q\x00" + text("cpu") + b"\x85q\x01]("
+        + b"h\x00h\x01R" * (k * 19_000) + b"e.",
+        "keys one by one": b"}" + b"K\x01Ns" * (k * 25_000) + b".",
+        "nothing set again and again": b"}" + b"(u" * (k * 50_000) + b".",
+        "a mark above the stack": b"N" * (k * 30_000) + b"(" + b"\x87" * (k * 14_000) + b"t.",
+        "complex numbers that collide": named("builtins complex") + b"q\x000\x8f(" + b"".join(
+            b"h\x00G" + struct.pack(">d", -1000003.0 * i) + b"G" + struct.pack(">d", i) + b"\x86R"
+            for i in range(k * 4_000)) + b"\x90.",
         "names": (named("torch float32") + b"0") * (k * 5_000) + b"N.",
         "a long name": b"c" + b"a" * (k * 100_000) + b"\nb\n.",
         "frames": (b"\x95" + bytes(8)) * (k * 11_000) + b"N.",
@@ -303,7 +325,7 @@ def test_a_small_pickle_costs_little(name: str) -> None:
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_pickle_of_a_megabyte_costs_little(name: str) -> None:
     body = bombs(10)[name]
-    assert len(body) < 1 << 20
+    assert len(body) < 1_200_000
     data = archive(b"\x80\x04" + body)
     assert seconds_of(data) < SECONDS
     found, _, peak = cost(data)
@@ -329,7 +351,11 @@ def test_a_deflated_pickle_may_not_grow_without_bound() -> None:
     assert len(data) < 1 << 18
     found, seconds, peak = cost(data)
     assert isinstance(found, RuntimeError)
-    assert (seconds, peak) < (0.5, 20 << 20)
+    assert seconds < 0.5
+    assert peak < 20 << 20
+    for part in (b"M\xff\xff", b"\x8c\x02ab", b"\x8a\x02\xff\x7f", b"G" + bytes(8), b"N\x94"):
+        data = archive(b"\x80\x04](" + part * ((2 << 20) // len(part)) + b"e.", deflated=True)
+        assert seconds_of(data) < SECONDS
 
 
 def test_a_record_is_compared_with_its_tensor_before_it_is_inflated() -> None:
@@ -340,7 +366,10 @@ def test_a_record_is_compared_with_its_tensor_before_it_is_inflated() -> None:
     found, seconds, peak = cost(data)
     assert isinstance(found, RuntimeError)
     assert "2 elements of 4 bytes are asked for" in str(found)
-    assert (seconds, peak) < (0.5, 20 << 20)
+    assert seconds < 0.5
+    assert peak < 20 << 20
+    with pytest.raises(RuntimeError, match="are asked for"):  # nor is it read if it is not deflated
+        load(one + storage(size=2) + shape, {"data/0": bytes(1 << 20)})
     whole = archive(one + storage(size=16 << 20) + shape, {"data/0": zeros}, deflated=True)
     assert tautograd.load(io.BytesIO(whole)).tolist() == [0, 0]
 
@@ -387,7 +416,7 @@ def described(
         described(b"K\x00", b"(" + b"K\x01" * 65 + b"t", b"(" + b"K\x01" * 65 + b"t"),
         described(b"K\x00", text("22"), text("11")),
         described(b"K\x00", b"K\x02\x85", b"K\x01\x85", b"K\x01"),
-        described(b"K\x00", b"K\x02\x85", b"K\x01\x85", memory=storage(size=17)),
+        described(b"K\x00", b"K\x02\x85", b"K\x01\x85", memory=storage(size=5)),
         described(b"K\x00", b"K\x00\x85", b"K\x01\x85", memory=storage(size=-1)),
         described(b"K\x00", b"K\x02\x85", b"K\x01\x85", memory=storage(size=2**64)),
         described(b"K\x00", b"K\x02\x85", b"K\x01\x85", memory=storage("../../data/0")),

@@ -5,8 +5,9 @@ is of. The pickle is read by a machine of our own (`pickle_machine`) that knows 
 with the names that stand for tensors and plain containers (`vocabulary`) and no other. Nothing that
 was there before the file is changed, and beside its tensors a file takes no more than
 
-* 32 MB of memory, and 72 bytes for each byte that its pickle takes in it (`allowance`);
-* time in proportion to its size, with half a second for keys that collide;
+* 32 MB of memory, and 72 bytes for each byte of its pickle (`allowance`), which may be compressed
+  to a sixteenth;
+* time in proportion to its size, with 0.6 seconds for keys that collide;
 * containers that lie 1,000 deep in each other, and keys of 256 values.
 """
 
@@ -29,16 +30,18 @@ from .vocabulary import IDENTIFIED, LEAVES, TorchVocabulary
 
 __all__ = ["UnsafeFile", "read"]
 
-PICKLE, PICKLE_PER_BYTE = 8 << 20, 8
+PICKLE, PICKLE_PER_BYTE = 2 << 20, 16
 """How long a pickle may be that is compressed: so many bytes, and so many for each of its own."""
 
 
 def read(file: IO[bytes], where: device | None = None) -> Any:
     """The object that `torch.save`, or `tautograd.save`, wrote; its tensors on a device."""
-    _check_is_archive(file)
-    file.seek(0)
     try:
+        _check_is_archive(file)
+        file.seek(0)
         return _read(Archive(file), where)
+    except _Empty:
+        raise EOFError("Ran out of input: the file is empty") from None
     except (DamagedFile, *_DAMAGE) as error:
         raise _damaged(error) from error
     except OSError as error:
@@ -52,13 +55,17 @@ def _damaged(error: Exception) -> RuntimeError:
     return RuntimeError(f"the file is damaged, nothing was loaded: {shown(cause, 300)}")
 
 
+class _Empty(Exception):
+    """There is nothing in the file."""
+
+
 def _check_is_archive(file: IO[bytes]) -> None:
     if zipfile.is_zipfile(file):
         return
     file.seek(0)
     start = file.read(2)
     if not start:
-        raise EOFError("Ran out of input: the file is empty")
+        raise _Empty
     if start == b"PK":
         raise RuntimeError(
             "failed reading zip archive: failed finding central directory. The file is cut off "

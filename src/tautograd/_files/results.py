@@ -116,4 +116,7 @@ class ResultCheck:
         if kind not in self._leaves:
             what = getattr(value, "name", kind.__name__)
             raise UnsafeFile(f"the file holds {what} as a value, which is no data")
-        return vars(value).values() if self._attributed and hasattr(value, "__dict__") else None
+        if not self._attributed or kind is type:
+            return None
+        attributes = getattr(value, "__dict__", None)
+        return attributes.values() if attributes else None

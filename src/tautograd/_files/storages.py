@@ -29,6 +29,7 @@ STORAGE_DTYPES: dict[str, Any] = {
 }
 STORAGE_NAMES = {dtype: name for name, dtype in STORAGE_DTYPES.items()}
 
+_WIDEST = 16  # bytes of an element
 DIMENSIONS = 64  # as many as a NumPy array may have
 
 
@@ -109,8 +110,9 @@ class Storages:
             if record is None:
                 raise DamagedFile(f"it has no record data/{shown(key)} of a tensor in it")
             have = record.file_size
-            # Checked before it is unpacked, so that a few bytes cannot become a lot for one number.
-            if 0 <= wanted <= have and (have - wanted < 16 or have == record.compress_size):
+            # Checked before it is read, so that a few bytes cannot become a lot for one number; of a
+            # storage whose length is no multiple of the width, the last bytes belong to no element.
+            if 0 <= have - wanted < _WIDEST:
                 array = self._read[key] = self._archive.read(record, at_most=have)
         else:
             have = array.size

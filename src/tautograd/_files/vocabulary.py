@@ -26,6 +26,11 @@ from .refusals import DamagedFile, UnsafeFile, shown
 from .storages import STORAGE_DTYPES, Storage, Storages, tensor_array
 
 TENSOR = 1024  # bytes that a tensor takes without its elements
+_DIMENSION = 64  # and each of its dimensions, in time as well
+_LONGEST_NAME = 200  # characters of an attribute's name
+_MARKS = frozenset(
+    ("_is_shared", "_is_wrapped_number", "_of_transform", "_pinned", "_tangent_for_repr")
+)  # attributes that the engine gives to single tensors, and not to their class
 _REFERENCE = 600  # and a storage that is looked at as so many elements of a dtype
 
 # What PyTorch has and tautograd does not, by how its name begins, to say so.
@@ -126,6 +131,8 @@ class TorchVocabulary:
             raise DamagedFile("the pickle refers to what is no storage")
         if type(kind) is not StorageKind or type(place) is not str or type(size) is not int:
             raise DamagedFile(f"storage {shown(key)} in the pickle is of no known kind")
+        if not 0 <= size < 1 << 63:
+            raise DamagedFile(f"storage {shown(key)} in the pickle has a size that none can have")
         self.allowance.take(_REFERENCE)
         return self.storages.get(key, kind.dtype, size)
 
@@ -152,7 +159,7 @@ class TorchVocabulary:
             raise DamagedFile(f"the state of a {kind.__name__} in the pickle is no dictionary")
         self.allowance.take(costs.DICT + costs.FIRST_ITEM + costs.ITEM * len(state))
         for name in state:
-            if type(name) is not str or not name.isidentifier() or hasattr(kind, name):
+            if type(name) is not str or not _is_free(name) or hasattr(kind, name):
                 raise UnsafeFile(
                     f"the pickle sets the attribute {shown(name)} of a {kind.__name__}, which is "
                     "not one that data has"
@@ -169,7 +176,7 @@ class TorchVocabulary:
         if type(storage) is not Storage or type(requires_grad) is not bool:
             raise DamagedFile("a tensor in the file has no storage")
         _check_hooks(hooks)
-        self.allowance.take(TENSOR)
+        self.allowance.take(TENSOR + _DIMENSION * (len(size) if type(size) is tuple else 0))
         elements = storage.elements(*_bits(rest[0] if rest else None))
         array = tensor_array(elements, offset, size, stride)
         tensor = make(array if self.where is None else moved(array, self.where))
@@ -206,6 +213,13 @@ class TorchVocabulary:
         if attributes:
             self.attributed = True
             vars(made).update(attributes)
+
+
+def _is_free(name: str) -> bool:
+    """Whether a name says nothing to Python or NumPy, who ask an object for `__array_interface__`."""
+    if len(name) > _LONGEST_NAME or name in _MARKS:
+        return False
+    return name.isidentifier() and not name.startswith("__")
 
 
 def _check_hooks(hooks: Any) -> None:
