@@ -54,15 +54,17 @@ class Allowance:
 
     def put(self, target: dict[Any, Any], keys: Sequence[Any], values: Sequence[Any]) -> None:
         """`target[key] = value` for each pair."""
-        if len(keys) != len(values):
+        count = len(keys)
+        if count != len(values):
             raise DamagedFile("a dictionary in the file has a key without a value")
-        ordered = type(target) is OrderedDict
-        each = ORDERED_ITEM if ordered else ITEM
-        write: Any = OrderedDict.update if ordered else dict.update  # a Counter's own one adds
-        self.take(each * len(keys) + (FIRST_ITEM if not target else 0))
-        if len(keys) <= _FEW and _TEXT.issuperset(map(type, keys)):  # frequent, and quickly done
-            write(target, zip(keys, values, strict=True))
+        first = 0 if target else FIRST_ITEM
+        if type(target) is dict and count <= _FEW and _TEXT.issuperset(map(type, keys)):
+            self.take(ITEM * count + first)  # frequent, and quickly done
+            target.update(zip(keys, values, strict=True))
             return
+        ordered = type(target) is OrderedDict
+        self.take((ORDERED_ITEM if ordered else ITEM) * count + first)
+        write: Any = OrderedDict.update if ordered else dict.update  # a Counter's own one adds
         for start in range(0, len(keys), _BATCH):
             some = keys[start : start + _BATCH]
             began = self._clock()

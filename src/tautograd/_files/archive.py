@@ -28,7 +28,8 @@ class Archive:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._size = file.seek(0, io.SEEK_END)
+        file.seek(0, io.SEEK_END)
+        self._size = file.tell()
         self._records: dict[str, zipfile.ZipInfo] = {}
         with zipfile.ZipFile(file) as directory:
             records = directory.infolist()

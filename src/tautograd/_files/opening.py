@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import BinaryIO
@@ -14,7 +15,7 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     try:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode):
-            raise IsADirectoryError(21, "Is a directory", os.fspath(path))
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
         if not stat.S_ISREG(mode):
             raise _not_regular(path)
         return os.fdopen(handle, "rb")

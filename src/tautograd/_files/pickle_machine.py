@@ -149,11 +149,15 @@ class PickleMachine:
                     take(costs.TUPLE + 8)
                     stack[-1] = (stack[-1],)
                 elif op == TUPLE:
-                    start = self._mark()
+                    start = marks.pop()
+                    if start > len(stack):
+                        raise _below_mark()
                     take(costs.TUPLE + 8 * (len(stack) - start))
                     stack[start:] = [tuple(stack[start:])]
                 elif op == SETITEMS:
-                    start = self._mark()
+                    start = marks.pop()
+                    if start > len(stack):
+                        raise _below_mark()
                     keys, values = stack[start::2], stack[start + 1 :: 2]
                     del stack[start:]
                     self._allowance.put(self._table(), keys, values)
@@ -235,16 +239,11 @@ class PickleMachine:
 
     # ---- the stack and the memo ------------------------------------------------------------------
 
-    def _mark(self) -> int:
-        """Where the last mark is, which is gone then."""
-        start = self._marks.pop()
-        if start > len(self._stack):
-            raise DamagedFile("its pickle takes what lies below a mark")
-        return start
-
     def _popped(self) -> list[Any]:
         """What is above the last mark."""
-        start = self._mark()
+        start = self._marks.pop()
+        if start > len(self._stack):
+            raise _below_mark()
         items = self._stack[start:]
         del self._stack[start:]
         return items
@@ -375,6 +374,10 @@ _RARE = {
     BUILD: PickleMachine._build,
     FRAME: PickleMachine._frame,
 }
+
+
+def _below_mark() -> DamagedFile:
+    return DamagedFile("its pickle takes what lies below a mark")
 
 
 def _cut_off() -> DamagedFile:
