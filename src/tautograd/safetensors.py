@@ -18,6 +18,7 @@ from ._arrays.devices import as_device
 from ._arrays.dtypes import from_numpy_dtype
 from ._arrays.strided import storage_of
 from ._files.atomic import beside
+from ._files.regular import check_regular
 from ._tensor.tensor import Tensor, make
 
 _package: Any  # it comes without types
@@ -262,6 +263,7 @@ class safe_open:  # noqa: N801 - the package's name
                 f"framework {framework} is not tautograd's: use safetensors.safe_open for it"
             )
         as_device(device)
+        check_regular(filename)
         self._file = _package.safe_open(filename, framework="np", backend=backend)
 
     def __enter__(self) -> safe_open:

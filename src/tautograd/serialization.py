@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from typing import IO, Any
 
-from ._arrays.devices import as_device, cuda_backend, device, moved
+from ._arrays.devices import as_device, cuda_backend, device
 from ._files.atomic import is_path, replacing
 from ._files.reading import UnsafeFile, read
+from ._files.regular import open_regular
 from ._files.writing import write
-from ._tensor.tensor import Tensor
 
 __all__ = ["UnsafeFile", "load", "save"]
 
@@ -68,25 +68,12 @@ def load(
     where = None
     if isinstance(map_location, (str, device)):
         where = as_device(map_location)
+        where = None if where.type == "cpu" else where
     if is_path(f):
-        with open(f, "rb") as file:  # type: ignore[arg-type]
-            return placed(read(file), where)
+        with open_regular(f) as file:  # type: ignore[arg-type]
+            return read(file, where)
     if not all(hasattr(f, name) for name in ("read", "seek", "tell")):
         raise AttributeError(
             f"load(): argument 'f' must be a path or a file that can seek, not {type(f).__name__}"
         )
-    return placed(read(f), where)  # type: ignore[arg-type]
-
-
-def placed(value: Any, where: device | None) -> Any:
-    """What was read, with its tensors on a device."""
-    if where is None or where.type == "cpu":
-        return value
-    if isinstance(value, Tensor):
-        value._data = moved(value._data, where)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            value[key] = placed(item, where)
-    elif type(value) in (list, tuple):
-        return type(value)(placed(item, where) for item in value)
-    return value
+    return read(f, where)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import subprocess
 import sys
@@ -191,3 +192,9 @@ def test_as_torch(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tautograd", "run", "--as-torch", str(script)]
     found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert found.stdout.startswith("{'x': tensor([0., 1., 2.])}"), found.stderr
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.safetensors")
+    with pytest.raises(OSError, match="only a regular file"):
+        tautograd.safetensors.load_file(tmp_path / "pipe.safetensors")

@@ -10,19 +10,15 @@ import inspect
 import os
 import re
 import typing
-import zipfile
-import zlib
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
-
-import numpy as np
 
 from tautograd._evidence.canonical import sha256_of_file
 from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.sources import code_of, file_of, project_root, relative
 from tautograd._evidence.targets import Target, find, load_module
-from tautograd._files.regular import open_regular
+from tautograd._files.numpy_arrays import read_arrays
 from tautograd._verify.engines import is_module, is_tensor
 
 _ITEM = re.compile(
@@ -189,35 +185,16 @@ def arguments_in(made: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 def from_file(path: str, engine: Any) -> Inputs:
     """Inputs from a `.npy` or `.npz` file, in the order it has them; nothing in it is executed."""
     try:
-        values = [_as_input(array, engine) for array in _arrays_in(path)]
+        values = [_as_input(array, engine) for array in read_arrays(path, LARGEST_FILE)]
     except FileNotFoundError:
         raise CannotRun(f"--inputs-file: there is no file '{path}'") from None
-    except (
-        *(OSError, ValueError, TypeError, RuntimeError, EOFError, MemoryError, NotImplementedError),
-        *(zipfile.BadZipFile, zlib.error),
-    ) as error:
+    except (OSError, RuntimeError, ValueError, TypeError) as error:
         raise CannotRun(f"--inputs-file: '{path}' is no .npy or .npz file: {error}") from None
     definition = {"kind": "file", "path": recorded_path(path), "sha256": sha256_of_file(path)}
     return Inputs(tuple(values), definition=definition)
 
 
-def _arrays_in(path: str) -> list[Any]:
-    """The arrays of a .npy or .npz file, which may not grow beyond `LARGEST_FILE`."""
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if zipfile.is_zipfile(file):
-            file.seek(0)
-            size = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
-        if size > LARGEST_FILE:
-            raise ValueError(f"{size} bytes, and {LARGEST_FILE} are the most")
-        file.seek(0)
-        loaded = np.load(file, allow_pickle=False)
-        return [loaded[key] for key in loaded] if hasattr(loaded, "files") else [loaded]
-
-
 def _as_input(array: Any, engine: Any) -> Any:
-    if not isinstance(array, np.ndarray):
-        raise TypeError("it holds something that is no array")
     tensor = engine.tensor(array)
     return tensor.requires_grad_() if array.dtype.kind in "fc" else tensor
 

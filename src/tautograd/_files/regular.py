@@ -1,7 +1,8 @@
-"""Reading a regular file whole, without waiting for a pipe or reading a device for ever."""
+"""Reading a regular file, without waiting for a pipe or reading a device for ever."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from io import BufferedReader
@@ -9,6 +10,11 @@ from io import BufferedReader
 
 class NotRegular(OSError):
     """A pipe, a device, a socket: nothing that has an end of its own."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(
+            f"{os.fspath(path)!r} is a pipe, a socket or a device, and only a regular file can be read"
+        )
 
 
 class TooLarge(OSError):
@@ -30,10 +36,29 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
 def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     """A regular file, open to be read."""
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  (whoever asked closes it)
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    try:
+        _check(path, os.fstat(file.fileno()).st_mode)
+    except BaseException:
         file.close()
-        raise NotRegular("not a regular file")
+        raise
     return file
+
+
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """The same error, where a package opens the file; one that is not there is its to report."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if not stat.S_ISDIR(mode):
+        _check(path, mode)
+
+
+def _check(path: str | os.PathLike[str], mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if not stat.S_ISREG(mode):
+        raise NotRegular(path)
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -1,0 +1,325 @@
+"""Files of every format that tautograd reads itself: `.pt`, `.safetensors`, `.npy` and `.npz`.
+
+Whatever is in one, it is read as plain data or refused in words. Nothing it names is run, nothing of
+the process is changed, and it takes little time and memory beyond what it holds.
+"""
+
+from __future__ import annotations
+
+import base64
+import gc
+import io
+import json
+import os
+import pickle
+import random
+import struct
+import tempfile
+import time
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fuzz import process_state
+from fuzz.crafted_archives import archive, damaged
+from fuzz.crafted_pickles import NUMBERS, crafted_pickle
+from fuzz.target import Case, Target
+
+SECONDS = 2.0
+MEMORY = 100 << 20
+_FULL = 16  # how often memory and the whole process are looked at: every so many files
+
+
+class Files(Target):
+    """One file in one of the formats."""
+
+    name = "files"
+    limit = 10.0
+    memory = 3 << 30
+
+    def prepare(self) -> None:
+        import numpy as np
+        import torch
+
+        import tautograd
+        import tautograd.safetensors
+        from tautograd._files.numpy_arrays import read_arrays
+
+        self._np = np
+        self._tautograd = tautograd
+        self._folder = tempfile.TemporaryDirectory()
+        self._path = os.path.join(self._folder.name, "file")
+        state = torch.optim.Adam(torch.nn.Linear(2, 2).parameters()).state_dict()
+        values = {
+            "model": torch.nn.BatchNorm1d(2).state_dict(),
+            "optimizer": state,
+            "plain": [
+                1,
+                2.5,
+                "text",
+                b"bytes",
+                {1, 2},
+                (None, True),
+                1j,
+                torch.float32,
+                Counter("ab"),
+            ],
+            "tensors": [torch.ones(2, 3).t(), torch.nn.Parameter(torch.zeros(2))],
+        }
+        self._good = [self._saved(torch, values, protocol) for protocol in (2, 3, 4, 5)]
+        self._pickles = [
+            zipfile.ZipFile(io.BytesIO(d)).read("archive/data.pkl") for d in self._good
+        ]
+        self._readers: dict[str, Callable[[], Any]] = {
+            "pt": lambda: tautograd.load(io.BytesIO(self._data)),
+            "safetensors": lambda: tautograd.safetensors.load_file(self._path),
+            "numpy": lambda: read_arrays(self._path, 1 << 30),
+        }
+        self._refusals = {
+            "pt": (RuntimeError, pickle.UnpicklingError, EOFError),
+            "safetensors": (tautograd.safetensors.SafetensorError,),
+            "numpy": (ValueError,),
+        }
+        process_state.register_extensions()
+        arrays = io.BytesIO()
+        np.savez(arrays, a=np.ones(2))
+        named = tautograd.safetensors.save({"a": tautograd.ones(2)})
+        for kind, data in (
+            ("pt", self._good[0]),
+            ("safetensors", named),
+            ("numpy", arrays.getvalue()),
+        ):
+            self._write(kind, data)
+            self._readers[kind]()  # which imports what is needed
+        self._watch = process_state.Watch()
+        self._state = self._watch.state()
+        self._audit = process_state.Audit()
+        self._since = 0
+
+    @staticmethod
+    def _saved(torch: Any, value: Any, protocol: int) -> bytes:
+        file = io.BytesIO()
+        torch.save(value, file, pickle_protocol=protocol)
+        return file.getvalue()
+
+    def _write(self, kind: str, data: bytes) -> None:
+        self._data = data
+        if kind == "pt":  # which is read from memory as well
+            return
+        with open(self._path, "wb") as file:
+            file.write(data)
+
+    # ---- cases -----------------------------------------------------------------------------------
+
+    def case(self, rng: random.Random) -> Case:
+        kind = rng.choice(("pt", "pt", "pt", "pt", "safetensors", "numpy"))
+        if kind == "pt":
+            data = self._checkpoint(rng)
+        elif kind == "safetensors":
+            data = _tensors(rng)
+        else:
+            data = rng.choice((_npy, _npz))(rng)
+        if rng.random() < 0.2:
+            data = damaged(data, rng)
+        return {"kind": kind, "data": base64.b64encode(data).decode()}
+
+    def _checkpoint(self, rng: random.Random) -> bytes:
+        chance = rng.random()
+        if chance < 0.15:
+            return damaged(rng.choice(self._made()), rng)
+        pickled = crafted_pickle(rng)
+        if chance < 0.3:  # a part of a genuine pickle, and something else
+            good = rng.choice(self._pickled())
+            at = rng.randrange(2, len(good))
+            pickled = good[:at] + rng.choice((rng.randbytes(2), pickled[2:], b"")) + good[at:]
+        elif chance < 0.4:
+            pickled = damaged(rng.choice(self._pickled()), rng)
+        return archive(pickled, deflated=rng.random() < 0.1)
+
+    def _made(self) -> list[bytes]:
+        if not hasattr(self, "_good"):
+            self.prepare()
+        return self._good
+
+    def _pickled(self) -> list[bytes]:
+        self._made()
+        return self._pickles
+
+    # ---- checks ----------------------------------------------------------------------------------
+
+    def check(self, case: Case, counts: Counter[str]) -> str | None:
+        self._made()
+        kind = case["kind"]
+        data = base64.b64decode(case["data"])
+        self._write(kind, data)
+        counts["files"] += 1
+        counts[f"files: {kind}"] += 1
+        self._since = (self._since + 1) % _FULL
+        peak = _peak() if self._since == 0 else 0
+        began = time.process_time()
+        found: Any = None
+        said: BaseException | None = None
+        self._audit.events.clear()
+        try:
+            with self._audit:
+                found = self._readers[kind]()
+        except self._refusals[kind] as error:
+            said = error
+        except (OSError, MemoryError) as error:
+            return f"{type(error).__name__} for a file of kind {kind}\n{error}"
+        seconds = time.process_time() - began
+        events = [event for event in self._audit.events if event not in ("open", "os.open")]
+        if events:
+            return f"reading a file raises the event {events[0]}"
+        if process_state.ran:
+            process_state.ran.clear()
+            return "a file ran what it named"
+        after = self._watch.state()
+        if after != self._state:
+            self._state = after
+            return "a file changed the process"
+        if seconds > SECONDS:
+            return f"a file of kind {kind} takes long\n{seconds:.1f} s"
+        if peak and _peak() - peak > MEMORY + 20 * len(data):
+            return f"a file of kind {kind} takes much memory\n{(_peak() - peak) >> 20} MB"
+        if said is not None:
+            text = str(said)
+            if not text or (kind != "safetensors" and not text.isprintable()) or len(text) > 1000:
+                return f"a refusal that is no sentence\n{text[:200]!r}"
+            return None
+        counts["files that were read"] += 1
+        return self._not_data(found)
+
+    def _not_data(self, found: Any) -> str | None:
+        """What was read must be data, all the way down; and reading it must be possible."""
+        tautograd, np = self._tautograd, self._np
+        leaves = (
+            int, float, complex, str, bytes, bytearray, type(None), type, tautograd.Tensor,
+            tautograd.dtype, tautograd.device, type(tautograd.strided), np.ndarray, np.generic,
+        )  # fmt: skip
+        waiting, seen = [found], set()
+        while waiting:
+            value = waiting.pop()
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, dict):
+                waiting += (
+                    [*value.keys(), *value.values(), *vars(value).values()]
+                    if type(value).__name__ == "OrderedDict"
+                    else [*value.keys(), *value.values()]
+                )
+            elif isinstance(value, (list, tuple, set, frozenset)):
+                waiting += value
+            elif not isinstance(value, leaves):
+                return f"a file was read as a {type(value).__name__}"
+            elif isinstance(value, tautograd.Tensor) and value.numel() < 1000:
+                value.detach().clone()
+        return None
+
+    def smaller(self, case: Case) -> Iterator[Case]:
+        data = base64.b64decode(case["data"])
+        parts = [data]
+        if case["kind"] == "pt":
+            try:
+                pickled = zipfile.ZipFile(io.BytesIO(data)).read("archive/data.pkl")
+            except (
+                zipfile.BadZipFile,
+                KeyError,
+                NotImplementedError,
+                RuntimeError,
+                zlib.error,
+                ValueError,
+            ):
+                pickled = b""
+            step = max(len(pickled) // 2, 1)
+            while pickled and step:
+                for at in range(2, len(pickled), step):
+                    yield self._case(case, archive(pickled[:at] + pickled[at + step :]))
+                step //= 2
+        for whole in parts:
+            step = max(len(whole) // 2, 1)
+            while step > 4:
+                for at in range(0, len(whole), step):
+                    yield self._case(case, whole[:at] + whole[at + step :])
+                step //= 2
+
+    @staticmethod
+    def _case(case: Case, data: bytes) -> Case:
+        return {**case, "data": base64.b64encode(data).decode()}
+
+
+def _peak() -> int:
+    """The most memory that the process has had, in bytes."""
+    import resource
+
+    gc.collect(0)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _lie(rng: random.Random, fair: int) -> int:
+    return fair if rng.random() < 0.8 else rng.choice(NUMBERS)
+
+
+def _tensors(rng: random.Random) -> bytes:
+    """A `.safetensors` file, whose header may lie."""
+    header: dict[str, Any] = {}
+    end = 0
+    for name in ("a", "b", "")[: rng.randrange(1, 4)]:
+        kind = rng.choice(("F32", "F32", "I64", "BF16", "BOOL", "C64", "F8_E4M3", "F4", "X", ""))
+        size = {"F32": 4, "I64": 8, "BF16": 2, "C64": 8}.get(kind, 1)
+        shape = [_lie(rng, n) for n in (2, 3)[: rng.randrange(3)]]
+        count = size
+        for n in (2, 3)[: len(shape)]:
+            count *= n
+        header[name] = {
+            "dtype": kind, "shape": shape, "data_offsets": [_lie(rng, end), _lie(rng, end + count)],
+        }  # fmt: skip
+        end += count
+    if rng.random() < 0.3:
+        header["__metadata__"] = rng.choice(
+            ({"format": "pt"}, {"a": 1}, [], None, {"\ud800": "\x1b"})
+        )
+    text = json.dumps(header).encode()
+    if rng.random() < 0.05:
+        text = b"[" * rng.choice((10, 100_000)) + text
+    return struct.pack("<Q", _lie(rng, len(text)) & (2**64 - 1)) + text + rng.randbytes(end)
+
+
+def _npy(rng: random.Random) -> bytes:
+    """A `.npy` file, whose header may lie."""
+    descr = rng.choice(
+        ("'<f8'", "'<f4'", "'|b1'", "'>i4'", "'<c16'", "'|O'", "'<U9'", "[('a', '<f8')]", "'<f9'")
+    )
+    shape = rng.choice(
+        ("(2, 3)", "(6,)", "()", f"({rng.choice(NUMBERS)},)", "(0, 9999999999999)", "((2,),)")
+    )
+    fields = [
+        f"'descr': {descr}",
+        f"'fortran_order': {rng.choice(('False', 'True', '0'))}",
+        f"'shape': {shape}",
+    ]
+    if rng.random() < 0.1:
+        fields.append(
+            rng.choice(("'descr': '<f8'", "'a': __import__('os')", "-" * 5000 + "1", "(" * 3000))
+        )
+    if rng.random() < 0.2:
+        rng.shuffle(fields)
+    text = ("{" + ", ".join(fields) + ", }").ljust(100).encode() + b"\n"
+    version = rng.choice((1, 1, 1, 2, 3, 9))
+    width = 2 if version == 1 else 4
+    length = (_lie(rng, len(text)) & (256**width - 1)).to_bytes(width, "little")
+    return b"\x93NUMPY" + bytes([version, 0]) + length + text + rng.randbytes(48)
+
+
+def _npz(rng: random.Random) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as made:
+        for name in ("a.npy", "b.npy", "c")[: rng.randrange(1, 4)]:
+            made.writestr(name, _npy(rng))
+    return file.getvalue()
+
+
+TARGET = Files()

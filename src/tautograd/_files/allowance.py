@@ -1,0 +1,119 @@
+"""What loading one file may cost beyond its tensors: memory that is counted, keys that are bounded.
+
+A few bytes of a pickle can ask for a lot: a container, a copy of a long text that was read once, a
+key whose hash walks through a tuple of tuples of tuples, a thousand keys with the same hash. Each
+object that is made is charged for here before it is made, and putting keys into a table is timed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .refusals import DamagedFile, UnsafeFile
+
+MEMORY = 32 << 20
+"""Bytes that objects may take, whatever the size of the file."""
+MEMORY_PER_BYTE = 48
+"""And as many more for each byte that the pickle takes in the file."""
+HASHING = 0.3
+"""Seconds of processor time that putting keys into tables may take, whatever their number."""
+HASHING_PER_KEY = 3e-6
+"""And as much more for each key: some twenty times what one takes when hashes differ."""
+KEY_PARTS = 256
+"""How many values a key may consist of (a tuple of tuples), and words of 64 bits an integer."""
+
+DICT, FIRST_ITEM, ITEM, SET, ELEMENT, LIST, TUPLE = 80, 150, 80, 240, 80, 80, 64
+ORDERED_DICT, ORDERED_ITEM, COUNTER = 500, 170, 300
+
+_BATCH = 1000  # keys between two looks at the clock
+_FEW, _TEXT = 16, frozenset((str,))  # Python keeps the hashes of text secret
+_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1  # integers that need no closer look
+_ATOMS: frozenset[type] = frozenset((str, bytes, float, bool, type(None), complex, type))
+
+
+class Allowance:
+    """What is left of it. `identified` are the types of objects whose hash is their identity."""
+
+    def __init__(self, stored: int, identified: Iterable[type] = ()) -> None:
+        self._room = MEMORY + MEMORY_PER_BYTE * stored
+        self._seconds = HASHING
+        self._clock = time.perf_counter  # which is quicker asked, and changed below
+        self._atoms = _ATOMS.union(identified)
+
+    def take(self, count: int) -> None:
+        """Charge for so many bytes."""
+        self._room -= count
+        if self._room < 0:
+            raise UnsafeFile(
+                "the file asks for much more memory than it has data: its pickle would make objects "
+                f"of more than {MEMORY >> 20} MB and {MEMORY_PER_BYTE} bytes for each of its bytes"
+            )
+
+    def put(self, target: dict[Any, Any], keys: Sequence[Any], values: Sequence[Any]) -> None:
+        """`target[key] = value` for each pair."""
+        count = len(keys)
+        if count != len(values):
+            raise DamagedFile("a dictionary in the file has a key without a value")
+        first = 0 if target else FIRST_ITEM
+        if type(target) is dict and count <= _FEW and _TEXT.issuperset(map(type, keys)):
+            self.take(ITEM * count + first)  # frequent, and quickly done
+            target.update(zip(keys, values, strict=True))
+            return
+        ordered = type(target) is OrderedDict
+        self.take((ORDERED_ITEM if ordered else ITEM) * count + first)
+        write: Any = OrderedDict.update if ordered else dict.update  # a Counter's own one adds
+        for start in range(0, len(keys), _BATCH):
+            some = keys[start : start + _BATCH]
+            began = self._clock()
+            self._check_keys(some)
+            write(target, zip(some, values[start : start + _BATCH], strict=True))
+            self._hashed(len(some), began)
+
+    def add(self, target: set[Any], elements: Sequence[Any]) -> None:
+        """`target.add(element)` for each."""
+        self.take(ELEMENT * len(elements))
+        for start in range(0, len(elements), _BATCH):
+            some = elements[start : start + _BATCH]
+            began = self._clock()
+            self._check_keys(some)
+            target.update(some)
+            self._hashed(len(some), began)
+
+    def _hashed(self, count: int, began: float) -> None:
+        self._seconds += HASHING_PER_KEY * count - (self._clock() - began)
+        if self._seconds >= 0:
+            return
+        if self._clock is time.perf_counter:  # it may have been another process that took the time
+            self._clock, self._seconds = time.thread_time, HASHING
+        else:
+            raise UnsafeFile(
+                "the file has keys that are made to collide: putting them into a dictionary or set "
+                "takes far longer than other keys do"
+            )
+
+    def _check_keys(self, keys: Sequence[Any]) -> None:
+        if self._atoms.issuperset(map(type, keys)):
+            return
+        for key in keys:
+            if type(key) is not int or not _SMALLEST <= key <= _LARGEST:
+                self._check_key(key)
+
+    def _check_key(self, key: Any) -> None:
+        """A key's hash and comparison must be short and not leave the types of plain data."""
+        parts, waiting = 1, [key]
+        while waiting:
+            part = waiting.pop()
+            kind = type(part)
+            if kind is int:
+                parts += int.bit_length(part) >> 6
+            elif isinstance(part, (tuple, frozenset)):
+                parts += len(part)
+            elif kind not in self._atoms:
+                raise DamagedFile(f"a key in the file is a {kind.__name__}, which is unhashable")
+            if parts > KEY_PARTS:
+                raise UnsafeFile(f"a key in the file consists of more than {KEY_PARTS} values")
+            if isinstance(part, (tuple, frozenset)):
+                waiting.extend(part)

@@ -1,0 +1,275 @@
+"""What the pickle in a `.pt` file may name, call and give a state to: a list, and all of it.
+
+A class on the list is made from arguments of the types it is saved with, and of no others. A function
+on it is an object of ours that stands for PyTorch's. The only states are the attributes of an
+OrderedDict, of a tensor and of a parameter, and the byte order of a NumPy number.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._arrays.devices import device, moved
+from .._arrays.dtypes import DTYPE_NAMES
+from .._arrays.dtypes import dtype as dtype_class
+from .._arrays.formats import layout
+from .._tensor.tensor import Size, Tensor, make
+from . import allowance as costs
+from .allowance import Allowance
+from .numpy_numbers import NumPyKind
+from .plain_makers import CLASSES, FUNCTIONS, PlainMaker
+from .refusals import DamagedFile, UnsafeFile, shown
+from .storages import STORAGE_DTYPES, Storage, Storages, tensor_array
+
+TENSOR = 1024  # bytes that a tensor takes without its elements
+_DIMENSION = 64  # and each of its dimensions, in time as well
+_LONGEST_NAME = 200  # characters of an attribute's name
+_MARKS = frozenset(
+    ("_is_shared", "_is_wrapped_number", "_of_transform", "_pinned", "_tangent_for_repr")
+)  # attributes that the engine gives to single tensors, and not to their class
+_REFERENCE = 600  # and a storage that is looked at as so many elements of a dtype
+
+# What PyTorch has and tautograd does not, by how its name begins, to say so.
+_LACKING = {
+    "torch._utils._rebuild_sparse": "a sparse tensor",
+    "torch._utils._rebuild_qtensor": "a quantized tensor",
+    "torch._utils._rebuild_nested": "a nested tensor",
+    "torch._utils._rebuild_meta": "a tensor on the device meta",
+    "torch._utils._rebuild_tensor_v3": "a tensor of a dtype that PyTorch has of late",
+    "torch.storage.": "a storage without a tensor",
+    "torch.Q": "a quantized tensor",
+    "torch.float": "a dtype",
+    "torch.uint": "a dtype",
+    "torch.int": "a dtype",
+    "torch.bits": "a dtype",
+    "torch.complex": "a dtype",
+}
+
+
+class Named:
+    """What a function, or a class that is no plain data, is while a file is read."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class StorageKind(Named):
+    """`torch.FloatStorage` and its kind: a name for a dtype."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, name: str, dtype: Any) -> None:
+        super().__init__(name)
+        self.dtype = dtype
+
+
+Maker = Callable[["TorchVocabulary", tuple[Any, ...]], Any]
+_NAMES: dict[tuple[str, str], Any] = {
+    ("torch", "Tensor"): Named("torch.Tensor"),
+    ("torch.nn.parameter", "Parameter"): Named("torch.nn.parameter.Parameter"),
+}
+_NAMES.update({("torch", n): StorageKind(f"torch.{n}", d) for n, d in STORAGE_DTYPES.items()})
+_NAMES.update({("torch", n): d for n, d in DTYPE_NAMES.items()})
+_MAKERS: dict[Any, Maker] = {}
+
+IDENTIFIED = (Tensor, dtype_class, layout, device)
+"""Types of values whose hash is their identity, or as good as."""
+
+
+class TorchVocabulary:
+    """The names of one file's pickle; `attributed` is true once a tensor has got attributes."""
+
+    def __init__(
+        self, storages: Storages, allowance: Allowance, where: device | None = None
+    ) -> None:
+        self.storages = storages
+        self.allowance = allowance
+        self.where = where
+        self.attributed = False
+
+    def find(self, module: str, name: str) -> Any:
+        """What a name stands for; an error for all that are not on the list."""
+        found = _NAMES.get(("builtins" if module == "__builtin__" else module, name))
+        if found is not None:
+            return found
+        full = shown(f"{module}.{name}")
+        for start, what in _LACKING.items():
+            if full.startswith(start):
+                raise UnsafeFile(
+                    f"Weights only load failed: the file has {full}, {what}, which tautograd does "
+                    "not have. Nothing was run. Convert it with PyTorch before it is saved."
+                )
+        raise UnsafeFile(
+            f"Weights only load failed: the file names {full}, which is neither a "
+            "tensor nor plain data, and to rebuild it code would have to run. Nothing was run. "
+            "Load the file where it was written, and save what it holds as a state_dict."
+        )
+
+    def call(self, function: Any, args: Any) -> Any:
+        """What a function or class on the list gives for these arguments."""
+        maker = None
+        if isinstance(function, (type, Named)):  # others may have hashes that never end
+            maker = _MAKERS.get(function)
+        if maker is None:
+            raise UnsafeFile(f"the pickle calls a {type(function).__name__}, which no data needs")
+        if type(args) is not tuple:
+            raise DamagedFile("a call in the pickle has no arguments")
+        return maker(self, args)
+
+    def refer(self, reference: Any) -> Any:
+        """The memory of a tensor."""
+        if type(reference) is not tuple or len(reference) != 5:
+            raise DamagedFile("the pickle refers to what is no storage")
+        word, kind, key, place, size = reference
+        if type(word) is not str or word != "storage" or type(key) is not str:
+            raise DamagedFile("the pickle refers to what is no storage")
+        if type(kind) is not StorageKind or type(place) is not str or type(size) is not int:
+            raise DamagedFile(f"storage {shown(key)} in the pickle is of no known kind")
+        if not 0 <= size < 1 << 63:
+            raise DamagedFile(f"storage {shown(key)} in the pickle has a size that none can have")
+        self.allowance.take(_REFERENCE)
+        return self.storages.get(key, kind.dtype, size)
+
+    def build(self, target: Any, state: Any) -> None:
+        """Give an object its state: of the few kinds that have one."""
+        if type(target) is NumPyKind:
+            target.set_order(state)
+        elif type(target) is OrderedDict:
+            vars(target).update(self._attributes(OrderedDict, state))
+        else:
+            raise UnsafeFile(
+                f"the pickle sets attributes of a {type(target).__name__}, which has none in a file"
+            )
+
+    def _attributes(self, kind: type, state: Any) -> dict[str, Any]:
+        """Attributes that an object may have beside those of its class."""
+        if type(state) is tuple and len(state) == 2:  # (attributes, slots): there are no slots
+            state, slots = state
+            if slots is not None and (type(slots) is not dict or slots):
+                raise UnsafeFile(f"the pickle sets slots of a {kind.__name__}")
+        if state is None:
+            return {}
+        if type(state) is not dict:
+            raise DamagedFile(f"the state of a {kind.__name__} in the pickle is no dictionary")
+        self.allowance.take(costs.DICT + costs.FIRST_ITEM + costs.ITEM * len(state))
+        for name in state:
+            if type(name) is not str or not _is_free(name) or hasattr(kind, name):
+                raise UnsafeFile(
+                    f"the pickle sets the attribute {shown(name)} of a {kind.__name__}, which is "
+                    "not one that data has"
+                )
+        return state
+
+    # ---- tensors -----------------------------------------------------------------------------------
+
+    def tensor(self, args: tuple[Any, ...]) -> Tensor:
+        """`_rebuild_tensor_v2`."""
+        if not 6 <= len(args) <= 7:
+            raise DamagedFile("a tensor in the file is not described")
+        storage, offset, size, stride, requires_grad, hooks, *rest = args
+        if type(storage) is not Storage or type(requires_grad) is not bool:
+            raise DamagedFile("a tensor in the file has no storage")
+        _check_hooks(hooks)
+        self.allowance.take(TENSOR + _DIMENSION * (len(size) if type(size) is tuple else 0))
+        elements = storage.elements(*_bits(rest[0] if rest else None))
+        array = tensor_array(elements, offset, size, stride)
+        tensor = make(array if self.where is None else moved(array, self.where))
+        if requires_grad:
+            tensor.requires_grad = True
+        return tensor
+
+    def parameter(self, args: tuple[Any, ...], attributed: bool = False) -> Any:
+        """`_rebuild_parameter`, or `_rebuild_parameter_with_state`."""
+        from ..nn.parameter import Parameter
+
+        if len(args) != 3 + attributed or type(args[0]) is not Tensor or type(args[1]) is not bool:
+            raise DamagedFile("a parameter in the file is not described")
+        _check_hooks(args[2])
+        self.allowance.take(TENSOR)
+        made = Parameter(args[0], args[1])
+        if attributed:
+            self._give(made, args[3])
+        return made
+
+    def typed(self, args: tuple[Any, ...]) -> Any:
+        """`_rebuild_from_type_v2`: a tensor or parameter that has attributes."""
+        if len(args) != 4:
+            raise DamagedFile("a tensor in the file is not described")
+        function, kind, its_args, state = args
+        if type(function) is not Named or kind is not _CLASS_OF.get(function, self):
+            raise UnsafeFile("the file has a tensor of a class that is no plain tensor")
+        made = self.call(function, its_args)
+        self._give(made, state)
+        return made
+
+    def _give(self, made: Any, state: Any) -> None:
+        attributes = self._attributes(type(made), state)
+        if attributes:
+            self.attributed = True
+            vars(made).update(attributes)
+
+
+def _is_free(name: str) -> bool:
+    """Whether a name says nothing to Python or NumPy, who ask an object for `__array_interface__`."""
+    if len(name) > _LONGEST_NAME or name in _MARKS:
+        return False
+    return name.isidentifier() and not name.startswith("__")
+
+
+def _check_hooks(hooks: Any) -> None:
+    """Hooks are functions, which no file holds; the place for them is empty."""
+    if hooks is not None and type(hooks) not in (OrderedDict, dict):
+        raise DamagedFile("a tensor in the file has hooks that are no dictionary")
+
+
+def _bits(metadata: Any) -> tuple[bool, bool]:
+    """Whether a tensor shows its elements conjugated, and negated."""
+    if metadata is None:
+        return False, False
+    if type(metadata) is not dict or len(metadata) > 2:
+        raise DamagedFile("a tensor in the file has metadata that is none")
+    for name, value in metadata.items():
+        if type(name) is not str or name not in ("conj", "neg") or type(value) is not bool:
+            raise DamagedFile(f"a tensor in the file has unknown metadata: {shown(name)}")
+    return metadata.get("conj", False), metadata.get("neg", False)
+
+
+# ---- the list --------------------------------------------------------------------------------------
+
+
+def _named(module: str, name: str, maker: Maker) -> Named:
+    """A function on the list."""
+    function = _NAMES[module, name] = Named(f"{module}.{name}")
+    _MAKERS[function] = maker
+    return function
+
+
+def _charged(maker: PlainMaker) -> Maker:
+    return lambda vocabulary, args: maker(vocabulary.allowance, args)
+
+
+_TENSOR = _named("torch._utils", "_rebuild_tensor_v2", TorchVocabulary.tensor)
+_PARAMETER = _named("torch._utils", "_rebuild_parameter", TorchVocabulary.parameter)
+_named("torch._utils", "_rebuild_parameter_with_state", lambda v, args: v.parameter(args, True))
+_named("torch._tensor", "_rebuild_from_type_v2", TorchVocabulary.typed)
+_CLASS_OF = {
+    _TENSOR: _NAMES["torch", "Tensor"],
+    _PARAMETER: _NAMES["torch.nn.parameter", "Parameter"],
+}
+for _cls, (_module, _maker) in CLASSES.items():
+    _NAMES[_module, _cls.__name__] = _cls
+    _MAKERS[_cls] = _charged(_maker)
+for (_module, _name), _maker in FUNCTIONS.items():
+    _named(_module, _name, _charged(_maker))
+
+# What a result may consist of beside containers.
+LEAVES: frozenset[type] = frozenset(
+    {int, float, bool, complex, str, bytes, bytearray, type(None), type, Size}
+    | {np.longdouble, np.clongdouble, *IDENTIFIED}
+)
