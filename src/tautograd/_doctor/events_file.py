@@ -29,6 +29,17 @@ def writer_class() -> Any:
     return SummaryWriter
 
 
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Before a long run: an error for event files that could not be written after it."""
+    writer_class()
+    name = os.fspath(folder)
+    place = os.path.abspath(name)
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    if not name or not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
+        raise OSError(f"cannot write event files to '{name}'")
+
+
 def write_events(report: Plain, folder: str | os.PathLike[str], root: str | None = None) -> None:
     """Loss, gradient norms and updates at every step that was measured, and the findings as text."""
     with writer_class()(logdir=os.fspath(folder)) as writer:

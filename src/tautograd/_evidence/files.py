@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import stat
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any
 
 from tautograd._evidence import schema
 from tautograd._evidence.canonical import DIGEST, digest_of
 from tautograd._evidence.refusals import EvidenceError
-from tautograd._files.atomic import beside
+from tautograd._files.atomic import check, is_plain_or_new, replacing
+from tautograd._files.plain import NotPlain, TooLarge, read_plain
+from tautograd._files.printable import utf8
 
 FORMAT = "tautograd evidence"
 _LARGEST = 256 * 2**20
@@ -31,13 +31,14 @@ def may_write(path: Path, *, overwrite: bool = False) -> None:
         raise FileNotFoundError(f"path: there is no folder '{folder}' to write evidence to")
     if os.path.isdir(name):
         raise IsADirectoryError(f"path: '{name}' is a folder; name a file in it")
-    if not os.access(folder, os.W_OK):
+    if not os.access(folder, os.W_OK) and is_plain_or_new(name):
         raise PermissionError(f"path: no permission to write in '{folder}'")
     if os.path.lexists(name) and not overwrite:
         raise FileExistsError(
             f"path: '{name}' is there already, and evidence is not overwritten; choose another "
             "name, or say so: overwrite=True (--force on the command line)"
         )
+    check(name)
 
 
 def write(evidence: Mapping[str, Any], path: Path, *, overwrite: bool = False) -> None:
@@ -49,38 +50,16 @@ def write(evidence: Mapping[str, Any], path: Path, *, overwrite: bool = False) -
     if found:
         raise EvidenceError(f"this is no evidence as the schema has it: {found[0]}")
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    if overwrite:
-        with beside(path) as temporary:
-            _fill(temporary, text)
-        return
-    _place_new(os.fspath(path), text)
-
-
-def _fill(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _place_new(path: str, text: str) -> None:
-    """Make a file that was not there; one that appears in the meantime is left alone."""
-    # Only an exclusive link cannot overwrite: a look beforehand may be out of date.
-    whole = f"{path}.{os.getpid()}.part"
     try:
-        with beside(whole) as temporary:
-            _fill(temporary, text)
-        try:
-            os.link(whole, path)
-        except FileExistsError:
-            may_write(path)
-            raise
-        except OSError:  # a file system without hard links
-            may_write(path)
-            os.rename(whole, path)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(whole)
+        with replacing(path, new=not overwrite, wait=False) as file:
+            _fill(file, text)
+    except FileExistsError:
+        may_write(path)
+        raise
+
+
+def _fill(file: IO[bytes], text: str) -> None:
+    file.write(utf8(text))
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -117,13 +96,9 @@ def _checked(content: Any, name: str) -> dict[str, Any]:
 
 def _bytes_of(name: str) -> bytes:
     try:
-        with open(name, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise EvidenceError(f"'{name}' is not a regular file")
-            if status.st_size > _LARGEST:
-                raise EvidenceError(f"'{name}' has {status.st_size} bytes: too large for evidence")
-            return file.read()
+        return read_plain(name, _LARGEST)
+    except (NotPlain, TooLarge) as error:
+        raise EvidenceError(f"'{name}' {error.strerror}") from None
     except FileNotFoundError:
         raise EvidenceError(f"there is no file '{name}'") from None
     except IsADirectoryError:

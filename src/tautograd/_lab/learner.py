@@ -6,6 +6,8 @@ import contextlib
 import sys
 from typing import IO, Protocol
 
+from tautograd._files.terminal import say
+
 
 class Left(Exception):
     """The learner wants to stop here."""
@@ -37,7 +39,7 @@ class Person:
         try:
             return input(prompt)
         except EOFError:  # Ctrl-D
-            sys.stdout.write("\n")
+            say()
             raise Left from None
 
 
@@ -54,5 +56,5 @@ class Lines:
             self.is_empty = True
             return None
         typed = line.rstrip("\r\n")
-        sys.stdout.write(f"{prompt}{typed}\n")
+        say(f"{prompt}{typed}")
         return typed

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from .._files.destinations import GENERATOR
+from .._files.markup import escape
+
 _FOLDER = Path(__file__).parent
+# Markup, and what is not to be seen or not in UTF-8: in JSON it can be written as an escape.
+_NOT_AS_IT_IS = re.compile(
+    "[<\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'"
@@ -24,7 +31,7 @@ def head(title: str, styles: Iterable[Path]) -> str:
     css = "".join(text_of(path) for path in (_FOLDER / "base.css", *styles))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">{GENERATOR}'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{css}</style></head>\n<body>"
     )
@@ -33,7 +40,7 @@ def head(title: str, styles: Iterable[Path]) -> str:
 def data(value: Any, name: str = "data") -> str:
     """Data for a page's scripts, which read it as text: nothing in it can be taken for markup."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    text = _NOT_AS_IT_IS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     return f'<script type="application/json" id="{name}">{text}</script>'
 
 

@@ -1,0 +1,36 @@
+"""Text from elsewhere (names, lines of code, files) as text that does nothing but be read."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    """`text` with what a terminal would obey, or a reader could not see, written as an escape.
+
+    Control characters, marks that change the direction of text, invisible ones and halves of
+    characters are shown as Python writes them: `\\x1b`, `\\u202e`, `\\udcff`. With `lines`, new lines
+    and tabs stay.
+    """
+    if text.isprintable():
+        return text
+    if lines:
+        rows = text.split("\n")
+        return "\n".join("\t".join(map(printable, row.split("\t"))) for row in rows)
+    return "".join(c if _is_harmless(c) else _escape(c) for c in text)
+
+
+def utf8(text: str) -> bytes:
+    """Text for a file; halves of characters, which UTF-8 does not have, are written as escapes.
+
+    In JSON such an escape is the half of a character again.
+    """
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _is_harmless(character: str) -> bool:
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
