@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from importlib.util import find_spec
 from typing import Any
 
 from .report import Plain
@@ -31,7 +32,10 @@ def writer_class() -> Any:
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
     """Before a long run: an error for event files that could not be written after it."""
-    writer_class()
+    if (
+        find_spec("tensorboardX") is None
+    ):  # not imported yet: it takes PyTorch with it, if it is there
+        raise NoWriter(NEEDED)
     name = os.fspath(folder)
     place = os.path.abspath(name)
     while not os.path.lexists(place):
