@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import stat
 import sys
@@ -154,8 +155,21 @@ def _straight(place: _Place, wait: bool) -> Iterator[IO[bytes]]:
         handle = os.open(place.name, os.O_WRONLY | _FLAGS | without_waiting)
         if without_waiting:
             os.set_blocking(handle, True)
-    with open(handle, "wb") as file:
+    with io.BufferedWriter(_Onward(handle, "wb")) as file:
         yield file
+
+
+class _Onward(io.FileIO):
+    """A stream: a file that is written from its beginning, wherever in something larger that is."""
+
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, *arguments: Any) -> int:
+        raise io.UnsupportedOperation("seek")
+
+    def tell(self) -> int:
+        raise io.UnsupportedOperation("tell")
 
 
 @contextlib.contextmanager
