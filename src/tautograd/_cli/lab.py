@@ -105,7 +105,7 @@ def _name(namespace: argparse.Namespace) -> str | None:
     wanted: str | None = namespace.name
     if wanted is None:
         return None
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(NAMES):
+    if wanted.isdecimal() and len(wanted) < 9 and 1 <= int(wanted) <= len(NAMES):
         wanted = NAMES[int(wanted) - 1]
     if wanted not in names():
         near = nearest(wanted, names())

@@ -11,6 +11,8 @@ import os
 from importlib.util import find_spec
 from typing import Any
 
+from tautograd._files.printable import printable
+
 from .report import Plain
 from .wording import place
 
@@ -52,10 +54,11 @@ def write_events(report: Plain, folder: str | os.PathLike[str], root: str | None
         _series(writer, "loss", steps, history["losses"])
         for title, table in (("gradient norm", "norms"), ("update to weight", "ratios")):
             for name, values in history[table].items():
-                _series(writer, f"{title}/{name}", steps, values)
+                _series(writer, f"{title}/{printable(name)}", steps, values)
         for finding in report["findings"]:
             text = f"**{finding['code']} {finding['name']}** ({place(finding['site'], root)})\n\n"
-            writer.add_text("findings", text + finding["message"], finding["step"])
+            said = printable(text + finding["message"], lines=True)
+            writer.add_text("findings", said, finding["step"])
 
 
 def _series(writer: Any, tag: str, steps: list[int], values: list[float]) -> None:
