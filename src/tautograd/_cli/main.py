@@ -74,9 +74,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the output has seen enough: `taut … | head`
         deafen()
         return 0
-    except Exception:
+    except Exception as error:
         if namespace.command == "run":  # the script's own
             raise
+        if isinstance(error, OSError) and error.filename is None:  # of what was printed
+            return _not_printed(error)
         # Python's status for an error is 1, which is what findings have.
         say_on(traceback.format_exc())
         say_on("taut: this is a mistake of tautograd's own; what it shows above helps to mend it")
@@ -92,7 +94,11 @@ def _flushed(status: int) -> int:
     except BrokenPipeError:
         deafen()
     except (OSError, ValueError) as error:
-        deafen()
-        say_on(f"taut: what was printed could not be written: {error}")
-        return COULD_NOT_RUN
+        return _not_printed(error)
     return status
+
+
+def _not_printed(error: Exception) -> int:
+    deafen()
+    say_on(f"taut: what was printed could not be written: {error}")
+    return COULD_NOT_RUN

@@ -139,18 +139,21 @@ class Progress:
     def _load(self) -> None:
         try:
             data = read_plain(self.path, _LARGEST)
-            content = json.loads(data)
-            problem = _problem(content, self.path)
         except FileNotFoundError:
             return
-        except NotPlain:
+        except (NotPlain, IsADirectoryError):
             raise ForeignFile(f"{self.path} is not a regular file; {_ANOTHER}") from None
+        except ValueError as error:  # a null character in the name
+            raise ForeignFile(f"{self.path}: {error}; {_ANOTHER}") from None
         except OSError as error:
             self.keeps = False
             self.notes.append(
                 f"{self.path} cannot be read ({error.strerror}); progress is not kept this time."
             )
             return
+        try:
+            content = json.loads(data)
+            problem = _problem(content, self.path)
         except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
             problem = f"it is not JSON ({error})"
         if problem is None:
