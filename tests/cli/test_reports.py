@@ -269,3 +269,92 @@ def test_what_is_said_of_hostile_arguments_is_text(arguments, capsys, tmp_path, 
     assert not any(
         (ord(c) < 32 and c != "\n") or c in "\x7f\x9b\u202e\udcff" for c in said.out + said.err
     )
+
+
+# ---- what a script may do to the process that it runs in ----------------------------------------------
+
+UNKIND = {
+    "closes its streams": "sys.stdout.close(); sys.stderr.close()",
+    "closes descriptors": "os.close(1); os.close(2)",
+    "throws its streams away": "sys.stdout = sys.stderr = open(os.devnull, 'w')",
+    "has none": "sys.stdout = sys.stderr = None",
+    "has odd ones": "sys.stdout = sys.stderr = object()",
+    "sends descriptors elsewhere": "log = open('log', 'w'); os.dup2(log.fileno(), 1); os.dup2(log.fileno(), 2)",
+    "goes elsewhere": "os.chdir('/')",
+    "cannot call deep": "sys.setrecursionlimit(60)",
+    "imports nothing any more": "sys.path.clear(); sys.path_hooks.clear(); sys.meta_path.clear()",
+    "has no memory left": "import resource; resource.setrlimit(resource.RLIMIT_AS, (1, 1))",
+    "has a hook that fails": "sys.excepthook = None; raise KeyError",
+    "exits with a message that fails": "class M:\n    __str__ = None\nsys.exit(M())",
+    "exits with a status that fails": "class E(SystemExit):\n    code = property(lambda s: 1 / 0)\nraise E",
+    "ends with a hostile error": "raise type('E\\x1b[2J', (BaseException,), {'__str__': None})",
+}
+
+
+@pytest.mark.parametrize("how", UNKIND)
+def test_the_report_survives_what_the_script_does_to_its_process(how, shop):
+    shop.train(extra=f"import os, sys\n{UNKIND[how]}")
+    done = shop.taut("doctor", "--html", "page.html", "train.py")
+    assert done.returncode in (1, 3) or how == "has no memory left"
+    assert (done.returncode == 3) == ("raise" in UNKIND[how] or "exit(" in UNKIND[how])
+    assert "TG101" in done.stderr
+    assert "mistake of tautograd" not in done.stderr
+    if how != "has no memory left":
+        assert "TG101" in (shop.folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_name_of_a_class_of_its_own_is_shown_by_its_characters():
+    from tautograd._files.markup import escape
+    from tautograd._files.printable import printable
+
+    class Sly(str):
+        def isprintable(self):
+            return True
+
+        def replace(self, *arguments):
+            return self
+
+        def __iter__(self):
+            return iter("fine")
+
+    assert printable(Sly("\x1b[31m")) == "\\x1b[31m"
+    assert escape(Sly("<b>\x00")) == "&lt;b&gt;\\x00"
+
+
+@pytest.mark.parametrize(
+    "name", ["03-chain-rule.ipynb", "progress.json", "lessons/03-chain-rule/yours.py"]
+)
+def test_the_lab_does_not_wait_for_a_pipe(name, shop):
+    path = shop.folder / "lab" / name
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    options = (
+        ("--notebook", "lab") if name.endswith("ipynb") else ("--progress", "lab/progress.json")
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "lab", *options, "chain-rule"], input="\n" * 50, text=True,
+        capture_output=True, cwd=shop.folder, env=shop._environment, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stdout[-500:]
+    assert "Traceback" not in done.stderr
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_what_is_typed_and_no_text_ends_in_words(shop):
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "lab", "--progress", "p.json", "1"], input=b"\xff\n",
+        capture_output=True, cwd=shop.folder, env={**shop._environment, "PYTHONIOENCODING": "utf-8:strict"},
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode in (0, 2)
+    assert b"Traceback" not in done.stderr
+
+
+def test_verify_writes_where_it_was_called_wherever_the_code_goes(shop):
+    shop.write("f.py", "import os\nos.chdir('/')\ndef f(x): return (x * x).sum()\n")
+    done = shop.taut(
+        "verify", "f.py:f", "--inputs", "3", "--evidence", "e.json", "--html", "e.html"
+    )
+    assert done.returncode == 0, done.stderr
+    assert (shop.folder / "e.json").exists()
+    assert (shop.folder / "e.html").exists()

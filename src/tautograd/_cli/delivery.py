@@ -59,7 +59,7 @@ class Delivery:
         try:
             destinations.write(path, text, kind, force=force)
             self.written.append(os.path.relpath(path, self._root))
-        except (OSError, ValueError, RuntimeError) as error:
+        except Exception as error:
             self.failed = True
             said = f"cannot write '{path}'"
             why = _told(error)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tautograd._cli import as_torch, runner
 from tautograd._cli.delivery import Delivery, say_on
 from tautograd._cli.script_options import add_script, positive, require_script
-from tautograd._cli.watched import run_watched, stdout_kept_for
+from tautograd._cli.watched import process_kept, run_watched, stdout_kept_for
+from tautograd._files.destinations import PAGE, SARIF
 from tautograd._files.terminal import say, warn
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def execute(namespace: argparse.Namespace) -> int:
     root = os.getcwd()  # the script may go elsewhere
     output = _Output(namespace, root)
     try:
-        with stdout_kept_for(namespace.json):
+        with process_kept(), stdout_kept_for(namespace.json):
             ending = run_watched(doctor, namespace.target, is_module=namespace.is_module)
     except runner.NothingToRun as reason:
         parser.error(str(reason))
@@ -151,6 +152,18 @@ class _Output:
     """Where the script's output goes, and where the report does."""
 
     def __init__(self, namespace: argparse.Namespace, root: str) -> None:
+        # Imported before the script runs: afterwards there may be no memory, no descriptor and no
+        # search path to do it with.
+        from tautograd._doctor.events_file import write_events
+        from tautograd._doctor.page import as_page
+        from tautograd._doctor.render_text import as_text
+        from tautograd._doctor.report import as_json, plain
+        from tautograd._doctor.sarif import as_sarif, github_lines
+        from tautograd._verify.render_text import wants_colour
+
+        self._plain, self._as_json, self._as_text = plain, as_json, as_text
+        self._as_page, self._as_sarif, self._github_lines = as_page, as_sarif, github_lines
+        self._write_events, self._wants_colour = write_events, wants_colour
         self._wanted = namespace
         self._root = root
         # The script may go elsewhere.
@@ -161,23 +174,20 @@ class _Output:
 
     def tell(self, doctor: Doctor) -> bool:
         """Print the report and write the files; False if something is not where it was asked for."""
-        from tautograd._doctor.report import as_json, plain
-        from tautograd._doctor.sarif import github_lines
-
         with contextlib.suppress(Exception):
             sys.stdout.flush()
         delivery = Delivery(self._root)
-        report = delivery.made("the report", lambda: plain(doctor))
+        report = delivery.made("the report", lambda: self._plain(doctor))
         if report is None:
             _say_findings(doctor)
             return False
         if self._wanted.github:
             with delivery.part("printing annotations"):
-                for line in github_lines(report, self._root):
+                for line in self._github_lines(report, self._root):
                     say(line)
         if self._wanted.json:
             with delivery.part("printing JSON"):
-                say(as_json(report), end="")
+                say(self._as_json(report), end="")
         elif not self._wanted.quiet:
             self._say_report(doctor, report, delivery)
         self._write_files(report, delivery)
@@ -189,11 +199,10 @@ class _Output:
         return not delivery.failed
 
     def _say_report(self, doctor: Doctor, report: dict[str, Any], delivery: Delivery) -> None:
-        from tautograd._doctor.render_text import as_text
-        from tautograd._verify.render_text import wants_colour
-
-        colour = wants_colour(sys.stderr)
-        text = delivery.made("its text", lambda: as_text(report, colour=colour, root=self._root))
+        colour = self._wants_colour(sys.stderr)
+        text = delivery.made(
+            "its text", lambda: self._as_text(report, colour=colour, root=self._root)
+        )
         if text is None:
             _say_findings(doctor)
             return
@@ -201,19 +210,14 @@ class _Output:
             warn(f"\n{text}")
 
     def _write_files(self, report: dict[str, Any], delivery: Delivery) -> None:
-        from tautograd._doctor.events_file import write_events
-        from tautograd._doctor.page import as_page
-        from tautograd._doctor.sarif import as_sarif
-        from tautograd._files.destinations import PAGE, SARIF
-
         root, force = self._root, self._wanted.force
         if self._sarif:
-            delivery.file(self._sarif, lambda: as_sarif(report, root), SARIF, force=force)
+            delivery.file(self._sarif, lambda: self._as_sarif(report, root), SARIF, force=force)
         if self._html:
-            delivery.file(self._html, lambda: as_page(report, root), PAGE, force=force)
+            delivery.file(self._html, lambda: self._as_page(report, root), PAGE, force=force)
         if self._events:
             with delivery.part("writing event files"):
-                write_events(report, self._events, root)
+                self._write_events(report, self._events, root)
                 delivery.written.append(os.path.relpath(self._events, root))
 
 

@@ -100,6 +100,7 @@ def execute(namespace: argparse.Namespace) -> int:
         as_torch.install(for_child_processes=True)
     from tautograd._evidence.refusals import CannotRun
 
+    namespace.root = os.getcwd()  # the code may go elsewhere
     progress = Progress(quiet=namespace.quiet)
     results: list[Result] = []
     try:
@@ -243,7 +244,8 @@ def _verify(
     if namespace.evidence is not None:
         path = _evidence_path(namespace, target)
         try:
-            result.evidence = str(evidence.save(report, path, overwrite=namespace.force))
+            evidence.save(report, os.path.join(namespace.root, path), overwrite=namespace.force)
+            result.evidence = path
         except (OSError, EvidenceError) as reason:  # the report is there all the same
             result.unsaved = f"'{path}': {destinations.reason(reason)}"
     return result

@@ -39,7 +39,7 @@ def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -
     from tautograd._files.destinations import PAGE
     from tautograd._verify.render_html import page_of
 
-    delivery = Delivery(os.getcwd())
+    delivery = Delivery(namespace.root)
     with delivery.part("printing the report"):
         _print(namespace, results, alone=alone)
     for result in results:
@@ -50,7 +50,10 @@ def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -
         reports = [result.report.to_dict() for result in results if result.report is not None]
         # What is there was looked at before; only --force has let it pass.
         delivery.file(
-            os.path.abspath(namespace.html), lambda: page_of(reports), PAGE, force=namespace.force
+            os.path.join(namespace.root, namespace.html),
+            lambda: page_of(reports),
+            PAGE,
+            force=namespace.force,
         )
         if not namespace.quiet:
             for path in delivery.written:

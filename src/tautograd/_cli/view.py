@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tautograd._cli import as_torch, runner
 from tautograd._cli.delivery import Delivery, say_on
 from tautograd._cli.script_options import add_script, positive, require_script
-from tautograd._cli.watched import run_target, run_watched, stdout_kept_for
+from tautograd._cli.watched import process_kept, run_target, run_watched, stdout_kept_for
 from tautograd._files.terminal import say
 
 if TYPE_CHECKING:
@@ -99,18 +99,20 @@ def execute(namespace: argparse.Namespace) -> int:
 
 
 def _graph(namespace: argparse.Namespace, page: Path | None) -> int:
+    import tautograd._view.page  # noqa: F401  (before the script runs: see doctor.py)
+
     catch = _Catch(namespace.step - 1)
     here = os.getcwd()
     try:
         catch.see(sys.modules["tautograd"])
-        with stdout_kept_for(namespace.json):
+        with process_kept(), stdout_kept_for(namespace.json):
             ending = run_target(
                 namespace.target, is_module=namespace.is_module, watch=catch.see, stops=Seen
             )
+            ending.show()
     finally:
         catch.stop()
-        os.chdir(here)
-    ending.show()
+        _go_back(here)
     view = catch.view
     if view is None:
         ending.pass_on()
@@ -157,10 +159,24 @@ def _is_strange(view: View) -> bool:
     return any(v.strange for v in values)
 
 
+def _go_back(folder: str) -> None:
+    """To where the command was called; the script may have taken that away."""
+    try:
+        os.chdir(folder)
+    except OSError:
+        os.chdir(os.sep)
+
+
 class _Catch:
     """Waits for the backward pass that was asked for, on whichever engine it runs."""
 
     def __init__(self, skipped: int) -> None:
+        from tautograd._view.view import View, finished
+
+        def made(collector: Any, flow: Any) -> View:
+            return View(finished(collector, flow))
+
+        self._made = made
         self.skipped = skipped
         self.view: View | None = None
         self._watching: dict[str, Any] = {}
@@ -183,10 +199,8 @@ class _Catch:
             one.stop()
 
     def _caught(self, collector: Any, flow: Any) -> None:
-        from tautograd._view.view import View, finished
-
         if self.view is None:
-            self.view = View(finished(collector, flow))
+            self.view = self._made(collector, flow)
             for one in self._watching.values():
                 one.is_resting = True
             raise Seen
@@ -202,9 +216,9 @@ def _run(namespace: argparse.Namespace, page: Path | None) -> int:
     events = os.path.abspath(namespace.tensorboard or "")
     doctor = Doctor(steps=namespace.steps, engines=())
     here = os.getcwd()
-    with stdout_kept_for(namespace.json):
+    with process_kept(), stdout_kept_for(namespace.json):
         ending = run_watched(doctor, namespace.target, is_module=namespace.is_module)
-    os.chdir(here)
+    _go_back(here)
     report = plain(doctor)
     delivery = Delivery(here)
     if namespace.json:
@@ -216,7 +230,7 @@ def _run(namespace: argparse.Namespace, page: Path | None) -> int:
 
         with delivery.part("writing event files"):
             write_events(report, events, here)
-            say_on(f"written: {os.path.relpath(events)}")
+            say_on(f"written: {os.path.relpath(events, here)}")
     if delivery.is_lost:
         say_on(as_text(report, root=here))
     ending.pass_on()

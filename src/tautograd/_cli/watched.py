@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import runner
 from tautograd._cli.delivery import say_on
@@ -82,6 +82,45 @@ def run_watched(doctor: Doctor, target: list[str], *, is_module: bool) -> Ending
     return ending
 
 
+@contextlib.contextmanager
+def process_kept() -> Iterator[None]:
+    """What the report needs of the process, put back as it was before the script: streams that it has
+    closed or replaced, and how deep calls may go."""
+    kept = {name: _kept_stream(getattr(sys, name)) for name in ("stdout", "stderr")}
+    depth = sys.getrecursionlimit()
+    try:
+        yield
+    finally:
+        for name, (stream, number, handle) in kept.items():
+            setattr(sys, name, _reopened(stream, number, handle))
+        with contextlib.suppress(RecursionError):
+            sys.setrecursionlimit(max(depth, sys.getrecursionlimit()))
+
+
+def _kept_stream(stream: Any) -> tuple[Any, int, int]:
+    """A stream with its descriptor, and another for the same place (-1 where there is none)."""
+    try:
+        number = stream.fileno()
+        return stream, number, os.dup(number)
+    except (AttributeError, OSError, ValueError):
+        return stream, -1, -1
+
+
+def _reopened(stream: Any, number: int, handle: int) -> Any:
+    """The stream as it was: open, and leading where it led."""
+    if handle < 0:
+        return stream
+    try:
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+        os.dup2(handle, number)
+        if not stream.closed:
+            return stream
+        return open(number, "w", encoding=stream.encoding, errors=stream.errors, closefd=False)
+    finally:
+        os.close(handle)
+
+
 def run_target(
     target: list[str],
     *,
@@ -144,13 +183,17 @@ def _wait_for_threads() -> None:
 
 def _exit(exit: SystemExit) -> SystemExit | None:
     """An exit that is none is forgotten; one with a message says it now, before the report."""
-    code = exit.code
+    try:
+        code = exit.code
+    except Exception:  # a class of the script's own
+        return SystemExit(SCRIPT_FAILED)
     if code is None or code == 0:
         return None
     if isinstance(code, int):
         return exit
     _flush()
-    print(code, file=sys.stderr, flush=True)  # as the interpreter does
+    with contextlib.suppress(Exception):  # of the message's own
+        print(code, file=sys.stderr, flush=True)  # as the interpreter does
     return SystemExit(1)
 
 

@@ -183,7 +183,7 @@ def _beside(place: _Place, new: bool) -> Iterator[Temporary]:
             _keep_attributes(made.handle, place.target, place.status)
         os.fsync(made.handle)
         if new:
-            _put_new(made.path, place.target)
+            put_new(made.path, place.target)
         else:
             os.replace(made.path, place.target)
     except BaseException:
@@ -194,7 +194,7 @@ def _beside(place: _Place, new: bool) -> Iterator[Temporary]:
     _settle(os.path.dirname(place.target))
 
 
-def _put_new(path: str, target: str) -> None:
+def put_new(path: str, target: str) -> None:
     """Give a file its name, unless something has that name already."""
     # Only an exclusive link cannot overwrite: a look beforehand may be out of date.
     try:
@@ -235,6 +235,10 @@ def _keep_attributes(handle: int, target: str, old: os.stat_result) -> None:
                 mode &= ~0o070 | (mode & 0o007) << 3
         os.fchmod(handle, mode)
     if hasattr(os, "listxattr"):
+        with contextlib.suppress(
+            OSError
+        ):  # what the folder has handed down, the old one may not have had
+            os.removexattr(handle, "system.posix_acl_access")
         with contextlib.suppress(OSError):
             for name in os.listxattr(target):
                 if name.startswith(_KEPT_ATTRIBUTES):

@@ -12,12 +12,13 @@ def printable(text: str, *, lines: bool = False) -> str:
     characters are shown as Python writes them: `\\x1b`, `\\u202e`, `\\udcff`. With `lines`, new lines
     and tabs stay.
     """
+    text = str.__str__(text)  # of a class of somebody else's only the characters count
     if text.isprintable():
         return text
     if lines:
         rows = text.split("\n")
         return "\n".join("\t".join(map(printable, row.split("\t"))) for row in rows)
-    return "".join(c if _is_harmless(c) else _escape(c) for c in text)
+    return "".join(c if is_harmless(c) else _escape(c) for c in text)
 
 
 def utf8(text: str) -> bytes:
@@ -28,7 +29,8 @@ def utf8(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _is_harmless(character: str) -> bool:
+def is_harmless(character: str) -> bool:
+    """Whether a character is seen for what it is, and nothing is done by it."""
     return character.isprintable() or unicodedata.category(character) == "Zs"
 
 

@@ -52,6 +52,8 @@ def encodable(text: str, stream: IO[str]) -> str:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
+    except (LookupError, TypeError):  # a stream of somebody else's make
+        return text
     except UnicodeEncodeError:
         plainer = text.translate(_PLAINER)
         return plainer.encode(encoding, "backslashreplace").decode(encoding)

@@ -38,6 +38,8 @@ class Person:
     def answer(self, prompt: str) -> str | None:
         try:
             return input(prompt)
+        except UnicodeDecodeError:
+            return ""  # no answer: what it takes is said again
         except EOFError:  # Ctrl-D
             say()
             raise Left from None
@@ -51,7 +53,10 @@ class Lines:
         self.is_empty = False
 
     def answer(self, prompt: str) -> str | None:
-        line = "" if self.is_empty else self._stream.readline()
+        try:
+            line = "" if self.is_empty else self._stream.readline()
+        except UnicodeDecodeError:
+            raise Left("what is typed is not text") from None
         if not line:
             self.is_empty = True
             return None

@@ -10,12 +10,10 @@ from typing import Any
 
 from .._files.destinations import GENERATOR
 from .._files.markup import escape
+from .._files.printable import is_harmless
 
 _FOLDER = Path(__file__).parent
-# Markup, and what is not to be seen or not in UTF-8: in JSON it can be written as an escape.
-_NOT_AS_IT_IS = re.compile(
-    "[<\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
-)
+_TO_LOOK_AT = re.compile("<|[^ -~]")
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'"
@@ -40,8 +38,16 @@ def head(title: str, styles: Iterable[Path]) -> str:
 def data(value: Any, name: str = "data") -> str:
     """Data for a page's scripts, which read it as text: nothing in it can be taken for markup."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    text = _NOT_AS_IT_IS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    text = _TO_LOOK_AT.sub(_as_it_may_stand, text)
     return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def _as_it_may_stand(found: re.Match[str]) -> str:
+    """A character of JSON, as an escape if it could end a script or would not be seen."""
+    character = found[0]
+    if character != "<" and is_harmless(character):
+        return character
+    return json.dumps(character)[1:-1] if character != "<" else "\\u003c"
 
 
 def scripts(paths: Iterable[Path]) -> str:
