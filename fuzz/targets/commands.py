@@ -220,7 +220,9 @@ def _be_taut(argv: list[str], folder: Path, encoding: str, out: int, err: int) -
     """In the child: the process that `taut` would be."""
     status = 99
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+        with open("/proc/self/statm", "rb") as file:
+            most = int(file.read().split()[0]) * resource.getpagesize() + (4 << 30)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         os.chdir(folder)
         os.environ.update(
             HOME=str(folder / "home"), XDG_DATA_HOME=str(folder / "data"), TMPDIR=str(folder)

@@ -65,6 +65,8 @@ def check(path: str, kind: Kind, *, force: bool = False) -> None:
     except RuntimeError:
         folder = os.path.dirname(os.path.realpath(path))
         raise Refused(f"{shown}: there is no folder '{folder}'") from None
+    except IsADirectoryError:
+        raise Refused(f"{shown}: '{path}' is a folder; name a file in it") from None
     except (OSError, ValueError) as error:
         raise Refused(f"{shown}: {reason(error)}") from None
 
