@@ -210,10 +210,16 @@ def _run(argv: list[str], folder: Path, encoding: str) -> tuple[int | None, str,
         texts = []
         for file in (out, err):
             file.seek(0)
-            texts.append(
-                file.read().decode("utf-8" if encoding == "utf-8" else "latin-1", "replace")
-            )
+            texts.append(_text(file.read()))
         return status, texts[0], texts[1]
+
+
+def _text(data: bytes) -> str:
+    """A page that goes to stdout is UTF-8, whatever the encoding of the stream."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def _be_taut(argv: list[str], folder: Path, encoding: str, out: int, err: int) -> None:
