@@ -21,7 +21,7 @@ class Kills(Target):
     memory = 0  # children share what the worker has
 
     def prepare(self) -> None:
-        self._folders: dict[str, Path] = {}
+        self._folders: dict[str, tempfile.TemporaryDirectory[str]] = {}
 
     def case(self, rng: random.Random) -> Case:
         return {
@@ -44,9 +44,9 @@ class Kills(Target):
         if not hasattr(self, "_folders"):
             self.prepare()
         if kind not in self._folders:
-            self._folders[kind] = Path(tempfile.mkdtemp(prefix="kills-"))
-            warm(kind, self._folders[kind])
-        shutil.copytree(self._folders[kind], folder, dirs_exist_ok=True)
+            self._folders[kind] = tempfile.TemporaryDirectory(prefix="kills-")
+            warm(kind, Path(self._folders[kind].name))
+        shutil.copytree(self._folders[kind].name, folder, dirs_exist_ok=True)
 
 
 TARGET = Kills()
