@@ -32,7 +32,7 @@ def save(
     if is_path(f):
         name = os.path.splitext(os.path.basename(os.fspath(f)))[0]  # type: ignore[arg-type]
         with replacing(f) as file:  # type: ignore[arg-type]
-            write(obj, file, name or "archive")
+            write(obj, file, name if name.isascii() and name else "archive")  # as PyTorch does
     elif hasattr(f, "write"):
         write(obj, f)  # type: ignore[arg-type]
     else:

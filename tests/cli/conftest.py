@@ -67,7 +67,9 @@ def miniature(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Path:
     root = tmp_path_factory.mktemp("miniature")
     package = root / "tautograd"
     source = project / "src" / "tautograd"
-    shutil.copytree(source / "_cli", package / "_cli", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("_cli", "_files"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source / name, package / name, ignore=ignored)
     for name in ("_nearest.py", "_version.py"):
         shutil.copy(source / name, package / name)
     files = {

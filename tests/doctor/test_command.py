@@ -170,7 +170,8 @@ def test_a_failure_passes_through_and_the_report_follows(shop, engine):
     shop.loop(engine, extra="step == 4 and loss.backward()")
     plain = shop.python("train.py")
     found = shop.doctor("train.py")
-    assert (found.returncode, found.stdout) == (plain.returncode, plain.stdout) == (1, "")
+    assert (plain.returncode, plain.stdout) == (1, "")
+    assert (found.returncode, found.stdout) == (3, "")  # Python's 1 would be findings
     assert "a second time" in plain.stderr
     # tautograd goes another way through its own code where backward is watched from inside.
     own = re.compile(r'  File "[^"]*src/tautograd/_autograd[^\n]*\n(    [^\n]*\n)*')
@@ -184,10 +185,14 @@ def test_a_failure_passes_through_and_the_report_follows(shop, engine):
     ("statement", "status", "said"),
     [
         ("sys.exit(3)", 3, ""),
-        ("sys.exit('no data')", 1, "no data\n"),
+        ("sys.exit(1)", 3, ""),  # 1 is for findings alone
+        ("sys.exit(257)", 3, ""),  # of which the system keeps the 1
+        ("sys.exit(256)", 3, ""),  # and of which it would make success
+        ("sys.exit(-1)", 255, ""),
+        ("sys.exit('no data')", 3, "no data\n"),
         ("sys.exit(0)", 1, ""),  # the findings' own
         ("sys.exit()", 1, ""),
-        ("raise KeyError(7)", 1, "KeyError: 7\n"),
+        ("raise KeyError(7)", 3, "KeyError: 7\n"),
     ],
 )
 def test_exits(shop, statement, status, said):

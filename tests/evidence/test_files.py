@@ -6,7 +6,7 @@ import copy
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -168,8 +168,8 @@ def test_a_file_that_appears_meanwhile_is_kept(saved, tmp_path, monkeypatch):
     other = tmp_path / "other.json"
     fill = files._fill
 
-    def slowly(path: str, text: str) -> None:
-        fill(path, text)
+    def slowly(file: IO[bytes], text: str) -> None:
+        fill(file, text)
         other.write_text("somebody else's")
 
     monkeypatch.setattr(files, "_fill", slowly)
@@ -185,9 +185,8 @@ def test_an_interrupt_leaves_none_or_the_old_one(saved, tmp_path, monkeypatch, o
     before = saved.read_bytes()
     path = saved if overwrite else tmp_path / "new.json"
 
-    def interrupted(path: str, text: str) -> None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text[: len(text) // 2])
+    def interrupted(file: IO[bytes], text: str) -> None:
+        file.write(text[: len(text) // 2].encode())
         raise KeyboardInterrupt
 
     monkeypatch.setattr(files, "_fill", interrupted)

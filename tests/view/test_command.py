@@ -82,7 +82,7 @@ def test_a_script_that_fails_keeps_its_own_end(taut, tmp_path):
     assert taut("broken.py").returncode == 7
     (tmp_path / "broken.py").write_text("x = 1\nboom\n", encoding="utf-8")
     done = taut("broken.py")
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert done.stderr.count("Traceback") == 1
     assert "tautograd" not in done.stderr.replace(str(tmp_path), "")
 
@@ -194,7 +194,7 @@ def test_an_error_of_the_engine_ends_at_the_users_line(taut, tmp_path):
         encoding="utf-8",
     )
     done = taut("several.py")
-    assert done.returncode == 1
+    assert done.returncode == 3
     *frames, message = done.stderr.splitlines()
     assert message.startswith("RuntimeError: grad can be implicitly created only for scalar")
     named = [line.strip() for line in frames if line.startswith("  File ")]
@@ -222,7 +222,7 @@ def test_frames_after_the_engine_are_kept(taut, tmp_path):
         encoding="utf-8",
     )
     done = taut("custom.py")
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert done.stderr.splitlines()[-2:] == [
         '    raise KeyError("mine")',
         "KeyError: 'mine'",

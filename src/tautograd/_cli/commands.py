@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from tautograd._cli import doctor, evidence, lab, replay, run, verify, view
 
 FINE, FOUND_SOMETHING, COULD_NOT_RUN = 0, 1, 2
-"""Exit statuses that every command keeps to."""
+"""Exit statuses that every command keeps to: 1 is for findings alone.
+
+2 also says that a report could not be put where it was asked for. A script's own failure is
+`watched.SCRIPT_FAILED`, or the status that it chose itself; Ctrl-C ends a command as it ends Python.
+"""
 
 
 @dataclass(frozen=True)

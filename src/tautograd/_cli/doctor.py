@@ -6,11 +6,14 @@ import argparse
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import as_torch, runner
+from tautograd._cli.delivery import Delivery, say_on
 from tautograd._cli.script_options import add_script, positive, require_script
-from tautograd._cli.watched import check_path, run_watched, stdout_kept_for
+from tautograd._cli.watched import process_kept, run_watched, stdout_kept_for
+from tautograd._files.destinations import PAGE, SARIF
+from tautograd._files.terminal import say, warn
 
 if TYPE_CHECKING:
     from tautograd._doctor.config import Config
@@ -27,10 +30,11 @@ examples:
 
 Options of taut come before the script; all that follows it belongs to the script. The report goes to
 stderr, after all that the script prints. With --json it goes to stdout, and what the script prints
-there goes to stderr. Exit status: 0 nothing found, 1 findings, 2 could not run; a script that fails
-keeps its own."""
+there goes to stderr. A report that cannot go where it was asked to is put in a temporary file, or
+printed. Exit status: 0 nothing found, 1 findings, 2 could not run or the report could not be written,
+3 the script failed (a status above 1 that it chose itself is kept)."""
 
-_FINE, _FOUND = 0, 1
+_FINE, _FOUND, _COULD_NOT_RUN = 0, 1, 2
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print JSON on stdout, instead of text on stderr")
     add("--sarif", metavar="FILE", help="write SARIF, which CI systems read")
     add("--html", metavar="FILE", help="write a page with the findings and plots")
+    add(
+        "--force",
+        action="store_true",
+        help="let --sarif and --html replace files that tautograd did not make",
+    )
     add("--tensorboard", metavar="DIR", help="write the history as event files for TensorBoard")
     add("--github", action="store_true", help="also print annotations for GitHub on stdout")
     add("--quiet", action="store_true", help="print no report; the exit status says it")
@@ -77,12 +86,14 @@ def execute(namespace: argparse.Namespace) -> int:
     root = os.getcwd()  # the script may go elsewhere
     output = _Output(namespace, root)
     try:
-        with stdout_kept_for(namespace.json):
+        with process_kept(), stdout_kept_for(namespace.json):
             ending = run_watched(doctor, namespace.target, is_module=namespace.is_module)
     except runner.NothingToRun as reason:
         parser.error(str(reason))
-    output.tell(doctor)
+    is_told = output.tell(doctor)
     ending.pass_on()
+    if not is_told:
+        return _COULD_NOT_RUN
     return _FINE if doctor.ok else _FOUND
 
 
@@ -92,9 +103,9 @@ def _explain(namespace: argparse.Namespace) -> int:
 
     try:
         if namespace.list:
-            print(list_text(colour=wants_colour()))
+            say(list_text(colour=wants_colour()))
         else:
-            print(rule_text(rule_called(namespace.explain), colour=wants_colour()))
+            say(rule_text(rule_called(namespace.explain), colour=wants_colour()))
     except UnknownRule as reason:
         namespace.parser.error(str(reason))
     return _FINE
@@ -126,54 +137,91 @@ def _doctor(namespace: argparse.Namespace) -> Doctor:
 
 def _check_paths(namespace: argparse.Namespace) -> None:
     """Before a long run: files that could not be written after it."""
-    for path in (namespace.sarif, namespace.html):
-        if path:
-            check_path(path)
-    if namespace.tensorboard:
-        from tautograd._doctor.events_file import writer_class
+    from tautograd._files.destinations import PAGE, SARIF, check
 
-        writer_class()
+    for path, kind in ((namespace.sarif, SARIF), (namespace.html, PAGE)):
+        if path is not None:
+            check(path, kind, force=namespace.force)
+    if namespace.tensorboard is not None:
+        from tautograd._doctor.events_file import check_folder
+
+        check_folder(namespace.tensorboard)
 
 
 class _Output:
     """Where the script's output goes, and where the report does."""
 
     def __init__(self, namespace: argparse.Namespace, root: str) -> None:
-        self._wanted = namespace
-        self._events = os.path.abspath(namespace.tensorboard) if namespace.tensorboard else ""
-        self._root = root
-        self._paths = {
-            kind: os.path.abspath(path)
-            for kind, path in (("sarif", namespace.sarif), ("html", namespace.html))
-            if path
-        }
-
-    def tell(self, doctor: Doctor) -> None:
-        """Write the files, then the report."""
+        # Imported before the script runs: afterwards there may be no memory, no descriptor and no
+        # search path to do it with.
         from tautograd._doctor.events_file import write_events
         from tautograd._doctor.page import as_page
         from tautograd._doctor.render_text import as_text
         from tautograd._doctor.report import as_json, plain
         from tautograd._doctor.sarif import as_sarif, github_lines
-        from tautograd._files.atomic import replacing
         from tautograd._verify.render_text import wants_colour
 
+        self._plain, self._as_json, self._as_text = plain, as_json, as_text
+        self._as_page, self._as_sarif, self._github_lines = as_page, as_sarif, github_lines
+        self._write_events, self._wants_colour = write_events, wants_colour
+        self._wanted = namespace
+        self._root = root
+        # The script may go elsewhere.
+        self._sarif, self._html, self._events = (
+            os.path.abspath(path) if path is not None else ""
+            for path in (namespace.sarif, namespace.html, namespace.tensorboard)
+        )
+
+    def tell(self, doctor: Doctor) -> bool:
+        """Print the report and write the files; False if something is not where it was asked for."""
         with contextlib.suppress(Exception):
             sys.stdout.flush()
-        report = plain(doctor)
-        makers = {"sarif": as_sarif, "html": as_page}
-        for kind, path in self._paths.items():
-            with replacing(path) as file:
-                file.write(makers[kind](report, self._root).encode())
-        if self._events:
-            write_events(report, self._events, self._root)
+        delivery = Delivery(self._root)
+        report = delivery.made("the report", lambda: self._plain(doctor))
+        if report is None:
+            _say_findings(doctor)
+            return False
         if self._wanted.github:
-            for line in github_lines(report, self._root):
-                print(line, flush=True)
+            with delivery.part("printing annotations"):
+                for line in self._github_lines(report, self._root):
+                    say(line)
         if self._wanted.json:
-            print(as_json(report), end="", flush=True)
+            with delivery.part("printing JSON"):
+                say(self._as_json(report), end="")
         elif not self._wanted.quiet:
-            text = as_text(report, colour=wants_colour(sys.stderr), root=self._root)
-            print(f"\n{text}", file=sys.stderr, flush=True)
-            for path in filter(None, (*self._paths.values(), self._events)):
-                print(f"written: {os.path.relpath(path, self._root)}", file=sys.stderr)
+            self._say_report(doctor, report, delivery)
+        self._write_files(report, delivery)
+        if delivery.is_lost and (self._wanted.json or self._wanted.quiet):
+            self._say_report(doctor, report, delivery)
+        if not (self._wanted.json or self._wanted.quiet):
+            for path in delivery.written:
+                say_on(f"written: {path}")
+        return not delivery.failed
+
+    def _say_report(self, doctor: Doctor, report: dict[str, Any], delivery: Delivery) -> None:
+        colour = self._wants_colour(sys.stderr)
+        text = delivery.made(
+            "its text", lambda: self._as_text(report, colour=colour, root=self._root)
+        )
+        if text is None:
+            _say_findings(doctor)
+            return
+        with delivery.part("printing the report"):
+            warn(f"\n{text}")
+
+    def _write_files(self, report: dict[str, Any], delivery: Delivery) -> None:
+        root, force = self._root, self._wanted.force
+        if self._sarif:
+            delivery.file(self._sarif, lambda: self._as_sarif(report, root), SARIF, force=force)
+        if self._html:
+            delivery.file(self._html, lambda: self._as_page(report, root), PAGE, force=force)
+        if self._events:
+            with delivery.part("writing event files"):
+                self._write_events(report, self._events, root)
+                delivery.written.append(os.path.relpath(self._events, root))
+
+
+def _say_findings(doctor: Doctor) -> None:
+    """What is left when no report can be made of it."""
+    for finding in doctor.findings:
+        say_on(f"{finding.code} {finding.name}: {finding.message!r}")

@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import Any
 
+from tautograd._files.terminal import say
+
 SUMMARY = "show an evidence file, compare two, or print their JSON Schema"
 EXAMPLE = """\
 examples:
@@ -51,7 +53,7 @@ def _done(namespace: argparse.Namespace) -> int:
         if namespace.action == "schema":
             from tautograd._evidence.schema import text
 
-            print(text(), end="")
+            say(text(), end="")
             return _FINE
         if namespace.action == "show":
             return _show(evidence.load(namespace.file), namespace)
@@ -59,12 +61,12 @@ def _done(namespace: argparse.Namespace) -> int:
     except evidence.EvidenceError as reason:
         parser.error(str(reason))
     if namespace.json:
-        print(json_text(found.to_dict()))
+        say(json_text(found.to_dict()))
     else:
         from tautograd._evidence.text import comparison_text
         from tautograd._verify.render_text import wants_colour
 
-        print(comparison_text(found, colour=wants_colour(), everything=namespace.all))
+        say(comparison_text(found, colour=wants_colour(), everything=namespace.all))
     return _FINE if found.same else _DIFFERENT
 
 
@@ -72,10 +74,10 @@ def _show(content: dict[str, Any], namespace: argparse.Namespace) -> int:
     if namespace.json:
         from tautograd._evidence.canonical import json_text
 
-        print(json_text(content))
+        say(json_text(content))
         return _FINE
     from tautograd._evidence.text import evidence_text
     from tautograd._verify.render_text import wants_colour
 
-    print(evidence_text(content, colour=wants_colour()))
+    say(evidence_text(content, colour=wants_colour()))
     return _FINE

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from tautograd._files.terminal import say, warn
 
 if TYPE_CHECKING:
     from tautograd._lab.learner import Learner
@@ -58,13 +61,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(namespace: argparse.Namespace) -> int:
     """Do what the command line asks for."""
     parser: argparse.ArgumentParser = namespace.parser
-    from tautograd._lab.progress import NewerProgress, Progress, default_path
+    from tautograd._lab.progress import VARIABLE, ForeignFile, NewerProgress, Progress, default_path
 
     name = _name(namespace)
     try:
         path = Path(namespace.progress) if namespace.progress else default_path()
-        progress = Progress(path)
-    except (NewerProgress, RuntimeError) as reason:  # or there is no home folder
+        is_chosen = bool(namespace.progress or os.environ.get(VARIABLE))
+        progress = Progress(path, is_chosen=is_chosen)
+    except (
+        ForeignFile,
+        NewerProgress,
+        RuntimeError,
+        ValueError,
+    ) as reason:  # or there is no home folder
         parser.error(str(reason))
     if namespace.list:
         return _list(namespace, progress)
@@ -96,7 +105,7 @@ def _name(namespace: argparse.Namespace) -> str | None:
     wanted: str | None = namespace.name
     if wanted is None:
         return None
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(NAMES):
+    if wanted.isdecimal() and len(wanted) < 9 and 1 <= int(wanted) <= len(NAMES):
         wanted = NAMES[int(wanted) - 1]
     if wanted not in names():
         near = nearest(wanted, names())
@@ -142,7 +151,7 @@ def _lessons(
             )
             surprises += outcome.surprises
             if namespace.json:
-                print(json.dumps(vars(outcome), indent=2))
+                say(json.dumps(vars(outcome), indent=2))
             wanted = _following(wanted, screen, learner)
             namespace.again = False
     except Left:
@@ -213,14 +222,14 @@ def _list(namespace: argparse.Namespace, progress: Progress) -> int:
         for lesson in all_lessons()
     ]
     for note in progress.notes:
-        print(f"taut lab: {note}", file=sys.stderr)
+        warn(f"taut lab: {note}")
     if namespace.json:
-        print(json.dumps({"progress": str(progress.path), "lessons": rows}, indent=2))
+        say(json.dumps({"progress": str(progress.path), "lessons": rows}, indent=2))
         return _FINE
     width = max(len(str(row["name"])) for row in rows)
     for row in rows:
         state = "" if row["state"] == "new" else f"  [{row['state']}]"
-        print(f"{row['number']:>3}  {row['name']:<{width}}  {row['title']}{state}")
+        say(f"{row['number']:>3}  {row['name']:<{width}}  {row['title']}{state}")
     return _FINE
 
 
@@ -236,8 +245,8 @@ def _notebooks(namespace: argparse.Namespace, name: str | None) -> int:
     except OSError as error:
         namespace.parser.error(f"--notebook: {error}")
     if namespace.json:
-        print(json.dumps({"notebooks": [str(path) for path in paths]}, indent=2))
+        say(json.dumps({"notebooks": [str(path) for path in paths]}, indent=2))
     else:
         for path in paths:
-            print(path)
+            say(str(path))
     return _FINE

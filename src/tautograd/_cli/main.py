@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
 from tautograd._cli.commands import COMMANDS, COULD_NOT_RUN
+from tautograd._cli.delivery import deafen, say_on
+from tautograd._files.terminal import warn
 from tautograd._nearest import nearest
 from tautograd._version import __version__
 
@@ -17,9 +19,9 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser whose complaints say what to try next."""
 
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        print(f"{self.prog}: error: {message}", file=sys.stderr)
-        print(f"try '{self.prog} --help' for an example", file=sys.stderr)
+        warn(self.format_usage(), end="")
+        warn(f"{self.prog}: error: {message}")
+        warn(f"try '{self.prog} --help' for an example")
         sys.exit(COULD_NOT_RUN)
 
 
@@ -69,8 +71,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"which command? (there is: {', '.join(names)})")
     try:
         status: int = namespace.execute(namespace)
-        sys.stdout.flush()
     except BrokenPipeError:  # whoever read the output has seen enough: `taut … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        deafen()
         return 0
+    except Exception as error:
+        if namespace.command == "run":  # the script's own
+            raise
+        if isinstance(error, OSError) and error.filename is None:  # of what was printed
+            return _not_printed(error)
+        # Python's status for an error is 1, which is what findings have.
+        say_on(traceback.format_exc())
+        say_on("taut: this is a mistake of tautograd's own; what it shows above helps to mend it")
+        return COULD_NOT_RUN
+    return status if namespace.command == "run" else _flushed(status)
+
+
+def _flushed(status: int) -> int:
+    """Send off what was printed; if that fails now, it must not pass for success."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        deafen()
+    except (OSError, ValueError) as error:
+        return _not_printed(error)
     return status
+
+
+def _not_printed(error: Exception) -> int:
+    deafen()
+    say_on(f"taut: what was printed could not be written: {error}")
+    return COULD_NOT_RUN

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
 from typing import IO
+
+from tautograd._files.printable import printable
+from tautograd._files.terminal import encodable, say
 
 _WIDTH = 24
 
@@ -15,6 +19,8 @@ class Progress:
 
     def __init__(self, stream: IO[str] | None = None, *, quiet: bool = False) -> None:
         self._stream = sys.stderr if stream is None else stream
+        if self._stream is None:  # a process without a stderr
+            quiet, self._stream = True, io.StringIO()
         self._live = self._stream.isatty() and os.environ.get("TERM") != "dumb" and not quiet
         self._quiet = quiet
         self._title = ""
@@ -23,7 +29,7 @@ class Progress:
         """The next of several things."""
         self._title = f"{number}/{total} {title}: " if total > 1 else f"{title}: "
         if not self._live and total > 1 and not self._quiet:
-            print(f"{number}/{total} {title}", file=self._stream)
+            say(f"{number}/{total} {title}", self._stream)
 
     def __call__(self, what: str, part: float) -> None:
         if not self._live:
@@ -32,9 +38,11 @@ class Progress:
         bar = "█" * done + "░" * (_WIDTH - done)
         line = f"{bar} {part:4.0%}  {self._title}{what}"
         width = shutil.get_terminal_size().columns - 1
-        print(f"\r\x1b[2K{line[:width]}", end="", file=self._stream, flush=True)
+        self._stream.write("\r\x1b[2K" + encodable(printable(line)[:width], self._stream))
+        self._stream.flush()
 
     def clear(self) -> None:
         """Leave the line as it was, for what is printed next."""
         if self._live:
-            print("\r\x1b[2K", end="", file=self._stream, flush=True)
+            self._stream.write("\r\x1b[2K")
+            self._stream.flush()

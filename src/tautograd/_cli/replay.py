@@ -8,9 +8,11 @@ import sys
 from typing import Any
 
 from tautograd._cli import as_torch
+from tautograd._cli.delivery import say_on
 from tautograd._cli.inputs_options import add_engine, add_inputs
 from tautograd._cli.progress import Progress
 from tautograd._files.printable import printable
+from tautograd._files.terminal import say
 
 SUMMARY = "run the verification of an evidence file again, and say what is the same and what is not"
 EXAMPLE = """\
@@ -64,18 +66,18 @@ def execute(namespace: argparse.Namespace) -> int:
         parser.error(str(reason))
     except KeyboardInterrupt:
         progress.clear()
-        print("interrupted", file=sys.stderr)
+        say_on("interrupted")
         return _INTERRUPTED
     progress.clear()
     if namespace.json:
         from tautograd._evidence.canonical import json_text
 
-        print(json_text(found.to_dict()))
+        say(json_text(found.to_dict()))
     elif not namespace.quiet:
         from tautograd._evidence.text import comparison_text
         from tautograd._verify.render_text import wants_colour
 
-        print(comparison_text(found, colour=wants_colour(), everything=namespace.all))
+        say(comparison_text(found, colour=wants_colour(), everything=namespace.all))
     return _SAME if (found.exact if namespace.exact else found.same_results) else _DIFFERS
 
 
@@ -98,7 +100,7 @@ def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
     if aliased or namespace.engine == "tautograd":
         as_torch.install(for_child_processes=True)
     if not (namespace.json or namespace.quiet):
-        print(f"importing {printable(job.target)}", file=sys.stderr)
+        say_on(f"importing {printable(job.target)}")
     progress.begin(printable(job.target), 1, 1)
     try:
         return replay.again(before, job, subject, progress)

@@ -20,6 +20,7 @@ from types import CodeType, ModuleType, TracebackType
 
 from tautograd._nearest import nearest
 
+_LARGEST = 64 << 20  # bytes
 NO_TORCH = "PyTorch is not installed here; '--as-torch' before the script runs it on tautograd."
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -33,9 +34,13 @@ def run_script(path: str, arguments: Sequence[str]) -> None:
     absolute = os.path.abspath(path)
     try:
         with io.open_code(absolute) as file:
-            source = file.read()
+            source = file.read(_LARGEST + 1)
     except OSError as error:
         raise NothingToRun(_why_unreadable(path, error)) from None
+    except ValueError as error:  # a null character in the name
+        raise NothingToRun(f"cannot read '{path}': {error}") from None
+    if len(source) > _LARGEST:  # a device that gives for ever, or data
+        raise NothingToRun(f"'{path}' has more than {_LARGEST:,} bytes, which is no script")
 
     _set_path_0(os.path.dirname(os.path.realpath(absolute)))
     _hide_own_frames()

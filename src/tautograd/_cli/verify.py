@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import as_torch
+from tautograd._cli.delivery import say_on
 from tautograd._cli.inputs_options import add_engine, add_inputs
 from tautograd._cli.progress import Progress
 from tautograd._cli.verify_results import Result, show
+from tautograd._files import destinations
 from tautograd._files.printable import printable
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ examples:
 Inputs are known without an option when 'fn_inputs' stands beside 'fn' (a function that returns them,
 or the tuple itself), when fn has an attribute 'inputs', or when its signature is annotated:
 def fn(x: Annotated[Tensor, "3x4"]). Exit status: 0 all correct, 1 not all,
-2 that could not be found out."""
+2 that could not be found out, or what was asked for could not be written."""
 
 _FINE, _FOUND, _COULD_NOT_RUN, _INTERRUPTED = 0, 1, 2, 130
 
@@ -99,23 +101,26 @@ def execute(namespace: argparse.Namespace) -> int:
         as_torch.install(for_child_processes=True)
     from tautograd._evidence.refusals import CannotRun
 
+    namespace.root = os.getcwd()  # the code may go elsewhere
     progress = Progress(quiet=namespace.quiet)
+    results: list[Result] = []
     try:
         with _own_output(namespace):
             targets = list(_targets(namespace))
             _check_paths(namespace, targets)
-            results = [
-                _verify(namespace, target, progress, number, len(targets))
-                for number, target in enumerate(targets, 1)
-            ]
+            for number, target in enumerate(targets, 1):
+                results.append(_verify(namespace, target, progress, number, len(targets)))
     except (CannotRun, OSError) as reason:
         progress.clear()
         parser.error(printable(str(reason), lines=True))
     except KeyboardInterrupt:
         progress.clear()
-        print("interrupted; no evidence of what was under way", file=sys.stderr)
+        if results:  # those before it are done
+            show(namespace, results, alone=False)
+        say_on("interrupted; no evidence of what was under way")
         return _INTERRUPTED
-    show(namespace, results, alone=_is_alone(namespace))
+    if not show(namespace, results, alone=_is_alone(namespace)):
+        return _COULD_NOT_RUN
     statuses = {result.status for result in results}
     if statuses & {"wrong", "cut"}:
         return _FOUND
@@ -169,8 +174,11 @@ def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
         if not _is_alone(namespace):
             os.makedirs(namespace.evidence, exist_ok=True)
         for target in targets:
-            may_write(_evidence_path(namespace, target), overwrite=namespace.force)
+            path = _evidence_path(namespace, target)
+            destinations.check(path, destinations.EVIDENCE, force=True)
+            may_write(path, overwrite=namespace.force)
     if namespace.html is not None:
+        destinations.check(namespace.html, destinations.PAGE, force=True)
         may_write(namespace.html, overwrite=namespace.force)
 
 
@@ -236,7 +244,11 @@ def _verify(
     result = Result(target, report.verdict, report)
     if namespace.evidence is not None:
         path = _evidence_path(namespace, target)
-        result.evidence = str(evidence.save(report, path, overwrite=namespace.force))
+        try:
+            evidence.save(report, os.path.join(namespace.root, path), overwrite=namespace.force)
+            result.evidence = path
+        except (OSError, EvidenceError) as reason:  # the report is there all the same
+            result.unsaved = f"'{path}': {destinations.reason(reason)}"
     return result
 
 

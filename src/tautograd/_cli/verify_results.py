@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from dataclasses import dataclass
 from typing import Any
 
+from tautograd._cli.delivery import Delivery, say_on
 from tautograd._files.printable import printable
+from tautograd._files.terminal import say
 
 
 @dataclass
@@ -21,6 +22,8 @@ class Result:
     report: Any = None
     error: str = ""
     evidence: str | None = None
+    unsaved: str = ""
+    """Which evidence could not be written, and why."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -32,32 +35,55 @@ class Result:
         }
 
 
-def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -> None:
-    """Print and write what the command line asks for."""
-    from tautograd._files.atomic import replacing
+def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -> bool:
+    """Print and write what the command line asks for; False if some of it could not be."""
+    from tautograd._files.destinations import PAGE
     from tautograd._verify.render_html import page_of
+
+    delivery = Delivery(namespace.root)
+    with delivery.part("printing the report"):
+        _print(namespace, results, alone=alone)
+    for result in results:
+        if result.unsaved:
+            delivery.failed = delivery.is_lost = True
+            say_on(f"taut: no evidence could be written: {result.unsaved}")
+    if namespace.html is not None:
+        reports = [result.report.to_dict() for result in results if result.report is not None]
+        # What is there was looked at before; only --force has let it pass.
+        delivery.file(
+            os.path.join(namespace.root, namespace.html),
+            lambda: page_of(reports),
+            PAGE,
+            force=namespace.force,
+        )
+        if not namespace.quiet:
+            for path in delivery.written:
+                say_on(f"written: {path}")
+    if delivery.is_lost and namespace.quiet:
+        namespace.quiet = False
+        with delivery.part("printing the report"):
+            _print(namespace, results, alone=alone)
+    return not delivery.failed
+
+
+def _print(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -> None:
     from tautograd._verify.render_text import Paint, as_text, wants_colour
 
     reports = [result.report for result in results if result.report is not None]
-    if namespace.html is not None:
-        with replacing(namespace.html) as file:
-            file.write(page_of([report.to_dict() for report in reports]).encode())
-        if not namespace.quiet:
-            print(f"written: {printable(os.path.relpath(namespace.html))}", file=sys.stderr)
     if namespace.json:
-        print(json.dumps({"results": [result.to_dict() for result in results]}, indent=2))
+        say(json.dumps({"results": [result.to_dict() for result in results]}, indent=2))
         return
     if namespace.quiet:
         return
     colour = wants_colour()
     if alone:
-        print(as_text(results[0].report, colour=colour))
+        say(as_text(results[0].report, colour=colour))
         if results[0].evidence is not None:
-            print(f"\nevidence: {printable(results[0].evidence)}")
+            say(f"\nevidence: {printable(results[0].evidence)}")
         return
     for report in reports:
         if not report.ok:
-            print(as_text(report, colour=colour), end="\n\n")
+            say(as_text(report, colour=colour), end="\n\n")
     _summary(results, Paint(colour))
 
 
@@ -68,21 +94,21 @@ def _summary(results: list[Result], paint: Any) -> None:
     header, *lines = text_table(["target", "worst gap of its tolerance", "verdict"], rows).split(
         "\n"
     )
-    print(paint(header, "quiet"))
+    say(paint(header, "quiet"))
     for result, line in zip(results, lines, strict=True):
         kind = {"correct": "good", "no inputs": "quiet"}.get(result.status, "bad")
-        print(line.removesuffix(result.status) + paint(result.status, kind))
+        say(line.removesuffix(result.status) + paint(result.status, kind))
         if result.error and result.status == "could not run":
-            print(f"  {printable(result.error, lines=True)}")
+            say(f"  {printable(result.error, lines=True)}")
     without = next((r.target for r in results if r.status == "no inputs"), None)
     if without is not None:
         name = printable(without.rpartition(":")[2])
-        print(
+        say(
             f"Inputs: --inputs or --inputs-from says them for all; or write them beside each, as "
             f"'def {name}_inputs(): return (torch.randn(3, 4),)'."
         )
     order = ["correct", "wrong", "cut", "unclear", "could not run", "no inputs"]
-    print(counted([result.status for result in results], order))
+    say(counted([result.status for result in results], order))
 
 
 def _worst(result: Result) -> str:

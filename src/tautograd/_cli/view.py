@@ -6,13 +6,16 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import as_torch, runner
+from tautograd._cli.delivery import Delivery, say_on
 from tautograd._cli.script_options import add_script, positive, require_script
-from tautograd._cli.watched import check_path, run_target, run_watched, stdout_kept_for
+from tautograd._cli.watched import process_kept, run_target, run_watched, stdout_kept_for
+from tautograd._files.terminal import say
 
 if TYPE_CHECKING:
     from tautograd._view.view import View
@@ -28,7 +31,8 @@ examples:
 
 Options of taut come before the script; all that follows it belongs to the script, which is stopped
 once the pass has run (--run lets it go on). Exit status: 0 fine, 1 something in it is not finite (with
---run: findings), 2 could not run; a script that fails keeps its own."""
+--run: findings), 2 could not run or the page could not be written, 3 the script failed (a status above
+1 that it chose itself is kept)."""
 
 _FINE, _FOUND, _COULD_NOT_RUN = 0, 1, 2
 
@@ -46,6 +50,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         help="the page; default: the script's name and .view.html (with --run: .run.html)",
+    )
+    add(
+        "--force",
+        action="store_true",
+        help="replace a file that tautograd did not make by the page",
     )
     add("--step", type=positive, default=1, metavar="N", help="the N-th backward pass; default: 1")
     add("--show", action="store_true", help="open the page in the browser")
@@ -71,11 +80,15 @@ def execute(namespace: argparse.Namespace) -> int:
         path = f"{Path(namespace.target[0]).stem}.{'run' if namespace.run else 'view'}.html"
     try:
         if path is not None:
-            if Path(path).suffix.lower() not in (".html", ".htm"):
-                raise OSError(f"-o: a page's name ends in .html, not as '{path}'")
-            check_path(path)
-    except OSError as reason:
-        parser.error(str(reason))
+            from tautograd._files.destinations import PAGE, check
+
+            check(path, PAGE, force=namespace.force)
+        if namespace.tensorboard is not None:
+            from tautograd._doctor.events_file import check_folder
+
+            check_folder(namespace.tensorboard)
+    except (OSError, RuntimeError) as reason:  # or there is nothing to write event files with
+        parser.error(f"{'-o: ' if namespace.output is not None else ''}{reason}")
     if namespace.as_torch:
         as_torch.install(for_child_processes=True)
     page = None if path is None else Path(path).absolute()  # the script may go elsewhere
@@ -86,43 +99,57 @@ def execute(namespace: argparse.Namespace) -> int:
 
 
 def _graph(namespace: argparse.Namespace, page: Path | None) -> int:
+    import tautograd._view.page  # noqa: F401  (before the script runs: see doctor.py)
+
     catch = _Catch(namespace.step - 1)
     here = os.getcwd()
     try:
         catch.see(sys.modules["tautograd"])
-        with stdout_kept_for(namespace.json):
+        with process_kept(), stdout_kept_for(namespace.json):
             ending = run_target(
                 namespace.target, is_module=namespace.is_module, watch=catch.see, stops=Seen
             )
+            ending.show()
     finally:
         catch.stop()
-        os.chdir(here)
-    ending.show()
+        _go_back(here)
     view = catch.view
     if view is None:
         ending.pass_on()
         count = catch.passes
         ran = "no backward() ran" if not count else f"it ran backward() {count} times only"
-        print(f"taut view: nothing to draw: {ran}", file=sys.stderr)
+        say_on(f"taut view: nothing to draw: {ran}")
         return _COULD_NOT_RUN
-    if page is not None:
-        said = _writing(page)
-        view.save(page)
-        print(said, file=sys.stderr)
+    delivery = Delivery(here)
     if namespace.json:
-        print(json.dumps(view.to_dict(), allow_nan=False), flush=True)
-    if namespace.show and page is not None:
-        import webbrowser
-
-        webbrowser.open(page.as_uri())
+        with delivery.part("printing JSON"):
+            say(json.dumps(view.to_dict(), allow_nan=False))
+    _write_page(namespace, page, view.page, delivery)
+    if delivery.is_lost and not namespace.json:  # what was seen is said, if it can be said at all
+        with delivery.part("printing JSON"):
+            say(json.dumps(view.to_dict(), allow_nan=False))
     ending.pass_on()
+    if delivery.failed:
+        return _COULD_NOT_RUN
     return _FOUND if _is_strange(view) else _FINE
 
 
-def _writing(page: Path) -> str:
-    """What is said of a page once it is written: whether it took the place of another, too."""
+def _write_page(
+    namespace: argparse.Namespace, page: Path | None, make: Callable[[], str], delivery: Delivery
+) -> None:
+    """Write a page, say whether it took the place of another, and open it if asked to."""
+    from tautograd._files.destinations import PAGE
+
+    if page is None:
+        return
     again = " (in place of the one that was there)" if page.exists() else ""
-    return f"written: {os.path.relpath(page)}{again}"
+    delivery.file(str(page), make, PAGE, force=namespace.force)
+    for path in delivery.written:
+        say_on(f"written: {path}{again}")
+        if namespace.show:
+            import webbrowser
+
+            webbrowser.open(page.as_uri())
 
 
 def _is_strange(view: View) -> bool:
@@ -132,10 +159,24 @@ def _is_strange(view: View) -> bool:
     return any(v.strange for v in values)
 
 
+def _go_back(folder: str) -> None:
+    """To where the command was called; the script may have taken that away."""
+    try:
+        os.chdir(folder)
+    except OSError:
+        os.chdir(os.sep)
+
+
 class _Catch:
     """Waits for the backward pass that was asked for, on whichever engine it runs."""
 
     def __init__(self, skipped: int) -> None:
+        from tautograd._view.view import View, finished
+
+        def made(collector: Any, flow: Any) -> View:
+            return View(finished(collector, flow))
+
+        self._made = made
         self.skipped = skipped
         self.view: View | None = None
         self._watching: dict[str, Any] = {}
@@ -158,10 +199,8 @@ class _Catch:
             one.stop()
 
     def _caught(self, collector: Any, flow: Any) -> None:
-        from tautograd._view.view import View, finished
-
         if self.view is None:
-            self.view = View(finished(collector, flow))
+            self.view = self._made(collector, flow)
             for one in self._watching.values():
                 one.is_resting = True
             raise Seen
@@ -171,36 +210,30 @@ def _run(namespace: argparse.Namespace, page: Path | None) -> int:
     """The doctor's page of the whole run."""
     from tautograd._doctor.doctor import Doctor
     from tautograd._doctor.page import as_page
+    from tautograd._doctor.render_text import as_text
     from tautograd._doctor.report import as_json, plain
-    from tautograd._files.atomic import replacing
 
-    if namespace.tensorboard:
-        from tautograd._doctor.events_file import NoWriter, write_events, writer_class
-
-        try:
-            writer_class()
-        except NoWriter as reason:
-            namespace.parser.error(str(reason))
     events = os.path.abspath(namespace.tensorboard or "")
     doctor = Doctor(steps=namespace.steps, engines=())
     here = os.getcwd()
-    with stdout_kept_for(namespace.json):
+    with process_kept(), stdout_kept_for(namespace.json):
         ending = run_watched(doctor, namespace.target, is_module=namespace.is_module)
-    os.chdir(here)
+    _go_back(here)
     report = plain(doctor)
-    if page is not None:
-        said = _writing(page)
-        with replacing(page) as file:
-            file.write(as_page(report, here, "taut view --run").encode())
-        print(said, file=sys.stderr)
-    if namespace.tensorboard:
-        write_events(report, events, here)
-        print(f"written: {os.path.relpath(events)}", file=sys.stderr)
+    delivery = Delivery(here)
     if namespace.json:
-        print(as_json(report), end="", flush=True)
-    if namespace.show and page is not None:
-        import webbrowser
+        with delivery.part("printing JSON"):
+            say(as_json(report), end="")
+    _write_page(namespace, page, lambda: as_page(report, here, "taut view --run"), delivery)
+    if namespace.tensorboard is not None:
+        from tautograd._doctor.events_file import write_events
 
-        webbrowser.open(page.as_uri())
+        with delivery.part("writing event files"):
+            write_events(report, events, here)
+            say_on(f"written: {os.path.relpath(events, here)}")
+    if delivery.is_lost:
+        say_on(as_text(report, root=here))
     ending.pass_on()
+    if delivery.failed:
+        return _COULD_NOT_RUN
     return _FINE if doctor.ok else _FOUND

@@ -1,7 +1,7 @@
 """Runs a script with somebody watching, and remembers how it ended, to end the same way.
 
-An exception of the script is shown as the interpreter would show it, before the report; afterwards it
-goes on its way, so that the exit status (Ctrl-C's included) is the script's own.
+An exception of the script is shown as the interpreter would show it, before the report. The exit
+status is then the one that the script chose, but never that of findings; Ctrl-C ends it as it ends Python.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import runner
+from tautograd._cli.delivery import say_on
+from tautograd._files.terminal import warn
 
 if TYPE_CHECKING:
     from tautograd._doctor.doctor import Doctor
+
+SCRIPT_FAILED = 3
+"""The exit status where a script failed with Python's own, which is that of findings."""
 
 
 @dataclass
@@ -35,9 +40,22 @@ class Ending:
 
     def pass_on(self) -> None:
         """End as the script did, if that was no good end."""
-        if self.error is not None:
+        if isinstance(self.error, KeyboardInterrupt):
             sys.excepthook = _say_nothing
             raise self.error
+        if self.error is not None:
+            raise SystemExit(status_of(self.error))
+
+
+def status_of(error: BaseException) -> int:
+    """The exit status for a script that ended so: its own, unless that would pass for a finding.
+
+    The system keeps eight bits of a status, so 256 would be success.
+    """
+    code = error.code if isinstance(error, SystemExit) else None
+    if not isinstance(code, int):
+        return SCRIPT_FAILED
+    return code & 0xFF if code & 0xFF > 1 else SCRIPT_FAILED
 
 
 def run_watched(doctor: Doctor, target: list[str], *, is_module: bool) -> Ending:
@@ -64,6 +82,45 @@ def run_watched(doctor: Doctor, target: list[str], *, is_module: bool) -> Ending
     return ending
 
 
+@contextlib.contextmanager
+def process_kept() -> Iterator[None]:
+    """What the report needs of the process, put back as it was before the script: streams that it has
+    closed or replaced, and how deep calls may go."""
+    kept = {name: _kept_stream(getattr(sys, name)) for name in ("stdout", "stderr")}
+    depth = sys.getrecursionlimit()
+    try:
+        yield
+    finally:
+        for name, (stream, number, handle) in kept.items():
+            setattr(sys, name, _reopened(stream, number, handle))
+        with contextlib.suppress(RecursionError):
+            sys.setrecursionlimit(max(depth, sys.getrecursionlimit()))
+
+
+def _kept_stream(stream: Any) -> tuple[Any, int, int]:
+    """A stream with its descriptor, and another for the same place (-1 where there is none)."""
+    try:
+        number = stream.fileno()
+        return stream, number, os.dup(number)
+    except (AttributeError, OSError, ValueError):
+        return stream, -1, -1
+
+
+def _reopened(stream: Any, number: int, handle: int) -> Any:
+    """The stream as it was: open, and leading where it led."""
+    if handle < 0:
+        return stream
+    try:
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+        os.dup2(handle, number)
+        if not stream.closed:
+            return stream
+        return open(number, "w", encoding=stream.encoding, errors=stream.errors, closefd=False)
+    finally:
+        os.close(handle)
+
+
 def run_target(
     target: list[str],
     *,
@@ -78,7 +135,7 @@ def run_target(
         try:
             watch(engine)
         except Exception as reason:  # an engine of another make: the script must run all the same
-            print(f"taut: {engine.__name__} cannot be watched: {reason!r}", file=sys.stderr)
+            warn(f"taut: {engine.__name__} cannot be watched: {reason!r}")
 
     name, *arguments = target
     try:
@@ -102,7 +159,7 @@ def run_target(
 @contextlib.contextmanager
 def stdout_kept_for(wanted: bool) -> Iterator[None]:
     """Where stdout is to be JSON alone, what the script and its children print goes to stderr."""
-    if not wanted:
+    if not wanted or sys.stdout is None:
         yield
         return
     sys.stdout.flush()
@@ -117,15 +174,6 @@ def stdout_kept_for(wanted: bool) -> Iterator[None]:
         os.close(kept)
 
 
-def check_path(path: str) -> None:
-    """Before a long run: an OSError for a file that could not be written after it."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise OSError(f"cannot write '{path}': there is no folder '{folder}'")
-    if os.path.isdir(path) or not os.access(folder, os.W_OK):
-        raise OSError(f"cannot write '{path}'")
-
-
 def _wait_for_threads() -> None:
     """The interpreter waits for a script's threads; the report should know what they did."""
     for thread in threading.enumerate():
@@ -135,20 +183,29 @@ def _wait_for_threads() -> None:
 
 def _exit(exit: SystemExit) -> SystemExit | None:
     """An exit that is none is forgotten; one with a message says it now, before the report."""
-    code = exit.code
+    try:
+        code = exit.code
+    except Exception:  # a class of the script's own
+        return SystemExit(SCRIPT_FAILED)
     if code is None or code == 0:
         return None
     if isinstance(code, int):
         return exit
-    with_message = SystemExit(1)
-    sys.stdout.flush()
-    print(code, file=sys.stderr, flush=True)
-    return with_message
+    _flush()
+    with contextlib.suppress(Exception):  # of the message's own
+        print(code, file=sys.stderr, flush=True)  # as the interpreter does
+    return SystemExit(1)
+
+
+def _flush() -> None:
+    """What the script printed comes before what is said of it, if it can be written at all."""
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
 
 
 def _show(error: BaseException) -> None:
     """The script's traceback, without the frames of what watches it."""
-    sys.stdout.flush()
+    _flush()
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -157,8 +214,11 @@ def _show(error: BaseException) -> None:
             seen.add(id(part))
             part.__traceback__ = _without_watchers(part.__traceback__)
             waiting += [part.__cause__, part.__context__]
-    sys.excepthook(type(error), error, error.__traceback__)
-    sys.stderr.flush()
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+        sys.stderr.flush()
+    except Exception as reason:  # a hook of the script's own, which may fail; the report goes on
+        say_on(f"taut: the error of the script cannot be shown: {reason!r}")
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -19,12 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tautograd._files.regular import read_regular
 from tautograd._nearest import nearest
 
 from .explain import UnknownRule, codes_of
 from .findings import Finding
 
 TABLE = "tool.tautograd.doctor"
+_LARGEST = 16 << 20  # bytes
 KEYS = "select", "ignore", "steps", "per-file-ignores"
 
 
@@ -72,7 +74,7 @@ def find_config(folder: str | os.PathLike[str]) -> Config:
 def read_config(file: Path) -> Config | None:
     """The table of a file, checked; None if it has none."""
     try:
-        content: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+        content: Any = tomllib.loads(read_regular(file, _LARGEST).decode("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as reason:
         raise ConfigError(f"{file}: {reason}") from None
     for part in TABLE.split("."):

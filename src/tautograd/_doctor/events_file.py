@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 import os
+from importlib.util import find_spec
 from typing import Any
+
+from tautograd._files.printable import printable
 
 from .report import Plain
 from .wording import place
@@ -29,6 +32,20 @@ def writer_class() -> Any:
     return SummaryWriter
 
 
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Before a long run: an error for event files that could not be written after it."""
+    if (
+        find_spec("tensorboardX") is None
+    ):  # not imported yet: it takes PyTorch with it, if it is there
+        raise NoWriter(NEEDED)
+    name = os.fspath(folder)
+    place = os.path.abspath(name)
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    if not name or not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
+        raise OSError(f"cannot write event files to '{name}'")
+
+
 def write_events(report: Plain, folder: str | os.PathLike[str], root: str | None = None) -> None:
     """Loss, gradient norms and updates at every step that was measured, and the findings as text."""
     with writer_class()(logdir=os.fspath(folder)) as writer:
@@ -37,10 +54,11 @@ def write_events(report: Plain, folder: str | os.PathLike[str], root: str | None
         _series(writer, "loss", steps, history["losses"])
         for title, table in (("gradient norm", "norms"), ("update to weight", "ratios")):
             for name, values in history[table].items():
-                _series(writer, f"{title}/{name}", steps, values)
+                _series(writer, f"{title}/{printable(name)}", steps, values)
         for finding in report["findings"]:
             text = f"**{finding['code']} {finding['name']}** ({place(finding['site'], root)})\n\n"
-            writer.add_text("findings", text + finding["message"], finding["step"])
+            said = printable(text + finding["message"], lines=True)
+            writer.add_text("findings", said, finding["step"])
 
 
 def _series(writer: Any, tag: str, steps: list[int], values: list[float]) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from html import escape
 
+from .._files.markup import escape
 from .plots import BOX, Mark, across, labels, step_labels
 
 SHADES = 17

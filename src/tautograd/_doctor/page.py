@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from .._files.markup import escape
 from .._view import shell
 from .heat import by_layer, heat_map
 from .plots import Mark, chart, colours, rounded, spark, thinned

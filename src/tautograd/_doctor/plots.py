@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
+
+from .._files.markup import escape
 
 BOX = 1000
 MOST_POINTS = 400

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterator
+from typing import Any
 
+from tautograd._files.printable import printable
 from tautograd._verify.render_text import Paint
 from tautograd._verify.tables import text_table
 
@@ -18,7 +20,26 @@ _KINDS = {"error": "bad", "warning": "doubt", "info": "quiet"}
 
 def as_text(report: Plain, *, colour: bool = False, root: str | None = None) -> str:
     """The whole report; paths are shown from the folder `root`, the current one by default."""
-    return "\n".join(_lines(report, Paint(colour), root))
+    return "\n".join(_lines(_printable(report), Paint(colour), root))
+
+
+_SENTENCES = ("message", "why", "fix", "troubles", "notes")  # in which a new line is ours
+
+
+def _printable(value: Any, *, lines: bool = False) -> Any:
+    """A report in which names, paths and lines of code are text and do nothing on a terminal."""
+    if isinstance(value, str):
+        return printable(value, lines=lines)
+    if isinstance(value, dict):
+        return {
+            _printable(key): part
+            if key == "history"  # long, and of it only numbers are told
+            else _printable(part, lines=lines or key in _SENTENCES)
+            for key, part in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_printable(part, lines=lines) for part in value]
+    return value
 
 
 def _lines(report: Plain, paint: Paint, root: str | None) -> Iterator[str]:

@@ -67,11 +67,11 @@ class Reporting:
 
     def show(self, file: IO[str] | None = None) -> None:
         """Print the report, with colours on a terminal."""
+        from tautograd._files.terminal import say
         from tautograd._verify.render_text import wants_colour
 
         stream = sys.stdout if file is None else file
-        stream.write(self.report(colour=wants_colour(stream)) + "\n")
-        stream.flush()
+        say(self.report(colour=wants_colour(stream)), stream)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report as JSON, SARIF or a page: `.json`, `.sarif` or `.html` says which.
@@ -79,10 +79,11 @@ class Reporting:
         The file is there whole or not at all.
         """
         from tautograd._files.atomic import replacing
+        from tautograd._files.printable import utf8
 
         text = as_file(plain(self), path)
         with replacing(path) as file:
-            file.write(text.encode())
+            file.write(utf8(text))
 
 
 def as_file(report: Plain, path: str | os.PathLike[str]) -> str:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tautograd._files.printable import utf8
+
 from .explain import rule_markdown, summary
 from .report import Plain, plain_numbers
 from .rules import RULES
@@ -74,7 +76,7 @@ def _result(finding: Plain, places: dict[str, int], root: str) -> Plain:
         result["locations"] = [_location(site, root)]
         # The text of the line, not its number: the finding is the same when lines move.
         said = f"{finding['code']} {near(site['file'], root)} {site['text']}"
-        result["partialFingerprints"] = {"line/v1": hashlib.sha256(said.encode()).hexdigest()[:32]}
+        result["partialFingerprints"] = {"line/v1": hashlib.sha256(utf8(said)).hexdigest()[:32]}
     if change is not None:
         result["relatedLocations"] = [
             {**_location(change, root), "id": 1, "message": {"text": "the line to change"}}
@@ -84,7 +86,7 @@ def _result(finding: Plain, places: dict[str, int], root: str) -> Plain:
 
 def _location(site: Plain, root: str) -> Plain:
     path = near(site["file"], root)
-    artifact: Plain = {"uri": quote(Path(path).as_posix())}
+    artifact: Plain = {"uri": quote(os.fsencode(Path(path).as_posix()))}
     if os.path.isabs(path):
         artifact = {"uri": Path(path).as_uri()}
     else:

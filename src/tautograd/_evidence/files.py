@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import json
 import math
 import os
@@ -13,7 +12,8 @@ from typing import Any
 from tautograd._evidence import schema
 from tautograd._evidence.canonical import DIGEST, digest_of
 from tautograd._evidence.refusals import EvidenceError
-from tautograd._files.atomic import beside
+from tautograd._files.atomic import check, is_plain_or_new, replacing
+from tautograd._files.printable import utf8
 from tautograd._files.regular import NotRegular, TooLarge, read_regular
 
 FORMAT = "tautograd evidence"
@@ -40,13 +40,14 @@ def may_write(path: Path, *, overwrite: bool = False) -> None:
         raise FileNotFoundError(f"path: there is no folder '{folder}' to write evidence to")
     if os.path.isdir(name):
         raise IsADirectoryError(f"path: '{name}' is a folder; name a file in it")
-    if not os.access(folder, os.W_OK):
+    if not os.access(folder, os.W_OK) and is_plain_or_new(name):
         raise PermissionError(f"path: no permission to write in '{folder}'")
     if os.path.lexists(name) and not overwrite:
         raise FileExistsError(
             f"path: '{name}' is there already, and evidence is not overwritten; choose another "
             "name, or say so: overwrite=True (--force on the command line)"
         )
+    check(name)
 
 
 def write(evidence: Mapping[str, Any], path: Path, *, overwrite: bool = False) -> None:
@@ -58,42 +59,15 @@ def write(evidence: Mapping[str, Any], path: Path, *, overwrite: bool = False) -
     if found:
         raise EvidenceError(f"this is no evidence as the schema has it: {found[0]}")
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    data = text.encode("utf-8", "backslashreplace")
+    data = utf8(text)  # half of a character, written out as `\\ud800`, is what JSON means by it
     if len(data) > LARGEST or _size(data) > MOST_VALUES or _depth(content) > DEEPEST:
         raise EvidenceError("the inputs or the report are too large or nested too deep to be kept")
-    if overwrite:
-        with beside(path) as temporary:
-            _fill(temporary, text)
-        return
-    _place_new(os.fspath(path), text)
-
-
-def _fill(path: str, text: str) -> None:
-    # Half of a pair of surrogates is no character; written out, `\\ud800` is what JSON means by it.
-    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _place_new(path: str, text: str) -> None:
-    """Make a file that was not there; one that appears in the meantime is left alone."""
-    # Only an exclusive link cannot overwrite: a look beforehand may be out of date.
-    whole = f"{path}.{os.getpid()}.part"
     try:
-        with beside(whole) as temporary:
-            _fill(temporary, text)
-        try:
-            os.link(whole, path)
-        except FileExistsError:
-            may_write(path)
-            raise
-        except OSError:  # a file system without hard links
-            may_write(path)
-            os.rename(whole, path)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(whole)
+        with replacing(path, new=not overwrite, wait=False) as file:
+            file.write(data)
+    except FileExistsError:
+        may_write(path)
+        raise
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -135,8 +109,8 @@ def _bytes_of(name: str) -> bytes:
         return read_regular(name, LARGEST)
     except NotRegular:
         raise EvidenceError(f"'{name}' is not a regular file") from None
-    except TooLarge as error:
-        raise EvidenceError(f"'{name}' has {error}: too large for evidence") from None
+    except TooLarge:
+        raise EvidenceError(f"'{name}' has over {LARGEST} bytes: too large for evidence") from None
     except FileNotFoundError:
         raise EvidenceError(f"there is no file '{name}'") from None
     except IsADirectoryError:

@@ -68,7 +68,7 @@ def source_of(path: str) -> bytes:
     try:
         return read_regular(path, LARGEST_SOURCE)
     except (NotRegular, TooLarge) as error:
-        raise CannotRun(f"'{path}' is not to be imported: {error}") from None
+        raise CannotRun(f"'{path}' is not to be imported: {error.strerror}") from None
     except OSError as error:
         raise CannotRun(f"cannot read '{path}': {error.strerror}") from None
 

@@ -1,55 +1,246 @@
-"""Writing a file so that it is there whole, or the old one is."""
+"""Writing a file so that it is there whole, or the old one is.
+
+What is no plain file (a device, a pipe, a descriptor of the process) is written to as it stands. A
+plain file is replaced by a new one, which keeps its permissions, its owner where that may be, and what
+symbolic links lead to it; other hard links to the old file keep the old content. Whoever may not write
+a file may not replace it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
-import tempfile
+import stat
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import IO, Any
 
+from . import temporaries
+from .temporaries import Temporary
+
+Path = str | os.PathLike[str]
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_KEPT_ATTRIBUTES = ("user.", "system.posix_acl_access", "security.selinux")
+
 
 @contextlib.contextmanager
-def beside(path: str | os.PathLike[str]) -> Iterator[str]:
-    """A path to write to, of a file that takes the place of `path` once everything is written.
+def replacing(path: Path, *, new: bool = False, wait: bool = True) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of `path` once everything is written.
 
-    It lies beside it under another name until then, so that a write that fails half-way (a full
-    disk, an interrupt) leaves what was there before.
+    `new`: a file that is there by then is left alone, and a FileExistsError. Without `wait`, a pipe
+    that nobody reads is an error at once.
     """
-    target = os.path.realpath(os.fspath(path))
-    folder = os.path.dirname(target)
-    if not os.path.isdir(folder):
-        raise RuntimeError(f"Parent directory {folder} does not exist.")
-    handle, temporary = tempfile.mkstemp(prefix=os.path.basename(target) + ".", dir=folder)
-    os.close(handle)
-    try:
-        yield temporary
-        with open(temporary, "rb+") as written:
-            os.fsync(written.fileno())
-        os.chmod(temporary, _mode_of(target))
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-@contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of `path` once everything is written."""
-    with beside(path) as temporary, open(temporary, "wb") as file:
+    place = _look(path)
+    if place.is_straight and not new:
+        with _straight(place, wait) as file:
+            yield file
+        return
+    with _beside(place, new) as temporary, open(temporary.handle, "wb", closefd=False) as file:
         yield file
 
 
-def _mode_of(target: str) -> int:
-    """The permissions of the file that is replaced, or those that a new file gets."""
-    try:
-        return os.stat(target).st_mode & 0o7777
-    except OSError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
+def check(path: Path) -> None:
+    """Raise what `replacing(path)` would, as far as that can be known beforehand."""
+    place = _look(path)
+    if not place.is_straight:
+        made = temporaries.make(place.target)
+        made.remove()
+        made.close()
+    elif stat.S_ISSOCK(place.mode) and place.descriptor is None:
+        raise OSError(errno.ENXIO, "is a socket, which cannot be opened", place.name)
+    elif place.descriptor is None and not os.access(place.name, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place.name)
+
+
+def is_plain_or_new(path: Path) -> bool:
+    """Whether a plain file is there, or nothing: whether writing would replace or make a file."""
+    return not _look(path).is_straight
 
 
 def is_path(f: Any) -> bool:
+    """Whether something names a file."""
     return isinstance(f, (str, os.PathLike))
+
+
+# ---- what is there ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Place:
+    name: str
+    """As it was given."""
+    target: str = ""
+    """The plain file that it leads to, there or not; empty if it is something else."""
+    status: os.stat_result | None = None
+    descriptor: int | None = None
+    """The descriptor of this process that it is another name for."""
+
+    @property
+    def is_straight(self) -> bool:
+        return not self.target
+
+    @property
+    def mode(self) -> int:
+        return 0 if self.status is None else self.status.st_mode
+
+
+def _look(path: Path) -> _Place:
+    """What a path leads to; an OSError if `open(path, "wb")` would give one."""
+    name = os.fsdecode(path)
+    if not name:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    try:
+        status = os.stat(name)
+    except (FileNotFoundError, NotADirectoryError):
+        status = None
+    if status is not None:
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        is_in_proc, descriptor = _descriptor(name)
+        if is_in_proc or not stat.S_ISREG(status.st_mode):
+            return _Place(name, "", status, descriptor)
+    target = os.path.realpath(name)
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
+    if name.endswith(os.sep):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    _may_write(name)
+    return _Place(name, target, status)
+
+
+def _may_write(name: str) -> None:
+    """Whoever may not open a file for writing may not put another in its place.
+
+    Asked of the system by the name as it was given, so that it also says what it thinks of links on the
+    way (in a folder like /tmp it does not follow those that somebody else has put there).
+    """
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.close(os.open(name, os.O_WRONLY | _FLAGS))
+
+
+def _descriptor(name: str) -> tuple[bool, int | None]:
+    """Whether a path ends in a folder of the kernel's (/dev/stdout does), and if in this process's
+    descriptors, which one."""
+    for _ in range(40):
+        folder = os.path.realpath(os.path.dirname(os.path.abspath(name)))
+        base = os.path.basename(os.path.abspath(name))
+        if folder in ("/dev/fd", f"/proc/{os.getpid()}/fd"):
+            return True, int(base) if base.isdecimal() else None
+        if folder == "/proc" or folder.startswith("/proc/"):
+            return True, None
+        place = os.path.join(folder, base)
+        if not os.path.islink(place):
+            break
+        name = os.path.join(folder, os.readlink(place))
+    return False, None
+
+
+# ---- writing ---------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _straight(place: _Place, wait: bool) -> Iterator[IO[bytes]]:
+    """What is no plain file, opened as it stands."""
+    if place.descriptor is not None:
+        for stream in (sys.stdout, sys.stderr):  # what was printed before comes before
+            if stream is not None:
+                stream.flush()
+        handle = os.dup(place.descriptor)  # the same place in the file, if it is one
+    else:
+        without_waiting = 0 if wait else getattr(os, "O_NONBLOCK", 0)
+        handle = os.open(place.name, os.O_WRONLY | _FLAGS | without_waiting)
+        if without_waiting:
+            os.set_blocking(handle, True)
+    with io.BufferedWriter(_Onward(handle, "wb")) as file:
+        yield file
+
+
+class _Onward(io.FileIO):
+    """A stream: a file that is written from its beginning, wherever in something larger that is."""
+
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, *arguments: Any) -> int:
+        raise io.UnsupportedOperation("seek")
+
+    def tell(self) -> int:
+        raise io.UnsupportedOperation("tell")
+
+
+@contextlib.contextmanager
+def _beside(place: _Place, new: bool) -> Iterator[Temporary]:
+    # The system gives a new file the permissions that new files get; one that replaces another is
+    # nobody else's to read until it has those of the old one.
+    made = temporaries.make(place.target, 0o666 if place.status is None or new else 0o600)
+    try:
+        yield made
+        if place.status is not None and not new:
+            _keep_attributes(made.handle, place.target, place.status)
+        os.fsync(made.handle)
+        if new:
+            put_new(made.path, place.target)
+        else:
+            os.replace(made.path, place.target)
+    except BaseException:
+        made.remove()
+        raise
+    finally:
+        made.close()
+    _settle(os.path.dirname(place.target))
+
+
+def put_new(path: str, target: str) -> None:
+    """Give a file its name, unless something has that name already."""
+    # Only an exclusive link cannot overwrite: a look beforehand may be out of date.
+    try:
+        os.link(path, target)
+    except FileExistsError:
+        raise
+    except OSError as error:  # a file system without hard links
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from error
+        os.rename(path, target)
+        return
+    os.unlink(path)
+
+
+def _settle(folder: str) -> None:
+    """Have the folder's new content on the disk as well, where a folder can be asked for that."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | _FLAGS)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _keep_attributes(handle: int, target: str, old: os.stat_result) -> None:
+    """Owner, permissions and attributes of the file that is replaced; what a write takes away (the
+    bits that lend the owner's rights) goes here as well."""
+    mode = stat.S_IMODE(old.st_mode) & 0o777
+    if hasattr(os, "fchown"):
+        new = os.fstat(handle)
+        if new.st_uid != old.st_uid:
+            with contextlib.suppress(OSError):
+                os.fchown(handle, old.st_uid, -1)
+        if new.st_gid != old.st_gid:
+            try:
+                os.fchown(handle, -1, old.st_gid)
+            except OSError:  # another group than it was meant for gets no more than everybody
+                mode &= ~0o070 | (mode & 0o007) << 3
+        os.fchmod(handle, mode)
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(
+            OSError
+        ):  # what the folder has handed down, the old one may not have had
+            os.removexattr(handle, "system.posix_acl_access")
+        with contextlib.suppress(OSError):
+            for name in os.listxattr(target):
+                if name.startswith(_KEPT_ATTRIBUTES):
+                    with contextlib.suppress(OSError):
+                        os.setxattr(handle, name, os.getxattr(target, name))

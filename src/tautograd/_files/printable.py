@@ -1,35 +1,38 @@
-"""Text from elsewhere, as a terminal may be given it: what would steer it is shown, not obeyed.
-
-Names, lines of source and files can hold escape sequences, characters that reorder or hide what
-stands beside them, and halves of characters that no stream can encode. Each is written out as
-Python would write it in a literal (`\\x1b`, `\\u202e`); everything else stays as it is.
-"""
+"""Text from elsewhere (names, lines of code, files) as text that does nothing but be read."""
 
 from __future__ import annotations
 
 import unicodedata
 
-_STEERS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories of Unicode: controls, formats (bidirectional, zero-width, tags), surrogates, no character."""
-
-_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
 
 def printable(text: str, *, lines: bool = False) -> str:
-    """The text with what is not to be printed escaped; `lines` keeps line feeds and tabs."""
-    if text.isascii() and text.isprintable():
+    """`text` with what a terminal would obey, or a reader could not see, written as an escape.
+
+    Control characters, marks that change the direction of text, invisible ones and halves of
+    characters are shown as Python writes them: `\\x1b`, `\\u202e`, `\\udcff`. With `lines`, new lines
+    and tabs stay.
+    """
+    text = str.__str__(text)  # of a class of somebody else's only the characters count
+    if text.isprintable():
         return text
-    kept = "\n\t" if lines else ""
-    return "".join(
-        char if char in kept or unicodedata.category(char) not in _STEERS else _escaped(char)
-        for char in text
-    )
+    if lines:
+        rows = text.split("\n")
+        return "\n".join("\t".join(map(printable, row.split("\t"))) for row in rows)
+    return "".join(c if is_harmless(c) else _escape(c) for c in text)
 
 
-def _escaped(char: str) -> str:
-    code = ord(char)
-    if char in _SHORT:
-        return _SHORT[char]
-    return (
-        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
-    )
+def utf8(text: str) -> bytes:
+    """Text for a file; halves of characters, which UTF-8 does not have, are written as escapes.
+
+    In JSON such an escape is the half of a character again.
+    """
+    return text.encode("utf-8", "backslashreplace")
+
+
+def is_harmless(character: str) -> bool:
+    """Whether a character is seen for what it is, and nothing is done by it."""
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

@@ -12,24 +12,25 @@ class NotRegular(OSError):
     """A pipe, a device, a socket: nothing that has an end of its own."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(
-            f"{os.fspath(path)!r} is a pipe, a socket or a device, and only a regular file can be read"
-        )
+        what = "it is a pipe, a socket or a device, and only a regular file can be read"
+        super().__init__(errno.EINVAL, what, os.fspath(path))
 
 
 class TooLarge(OSError):
     """More bytes than whoever reads will take."""
 
+    def __init__(self, path: str | os.PathLike[str], most: int) -> None:
+        super().__init__(errno.EFBIG, f"it has more than {most} bytes", os.fspath(path))
 
-def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
+
+def read_regular(path: str | os.PathLike[str], most: int = 256 << 20) -> bytes:
     """The bytes of a regular file of at most `most` bytes."""
     with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > most:
-            raise TooLarge(f"{size} bytes")
+        if os.fstat(file.fileno()).st_size > most:
+            raise TooLarge(path, most)
         data = file.read(most + 1)  # it may grow, and some files claim to have no bytes at all
         if len(data) > most:
-            raise TooLarge(f"over {most} bytes")
+            raise TooLarge(path, most)
         return data
 
 

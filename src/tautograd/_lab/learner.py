@@ -6,6 +6,8 @@ import contextlib
 import sys
 from typing import IO, Protocol
 
+from tautograd._files.terminal import say
+
 
 class Left(Exception):
     """The learner wants to stop here."""
@@ -36,8 +38,10 @@ class Person:
     def answer(self, prompt: str) -> str | None:
         try:
             return input(prompt)
+        except UnicodeDecodeError:
+            return ""  # no answer: what it takes is said again
         except EOFError:  # Ctrl-D
-            sys.stdout.write("\n")
+            say()
             raise Left from None
 
 
@@ -49,10 +53,13 @@ class Lines:
         self.is_empty = False
 
     def answer(self, prompt: str) -> str | None:
-        line = "" if self.is_empty else self._stream.readline()
+        try:
+            line = "" if self.is_empty else self._stream.readline()
+        except UnicodeDecodeError:
+            raise Left("what is typed is not text") from None
         if not line:
             self.is_empty = True
             return None
         typed = line.rstrip("\r\n")
-        sys.stdout.write(f"{prompt}{typed}\n")
+        say(f"{prompt}{typed}")
         return typed

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tautograd._files.atomic import replacing
+from tautograd._files.regular import read_regular
 
 from .contract import INTRODUCTION, ROWS
 from .lesson import Lesson, for_engine
@@ -24,7 +26,7 @@ def write(name: str, folder: Path, engine: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{number_of(name):02}-{name}.ipynb"
     content = (json.dumps(notebook(lesson, engine), indent=1) + "\n").encode()
-    if path.exists() and path.read_bytes() != content:
+    if os.path.lexists(path) and read_regular(path) != content:
         set_aside(path)
     with replacing(path) as file:
         file.write(content)

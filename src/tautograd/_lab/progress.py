@@ -9,10 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from tautograd._files.atomic import replacing
+from tautograd._files.regular import NotRegular, read_regular
 
 from .workshop import set_aside
 
 FORMAT, VERSION = "tautograd lab progress", 1
+_LARGEST = 16 << 20  # bytes
+_MARK, _BEGINNING = (
+    b"tautograd lab",
+    200,
+)  # a file of ours has it in its first bytes, damaged or not
+_ANOTHER = "name another file for your progress: --progress FILE"
 VARIABLE = "TAUTOGRAD_LAB_PROGRESS"
 """The environment variable that names the file."""
 
@@ -24,20 +31,31 @@ class NewerProgress(Exception):
     """The file was written by a later version, and is left alone."""
 
 
+class ForeignFile(Exception):
+    """What the user has named is no file of ours, and is left alone."""
+
+
 def default_path() -> Path:
     """The file that the environment names, else one in the user's data folder."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
-    data = os.environ.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
+    data = os.environ.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(data):  # as the specification has it, a relative one is none
+        data = os.path.join("~", ".local", "share")
     return Path(data).expanduser() / "tautograd" / "lab" / "progress.json"
 
 
 class Progress:
-    """What is known of a learner; `notes` are things to tell them about the file itself."""
+    """What is known of a learner; `notes` are things to tell them about the file itself.
 
-    def __init__(self, path: Path) -> None:
+    What stands in our own place is ours, however damaged; a file that the user has chosen may be
+    anything, and is left alone unless it says that it is ours.
+    """
+
+    def __init__(self, path: Path, *, is_chosen: bool = False) -> None:
         self.path = path.absolute()
+        self._is_chosen = is_chosen
         self.notes: list[str] = []
         self.keeps = True  # False: nothing more is written
         self._content: dict[str, Any] = {"current": None, "lessons": {}}
@@ -120,21 +138,29 @@ class Progress:
 
     def _load(self) -> None:
         try:
-            content = json.loads(self.path.read_bytes())
-            problem = _problem(content, self.path)
+            data = read_regular(self.path, _LARGEST)
         except FileNotFoundError:
             return
+        except (NotRegular, IsADirectoryError):
+            raise ForeignFile(f"{self.path} is not a regular file; {_ANOTHER}") from None
+        except ValueError as error:  # a null character in the name
+            raise ForeignFile(f"{self.path}: {error}; {_ANOTHER}") from None
         except OSError as error:
             self.keeps = False
             self.notes.append(
                 f"{self.path} cannot be read ({error.strerror}); progress is not kept this time."
             )
             return
+        try:
+            content = json.loads(data)
+            problem = _problem(content, self.path)
         except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
             problem = f"it is not JSON ({error})"
         if problem is None:
             self._content = content
             return
+        if self._is_chosen and data.strip() and _MARK not in data[:_BEGINNING]:
+            raise ForeignFile(f"{self.path} is left alone: {problem}; {_ANOTHER}")
         try:
             kept = set_aside(self.path)
         except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import io
 import re
 import shutil
 import sys
@@ -11,6 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import IO
 
+from tautograd._files.terminal import say
 from tautograd._verify.render_text import Paint, wants_colour
 
 _WIDEST = 80
@@ -21,15 +21,13 @@ class Screen:
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = sys.stdout if stream is None else stream
-        if isinstance(self._stream, io.TextIOWrapper):
-            self._stream.reconfigure(errors="replace")  # a terminal may not know every character
         self.paint = Paint(wants_colour(self._stream))
         columns = shutil.get_terminal_size((_WIDEST, 24)).columns
         self.width = max(min(columns, _WIDEST) - 1, 40)
 
     def line(self, text: str = "", kind: str | None = None) -> None:
         """One line, as it stands."""
-        print(self.paint(text, kind) if text else "", file=self._stream, flush=True)
+        say(self.paint(text, kind) if text else "", self._stream)
 
     def heading(self, text: str) -> None:
         """The title of a step."""

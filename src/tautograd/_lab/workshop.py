@@ -6,11 +6,11 @@ begin again it is set aside under a number.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tautograd._files.atomic import replacing
+from tautograd._files.atomic import put_new, replacing
+from tautograd._files.regular import read_regular
 
 from .lesson import Lesson, for_engine
 from .lessons import number_of
@@ -50,7 +50,7 @@ class Workshop:
 
     def text_of(self, name: str) -> str:
         """What is in a file of the lesson."""
-        return self.path(name).read_text(encoding="utf-8", errors="replace")
+        return read_regular(self.path(name)).decode("utf-8", "replace").replace("\r\n", "\n")
 
     def take_model(self) -> None:
         """The mended program in the place of the learner's, which is kept under another name."""
@@ -73,7 +73,7 @@ class Workshop:
     def _write(self, name: str, program: str) -> None:
         path, content = self.path(name), self._text(program).encode()
         if name != "yours.py" and path.exists():
-            if path.read_bytes() == content:
+            if read_regular(path) == content:
                 return
             set_aside(path)  # somebody tried something in it
         with replacing(path) as file:
@@ -83,7 +83,11 @@ class Workshop:
 def set_aside(path: Path) -> Path:
     """Move a file to the first free name with a number; nothing is overwritten."""
     number = 1
-    while (kept := path.with_name(f"{path.stem}-{number}{path.suffix}")).exists():
-        number += 1
-    os.replace(path, kept)
-    return kept
+    while True:
+        kept = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        try:
+            put_new(str(path), str(kept))
+        except FileExistsError:
+            number += 1
+        else:
+            return kept

@@ -7,10 +7,10 @@ Everything that comes from the report is escaped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from .._files.markup import escape
 from .render_parts import (
     CHECK_HEADERS,
     CHECK_NUMBERS,

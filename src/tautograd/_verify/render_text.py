@@ -58,6 +58,8 @@ class Paint:
 def wants_colour(stream: IO[str] | None = None) -> bool:
     """Whether a stream is a terminal, and its user has nothing against colours."""
     stream = sys.stdout if stream is None else stream
+    if stream is None:  # a process without a stdout
+        return False
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

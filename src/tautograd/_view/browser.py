@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import tempfile
 import webbrowser
-from html import escape
 from pathlib import Path
+
+from .._files.markup import escape
+from .._files.printable import utf8
 
 
 def open_page(page: str, kind: str) -> Path:
     """Write a page to a file that stays, and open it; where no browser is found the path is enough."""
     handle, path = tempfile.mkstemp(prefix=f"tautograd-{kind}-", suffix=".html")
     with os.fdopen(handle, "wb") as file:
-        file.write(page.encode())
+        file.write(utf8(page))
     found = Path(path)
     webbrowser.open(found.as_uri())
     return found

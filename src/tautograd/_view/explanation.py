@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._files.printable import printable
 from .._verify.findings import Site
 from .values import Value, number
 
@@ -62,7 +63,7 @@ class Explanation:
         return str(self)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        return printable("\n".join(self._lines()), lines=True)
 
     def _lines(self) -> Iterator[str]:
         name, loss = self.name, self.loss

@@ -8,10 +8,10 @@ from __future__ import annotations
 import linecache
 import os
 from collections.abc import Iterator
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from .._files.markup import escape
 from .._version import __version__
 from . import shell
 from .chain import Writer, Written, as_text

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from .._files.destinations import GENERATOR
+from .._files.markup import escape
+from .._files.printable import is_harmless
+
 _FOLDER = Path(__file__).parent
+_TO_LOOK_AT = re.compile("<|[^ -~]")
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'"
@@ -24,7 +29,7 @@ def head(title: str, styles: Iterable[Path]) -> str:
     css = "".join(text_of(path) for path in (_FOLDER / "base.css", *styles))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">{GENERATOR}'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{css}</style></head>\n<body>"
     )
@@ -33,8 +38,16 @@ def head(title: str, styles: Iterable[Path]) -> str:
 def data(value: Any, name: str = "data") -> str:
     """Data for a page's scripts, which read it as text: nothing in it can be taken for markup."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    text = _TO_LOOK_AT.sub(_as_it_may_stand, text)
     return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def _as_it_may_stand(found: re.Match[str]) -> str:
+    """A character of JSON, as an escape if it could end a script or would not be seen."""
+    character = found[0]
+    if character != "<" and is_harmless(character):
+        return character
+    return json.dumps(character)[1:-1] if character != "<" else "\\u003c"
 
 
 def scripts(paths: Iterable[Path]) -> str:

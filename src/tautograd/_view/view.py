@@ -46,6 +46,7 @@ class View:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it as a page or as JSON: `.html` or `.json` says which. Whole, or not at all."""
         from .._files.atomic import replacing
+        from .._files.printable import utf8
 
         suffix = Path(path).suffix.lower()
         if suffix in (".html", ".htm"):
@@ -57,7 +58,7 @@ class View:
                 f"a view is saved as .html or .json, not as '{suffix}' ({os.fspath(path)})"
             )
         with replacing(path) as file:
-            file.write(text.encode())
+            file.write(utf8(text))
         return Path(path)
 
     def show(self) -> Path:

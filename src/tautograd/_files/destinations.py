@@ -1,0 +1,95 @@
+"""Where a command may write what it has made: under a name that fits, and over nothing foreign.
+
+A file that is there is replaced only if we made it, which a mark near its beginning says, if it is empty,
+or if the user has said so (`--force`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+
+from . import atomic
+from .printable import utf8
+
+GENERATOR = '<meta name="generator" content="tautograd">'
+"""The mark of every page."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    marks: tuple[bytes, ...]
+    """One of which stands in the first part of each that we made."""
+
+
+PAGE = Kind(
+    "a page",
+    (".html", ".htm"),
+    (
+        GENERATOR.encode(),
+        # Pages of versions without that mark begin with their policy.
+        b'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src \'none',
+    ),
+)
+SARIF = Kind("SARIF", (".sarif", ".json"), (b'"name": "taut doctor"',))
+EVIDENCE = Kind("evidence", (".json",), (b'"format": "tautograd evidence"',))
+_FIRST_PART = 4096
+
+
+class Refused(OSError):
+    """A file is not to be written; the message says which, and why."""
+
+
+def check(path: str, kind: Kind, *, force: bool = False) -> None:
+    """Before any work: raise `Refused` for what could not, or must not, be written after it."""
+    shown = f"cannot write '{path}'"
+    try:
+        is_plain = atomic.is_plain_or_new(path)
+        if is_plain and not path.lower().endswith(kind.suffixes):
+            raise Refused(f"{shown}: the name of {kind.name} ends in {' or '.join(kind.suffixes)}")
+        if not is_plain and stat.S_ISBLK(os.stat(path).st_mode):
+            raise Refused(f"{shown}: it is a block device")
+        if is_plain and not force and not _is_ours(path, kind):
+            raise Refused(
+                f"{shown}: it is there already, and not {kind.name} that tautograd made; choose another "
+                "name, or say that it is to be replaced: --force"
+            )
+        atomic.check(path)
+    except Refused:
+        raise
+    except RuntimeError:
+        folder = os.path.dirname(os.path.realpath(path))
+        raise Refused(f"{shown}: there is no folder '{folder}'") from None
+    except IsADirectoryError:
+        raise Refused(f"{shown}: '{path}' is a folder; name a file in it") from None
+    except (OSError, ValueError) as error:
+        raise Refused(f"{shown}: {reason(error)}") from None
+
+
+def write(path: str, text: str, kind: Kind, *, force: bool = False) -> None:
+    """Write it, if that is still as it was when it was checked."""
+    check(path, kind, force=force)
+    with atomic.replacing(path, wait=False) as file:
+        file.write(utf8(text))
+
+
+def reason(error: BaseException) -> str:
+    """What an error of the system says, without its number and the name of the file."""
+    said = error.strerror if isinstance(error, OSError) else None
+    return said or f"{error}" or type(error).__name__
+
+
+def _is_ours(path: str, kind: Kind) -> bool:
+    if not os.path.exists(path):
+        return True
+    try:
+        with open(path, "rb") as file:
+            start = file.read(_FIRST_PART)
+    except OSError:  # what cannot be read cannot be recognised
+        return False
+    return not start or any(mark in start for mark in kind.marks)

@@ -1,0 +1,60 @@
+"""Where everything is said: on a terminal, or wherever a stream leads, whatever the text holds.
+
+Only our own colours reach a terminal as they are, and only there; all else that a terminal would obey
+is shown as text. A stream that cannot hold a character gets the nearest it can.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import IO
+
+from .printable import printable
+
+# What `Paint` (in `_verify/render_text.py`) puts around a text.
+_COLOUR = re.compile(r"(\x1b\[(?:0|1|2|31|32|33)m)")
+_PLAINER = str.maketrans(
+    {
+        "…": "...", "—": "-", "–": "-", "−": "-", "×": "x", "·": "*", "→": "->", "←": "<-",
+        "↑": "^", "↓": "v", "≤": "<=", "≥": ">=", "≈": "~", "█": "#", "░": ".", "│": "|",
+        "─": "-", "✂": "8<", "‘": "'", "’": "'", "“": '"', "”": '"', "∂": "d",
+    }
+)  # fmt: skip
+
+
+def say(text: str = "", stream: IO[str] | None = None, *, end: str = "\n") -> None:
+    """Print a text of ours, and send it off; by default on stdout."""
+    stream = sys.stdout if stream is None else stream
+    if stream is None:  # a process without one, as Python runs it when descriptor 1 is closed
+        return
+    stream.write(encodable(_shown(text, stream), stream) + end)
+    stream.flush()
+
+
+def warn(text: str = "", *, end: str = "\n") -> None:
+    """`say` it on stderr."""
+    if sys.stderr is not None:
+        say(text, sys.stderr, end=end)
+
+
+def _shown(text: str, stream: IO[str]) -> str:
+    if not stream.isatty():
+        return printable(text, lines=True)
+    parts = _COLOUR.split(text)  # text, colour, text, colour, …
+    return "".join(
+        part if number % 2 else printable(part, lines=True) for number, part in enumerate(parts)
+    )
+
+
+def encodable(text: str, stream: IO[str]) -> str:
+    """`text` as far as a stream's encoding has its characters."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except (LookupError, TypeError):  # a stream of somebody else's make
+        return text
+    except UnicodeEncodeError:
+        plainer = text.translate(_PLAINER)
+        return plainer.encode(encoding, "backslashreplace").decode(encoding)
+    return text
