@@ -168,8 +168,8 @@ def test_a_file_that_appears_meanwhile_is_kept(saved, tmp_path, monkeypatch):
     other = tmp_path / "other.json"
     fill = files._fill
 
-    def slowly(file: IO[bytes], text: str) -> None:
-        fill(file, text)
+    def slowly(file: IO[bytes], data: bytes) -> None:
+        fill(file, data)
         other.write_text("somebody else's")
 
     monkeypatch.setattr(files, "_fill", slowly)
@@ -185,8 +185,8 @@ def test_an_interrupt_leaves_none_or_the_old_one(saved, tmp_path, monkeypatch, o
     before = saved.read_bytes()
     path = saved if overwrite else tmp_path / "new.json"
 
-    def interrupted(file: IO[bytes], text: str) -> None:
-        file.write(text[: len(text) // 2].encode())
+    def interrupted(file: IO[bytes], data: bytes) -> None:
+        file.write(data[: len(data) // 2])
         raise KeyboardInterrupt
 
     monkeypatch.setattr(files, "_fill", interrupted)

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any
 
 from tautograd._evidence import schema
 from tautograd._evidence.canonical import DIGEST, digest_of
@@ -64,10 +64,14 @@ def write(evidence: Mapping[str, Any], path: Path, *, overwrite: bool = False) -
         raise EvidenceError("the inputs or the report are too large or nested too deep to be kept")
     try:
         with replacing(path, new=not overwrite, wait=False) as file:
-            file.write(data)
+            _fill(file, data)
     except FileExistsError:
         may_write(path)
         raise
+
+
+def _fill(file: IO[bytes], data: bytes) -> None:
+    file.write(data)
 
 
 # ---- reading -------------------------------------------------------------------------------------

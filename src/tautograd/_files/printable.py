@@ -35,4 +35,4 @@ def is_harmless(character: str) -> bool:
 
 
 def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    return repr(character)[1:-1]  # what Python does not print; no codec has to be imported for it
