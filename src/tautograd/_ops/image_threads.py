@@ -8,7 +8,6 @@ thread for each caller. NumPy lets go of the interpreter while it copies and mul
 from __future__ import annotations
 
 import ctypes
-import functools
 import glob
 import os
 import threading
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.once import once
 from .._tensor.settings import get_num_threads
 
 WORTH_SHARING = 1 << 22  # multiplications
@@ -27,7 +27,7 @@ _pool: ThreadPoolExecutor | None = None
 _pool_of = 0  # the process it belongs to: a pool does not survive a fork
 
 
-@functools.cache
+@once
 def _blas() -> Any:
     """The functions that say and set how many threads NumPy's BLAS uses; None if it is not OpenBLAS."""
     folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")

@@ -6,13 +6,13 @@ there. That it is so, and where a tensor has its array, is tried before it is re
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..._arrays.once import once
 from ..._tensor.tensor import Tensor
 from .methods import ONE_ARGUMENT, Method, function_of, method_from
 from .watching import offset_of, word_at
@@ -71,7 +71,7 @@ after:
 """
 
 
-@functools.cache
+@once
 def _method() -> Method | None:
     array = offset_of(Tensor, "_data")
     if array is None or not _is_so():

@@ -10,12 +10,12 @@ run that split products themselves, BLAS is told to use the calling thread alone
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..._arrays.once import once
 from . import cache, engine
 from .products import blas
 from .threads_code import ALONE, BYTES, PARALLEL, STATE, TOGETHER, WANTED, text
@@ -45,7 +45,7 @@ class _Runtime:
         self.use(wanted)
 
 
-@functools.cache
+@once
 def _runtime() -> _Runtime | None:
     if os.name != "posix":
         return None
