@@ -29,7 +29,9 @@ _new_function = ctypes.PYFUNCTYPE(
 )(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
-def function_of(method: Method, own: Any, loaded: engine.Loaded | None = None) -> Callable[..., Any]:
+def function_of(
+    method: Method, own: Any, loaded: engine.Loaded | None = None
+) -> Callable[..., Any]:
     """A Python function that gives machine code `own` and its argument.
 
     CPython's function object has the address of the method and no more. Both that and the code behind it
