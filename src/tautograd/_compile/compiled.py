@@ -87,7 +87,9 @@ class Compiled:
             entry, numbers = self._matching(form, tensors)
         tried: list[Entry] = []
         while entry is not None:
-            with entry.lock:
+            with entry.alone() as alone:
+                if not alone:
+                    return self._fn(*args, **kwargs)
                 replay = partial(adding, entry.replay) if entry.adds else entry.replay
                 result = replay(tensors, numbers, (args, kwargs))
             if result is STOPPED:  # as it is written: the error comes from the function's own line

@@ -50,6 +50,9 @@ class Entry:
         self.capture = found
         self.guards = guards
         self.lock = threading.RLock()
+        # Under the lock: how far into the program its thread is. What comes in between (a signal's handler, a
+        # finaliser) and calls the function again must not use the same memory.
+        self.inside = 0
         self.recorded_size = len(found.program.instructions)
         self.program = improved(found.program)
         self.replay_of = ready(self.name, self.program, found.inputs, native)
@@ -127,6 +130,19 @@ class Entry:
         given = [form.floats[i] for i in self.followed] + [spot.look() for spot in self.spots]
         found: list[Any] | None = self.capture.scalars.begin(given)
         return found
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Wait until no other thread is in the program; False if this thread itself is."""
+        with self.lock:
+            if self.inside:
+                yield False
+                return
+            self.inside = 2
+            try:
+                yield True
+            finally:
+                self.inside = 0
 
     def replay(self, tensors: list[Tensor], numbers: Any = (), given: Any = ()) -> Any:
         """Do again what was recorded, with these tensors and numbers among the arguments that were given.
@@ -213,8 +229,12 @@ class Entry:
 
     def with_tensors(self, tensors: list[Tensor], numbers: Any) -> Any:
         """Arguments of a call, with these tensors and numbers in them."""
-        self.numbers = numbers
-        return self._built(self.call, tensors)
+        with self.lock:
+            before, self.numbers = self.numbers, numbers
+            try:
+                return self._built(self.call, tensors)
+            finally:
+                self.numbers = before
 
     @contextmanager
     def in_place(self, numbers: Any) -> Iterator[None]:

@@ -76,6 +76,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     if recording is None:  # inference mode, for one
         return None
     acquire, release = entry.lock.acquire, entry.lock.release
+    level = 1 if found.scalars.steps else 0  # see `quick_numbers`, which comes before this
 
     def make_one(source: Any, node: Any, wants_gradient: bool, version: int) -> Any:
         if source is None:
@@ -111,7 +112,11 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
             return MISS
         if not acquire(False):
             return MISS  # another thread is in this program: the long way waits for it
+        if entry.inside != level:
+            release()
+            return MISS
         try:
+            entry.inside = 2
             # Another thread may give a tensor other memory at any moment: what was looked at is what is used, and it
             # stays until the program has run.
             arrays: list[Any] = []
@@ -173,6 +178,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
                 box[0] += growth
             return made
         finally:
+            entry.inside = level
             release()
 
     return attempt if not entry.adds else partial(adding, attempt)
