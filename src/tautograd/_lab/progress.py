@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tautograd._files.atomic import replacing
+from tautograd._files.folders import user_folder
 
 from .workshop import set_aside
 
@@ -29,8 +30,8 @@ def default_path() -> Path:
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
-    data = os.environ.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
-    return Path(data).expanduser() / "tautograd" / "lab" / "progress.json"
+    data = user_folder("XDG_DATA_HOME", ".local", "share") or Path.cwd()
+    return data / "tautograd" / "lab" / "progress.json"
 
 
 class Progress:
