@@ -16,6 +16,7 @@ from .._autograd.autocast_state import _state as autocasting
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .arrays import KINDS
+from .errors import forked
 from .recorded import Recorded
 from .replaced import Replaced
 from .tape import Tape
@@ -175,7 +176,7 @@ def recording(tape: Lifting) -> Iterator[None]:
 def stop_in_child() -> None:
     """After a fork: the child records nothing, whatever its parent was doing."""
     for tape in {id(t): t for t in (modes.recorder, modes.settling) if t is not None}.values():
-        tape.dead = True
+        tape.failure, tape.dead = tape.failure or forked(), True
         _reveal(tape)
     modes.recorder = modes.settling = None
     _slots.stop_in_child()
