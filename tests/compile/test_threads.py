@@ -6,6 +6,8 @@ import ctypes
 import gc
 import json
 import math
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -20,7 +22,7 @@ import pytest
 import tautograd as torch
 from tautograd._arrays.once import once
 from tautograd._compile import lifting
-from tautograd._compile.native import engine, methods
+from tautograd._compile.native import engine, llvm_thread, methods
 from tautograd._tensor.tensor import Tensor
 
 
@@ -160,30 +162,88 @@ def test_a_function_holds_its_method_and_its_code() -> None:
     assert ctypes.c_void_p.from_address(id(function) + object.__basicsize__).value == at
     del function
     gc.collect()
+    llvm_thread.by_llvm(int)
     assert gone() is None
 
 
 def test_code_that_is_garbage_never_waits_for_a_compiler() -> None:
     """Garbage is collected in whatever the thread is at: it may hold any other lock."""
     loaded = engine.Loaded(engine.assemble("define i64 @gone() {\n ret i64 0\n}\n"), {})
-    held, let_go = threading.Event(), threading.Event()
-
-    def compiling() -> None:
-        with engine.making:
-            held.set()
-            let_go.wait(20)
-
-    thread = threading.Thread(target=compiling)
-    thread.start()
-    held.wait(20)
+    name = loaded._engine
+    let_go = threading.Event()
+    keep_busy(let_go)
     start = time.monotonic()
     del loaded
     assert time.monotonic() - start < 5
-    assert len(engine._gone) == 1
+    assert id(name) in llvm_thread._belongings  # it is there until LLVM has time for it
     let_go.set()
-    thread.join()
     engine.assemble("define i64 @next() {\n ret i64 0\n}\n")
-    assert not engine._gone
+    assert id(name) not in llvm_thread._belongings
+
+
+def keep_busy(until: threading.Event) -> None:
+    llvm_thread.by_llvm(int)  # so that there is a thread
+    llvm_thread._llvm.jobs.put(llvm_thread._Job(lambda: until.wait(20)))
+
+
+def test_ctrl_c_does_not_wait_for_a_compiler_and_does_not_stop_it() -> None:
+    """llvmlite's lock would stay held, and every other thread wait for it."""
+    begun, let_go = threading.Event(), threading.Event()
+    done: list[int] = []
+
+    def slow() -> None:
+        begun.set()
+        let_go.wait(20)
+        done.append(1)
+
+    def interrupt() -> None:
+        begun.wait(20)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        llvm_thread.by_llvm(slow)
+    assert time.monotonic() - start < 1
+    thread.join()
+    let_go.set()
+    assert llvm_thread.by_llvm(lambda: 5) == 5
+    assert done == [1]
+
+
+def test_what_is_no_longer_waited_for_is_not_begun() -> None:
+    let_go = threading.Event()
+    keep_busy(let_go)
+    done: list[int] = []
+
+    def interrupt() -> None:
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        llvm_thread.by_llvm(done.append, 1)
+    thread.join()
+    let_go.set()
+    llvm_thread.by_llvm(int)
+    assert not done
+
+
+def test_errors_of_llvm_come_out_where_it_was_asked() -> None:
+    with pytest.raises(RuntimeError, match="LLVM IR parsing error"):
+        engine.assemble("nonsense")
+    assert engine.assemble("define i64 @fine() {\n ret i64 0\n}\n")
+
+
+def test_without_a_thread_the_caller_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(llvm_thread, "_llvm", llvm_thread._Llvm())
+    monkeypatch.setattr(threading.Thread, "start", cannot)
+    assert engine.assemble("define i64 @fine() {\n ret i64 0\n}\n")
 
 
 # --- what threads share ------------------------------------------------------------------------------------
@@ -451,6 +511,22 @@ def test_a_process_that_ends_while_threads_compile() -> None:
             check=False,
         )
         assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_a_function_that_is_compiled_when_the_process_ends() -> None:
+    body = (
+        "import atexit\nimport tautograd as torch\n"
+        "def last():\n"
+        "    f = torch.compile(lambda x: (x * 2).sum())\n"
+        "    print([f(torch.ones(3)).item() for _ in range(4)])\n"
+        "atexit.register(last)\n"
+        "g = torch.compile(lambda x: (x * 3).sum())\n"
+        "for _ in range(4): g(torch.ones(3))\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", body], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (found.stdout, found.stderr) == ("[6.0, 6.0, 6.0, 6.0]\n", "")
 
 
 def test_a_fork_inside_of_a_recording() -> None:

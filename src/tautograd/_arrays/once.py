@@ -15,11 +15,12 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
 making = threading.RLock()
+held_at_fork: list[Any] = [making]  # locks, in the order in which they are taken
 
 
 def once(make: Callable[[], Result]) -> Callable[[], Result]:
@@ -40,10 +41,16 @@ def once(make: Callable[[], Result]) -> Callable[[], Result]:
     return made
 
 
+def _hold() -> None:
+    for lock in held_at_fork:
+        lock.acquire()
+
+
 def _let_go() -> None:
-    with contextlib.suppress(RuntimeError):  # Ctrl-C came before a fork had it
-        making.release()
+    for lock in reversed(held_at_fork):
+        with contextlib.suppress(RuntimeError):  # Ctrl-C came before a fork had it
+            lock.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=making.acquire, after_in_parent=_let_go, after_in_child=_let_go)
+    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)

@@ -1,16 +1,12 @@
-"""LLVM itself: the processor of this machine, and machine code from assembly text.
-
-LLVM works under one lock of the process (`making`). Its state here is one for all threads: the context that
-modules are read into, the table of symbols, the target machine. So two compilations can only come one after
-the other, and a fork waits until none is under way. A program that is compiled never comes here.
-"""
+"""LLVM itself: the processor of this machine, and machine code from assembly text; in LLVM's thread."""
 
 from __future__ import annotations
 
-from collections import deque
+import functools
 from typing import Any
 
-from ..._arrays.once import making, once
+from ..._arrays.once import once
+from .llvm_thread import belonging, by_llvm, give, owner
 
 PASSES = "2"  # to be counted up when `assemble` does something else with the same text
 
@@ -25,13 +21,17 @@ def llvm() -> Any:
     try:
         import llvmlite.binding as binding
 
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
+        by_llvm(_initialize, binding)
     except Exception as error:
         raise NoCompiler(
             f"native code needs llvmlite (pip install 'tautograd[jit]'): {error}"
         ) from error
     return binding
+
+
+def _initialize(binding: Any) -> None:
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
 
 
 def why_not() -> str | None:
@@ -50,7 +50,7 @@ def compiler_version() -> str:
 
 
 class Host:
-    """What the processor here can do."""
+    """What the processor here can do; made in LLVM's thread."""
 
     def __init__(self) -> None:
         binding = llvm()
@@ -71,11 +71,13 @@ class Host:
 
 @once
 def host() -> Host:
-    return Host()
+    llvm()
+    return by_llvm(Host)
 
 
-@once
+@functools.cache
 def _machine() -> Any:
+    """In LLVM's thread, which is one."""
     target = llvm().Target.from_default_triple()
     return target.create_target_machine(
         cpu=host().name,
@@ -88,71 +90,57 @@ def _machine() -> Any:
 
 def assemble(text: str) -> bytes:
     """The object code of a module in LLVM's assembly language."""
+    host()
+    return by_llvm(_assemble, text)
+
+
+def _assemble(text: str) -> bytes:
     binding = llvm()
-    with making:
-        _dispose()
-        module = binding.parse_assembly(text)
-        module.verify()
-        machine = _machine()
-        options = binding.create_pipeline_tuning_options(speed_level=1)
-        builder = binding.create_pass_builder(machine, options)
-        passes = binding.create_new_module_pass_manager()
-        passes.add_sroa_pass()
-        passes.run(module, builder)
-        return bytes(machine.emit_object(module))
-
-
-_gone: deque[Any] = deque()  # engines that nobody uses any more
+    module = binding.parse_assembly(text)
+    module.verify()
+    machine = _machine()
+    options = binding.create_pipeline_tuning_options(speed_level=1)
+    builder = binding.create_pass_builder(machine, options)
+    passes = binding.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.run(module, builder)
+    return bytes(machine.emit_object(module))
 
 
 class Loaded:
     """Object code in memory, as long as this lives."""
 
     def __init__(self, code: bytes, symbols: dict[str, int]) -> None:
-        binding = llvm()
-        with making:
-            _dispose()
-            for name, address in symbols.items():
-                binding.add_symbol(name, address)
-            empty = binding.parse_assembly("")
-            self._engine = binding.create_mcjit_compiler(empty, _machine_for_loading())
-            self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
-            self._engine.finalize_object()
+        llvm()
+        self._engine = owner(self)
+        by_llvm(_load, self._engine, code, symbols)
 
     def address(self, name: str) -> int:
-        with making:
-            return int(self._engine.get_function_address(name))
+        return by_llvm(_address, self._engine, "get_function_address", name)
 
     def variable(self, name: str) -> int:
-        with making:
-            return int(self._engine.get_global_value_address(name))
+        return by_llvm(_address, self._engine, "get_global_value_address", name)
 
     def keep(self) -> None:
         """Let the code stay in memory until the process ends."""
-        with making:
-            self._engine.detach()
-
-    def __del__(self, gone: Any = _gone, lock: Any = making) -> None:
-        """Garbage is collected in any thread, at any moment: it must not wait for the lock.
-
-        Where another thread has it, the code goes when something is next compiled.
-        """
-        if not hasattr(self, "_engine"):
-            return
-        gone.append(self._engine)
-        del self._engine
-        if lock.acquire(blocking=False):
-            try:
-                gone.clear()
-            finally:
-                lock.release()
+        by_llvm(_detach, self._engine)
 
 
-def _dispose() -> None:
-    """Free the code of programs that are no more."""
-    _gone.clear()
+def _load(whose: Any, code: bytes, symbols: dict[str, int]) -> None:
+    binding = llvm()
+    for name, address in symbols.items():
+        binding.add_symbol(name, address)
+    target = binding.Target.from_default_triple()
+    machine = target.create_target_machine(codemodel="jitdefault", jit=True)
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    give(whose, engine)
 
 
-def _machine_for_loading() -> Any:
-    target = llvm().Target.from_default_triple()
-    return target.create_target_machine(codemodel="jitdefault", jit=True)
+def _address(whose: Any, kind: str, name: str) -> int:
+    return int(getattr(belonging(whose), kind)(name))
+
+
+def _detach(whose: Any) -> None:
+    belonging(whose).detach()
