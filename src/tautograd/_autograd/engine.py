@@ -80,11 +80,6 @@ def walk(
     mode = modes.__dict__  # this thread's, looked up once
     quietly = mode["quietly"]
     before = mode["_grad"], mode["way"], mode["run"]
-    mode["_grad"] = create_graph
-    if before[1][0] is not None:
-        mode["way"] = create_graph, quietly
-    shared.ordinary = False
-    mode["run"] = run
     anomaly = mode.get("anomaly", False)
     frame = _getframe(1)
     code = frame.f_code
@@ -92,7 +87,12 @@ def walk(
         frame = frame.f_back
         code = frame.f_code
     used_at = code, frame.f_lasti
-    try:
+    try:  # Ctrl-C may come anywhere, and the modes are put back only if it comes in here
+        mode["_grad"] = create_graph
+        if before[1][0] is not None:
+            mode["way"] = create_graph, quietly
+        shared.ordinary = False
+        mode["run"] = run
         heap: list[Any] = []
         node: Any = None
         if len(starts) == 1 and not starts[0].is_leaf_edge:
