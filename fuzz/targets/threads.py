@@ -70,6 +70,7 @@ class Threads(Target):
         }
 
     def check(self, case: Case, counts: Counter[str]) -> str | None:
+        self.prepare()
         counts["threads"] += len(case["threads"])
         counts["steps"] += sum(job["steps"] for jobs in case["threads"] for job in jobs)
         if case["fresh"]:
