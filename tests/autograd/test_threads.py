@@ -191,3 +191,31 @@ def test_the_short_way_of_operators_is_safe_in_threads() -> None:
     command = [sys.executable, "-c", SHORT_WAY]
     found = subprocess.run(command, check=False, capture_output=True, text=True)
     assert found.stdout == "fine\n", found.stderr
+
+
+def test_an_interrupt_of_a_backward_pass_leaves_the_modes_as_they_were():
+    """Wherever it comes: a few thousand at random."""
+    program = """
+import random, signal, time
+import tautograd as torch
+class Stop(BaseException): pass
+def stop(*_): raise Stop
+signal.signal(signal.SIGALRM, stop)
+rng, x = random.Random(0), torch.ones(3, requires_grad=True)
+stops = left = 0
+end = time.monotonic() + 2
+while time.monotonic() < end or stops < 100:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0004 + rng.random() * 0.001)
+        while True:
+            (x * 2 + x.exp()).sum().backward()
+    except Stop:
+        stops += 1
+    left += not torch.is_grad_enabled() or not (x * 1).requires_grad
+    torch.set_grad_enabled(True)
+print(left)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (found.stdout, found.stderr) == ("0\n", "")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -320,11 +320,12 @@ def test_a_thread_goes_on_when_the_main_one_has_ended(
     from tautograd._compile import native
     from tautograd._ops import threads as pool
 
-    pool.executor().submit(int).result()
-    ended = ThreadPoolExecutor(1)
-    ended.shutdown()
+    def cannot(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
     monkeypatch.setattr(native, "processors", lambda: 8)
-    monkeypatch.setattr(pool, "_pool", ended)
+    monkeypatch.setattr(pool, "_pool", pool._Pool())
+    monkeypatch.setattr(threading.Thread, "start", cannot)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -241,6 +241,51 @@ def test_threads_are_waited_for(shop):
     assert "TG101" in shop.doctor("train.py").stderr
 
 
+POOLS = {
+    "our own": """
+        torch.set_num_threads(2)
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.Flatten())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            model(torch.ones(16, 3, 32, 32)).sum().backward()
+            optimizer.step()
+        """,
+    "one of the script's that it does not shut down": """
+        from concurrent.futures import ThreadPoolExecutor
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        def step():
+            time.sleep(0.1)
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+        pool = ThreadPoolExecutor(1)
+        for _ in range(4):
+            pool.submit(step)
+        """,
+    "one that a thread of the script's uses": """
+        from concurrent.futures import ThreadPoolExecutor
+        import threading
+        def train():
+            model = torch.nn.Linear(2, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(4):
+                model(torch.ones(1, 2)).sum().backward()
+                optimizer.step()
+            threading.Thread(target=time.sleep, args=(0.1,)).start()
+        ThreadPoolExecutor(3).submit(train).result()
+        """,
+}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_pools_of_threads_come_to_an_end(shop, pool):
+    """What they were given is done and reported; nobody waits for a thread that waits for work."""
+    shop.write("train.py", "\n        import time, torch" + POOLS[pool])
+    found = shop.doctor("--as-torch", "train.py", timeout=60)
+    assert found.returncode == 1
+    assert "TG101" in found.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["model = torch.compile(model{})", "model.compile({})"])
 def test_a_compiled_model_is_watched_from_outside(shop, how):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import threading
 
 import numpy as np
 import pytest
@@ -33,7 +33,10 @@ def test_several_threads_give_the_same_bits() -> None:
 def test_without_threads_one_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python starts none once the main thread has ended."""
     expected = _updated(3)
-    ended = ThreadPoolExecutor(1)
-    ended.shutdown()
-    monkeypatch.setattr(pool, "_pool", ended)
+
+    def cannot(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(pool, "_pool", pool._Pool())
+    monkeypatch.setattr(threading.Thread, "start", cannot)
     np.testing.assert_array_equal(_updated(3), expected)

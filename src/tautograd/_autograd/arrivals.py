@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from sys import getrefcount
 from typing import Any
@@ -17,7 +18,19 @@ from .hooks import call_tensor_hooks
 from .modes import modes
 from .node import Node
 
-_accumulate_lock = threading.Lock()
+# Held while a gradient is added to another. One for all leaves: adding takes less time than finding a leaf's own
+# lock would. It may be taken twice: what an addition calls (a mode, a finaliser) may go backward itself.
+accumulating = threading.RLock()
+
+
+def _after_fork() -> None:
+    global accumulating
+    accumulating = threading.RLock()  # a thread that had it has stayed behind
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
 _ndarray = np.ndarray
 ALONE = 2  # what getrefcount says of a local name that nobody shares: the name, and its argument
 
@@ -107,13 +120,15 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
         if owned and leaf._data.flags.c_contiguous:
             flags = grad.flags
             if flags.c_contiguous and flags.writeable:
-                with _accumulate_lock:
+                with accumulating:
                     if leaf._grad is None:
                         leaf._grad = make(grad)
                         return
-        elif alone and leaf._grad is None and type(grad) is not _ndarray and _keeps(leaf, grad):
-            leaf._grad = make(grad)
-            return
+        elif alone and leaf._grad is None and type(grad) is not _ndarray:
+            with accumulating:
+                if _keeps(leaf, grad):
+                    leaf._grad = make(grad)
+                    return
         _add_to_grad(leaf, grad, lifted)
         return
     accumulator = leaf._accumulator and leaf._accumulator()
@@ -159,8 +174,17 @@ def _recorded_copy(tensor: Tensor, grad: Any, anew: bool) -> Any:
     return grad.clone(memory_format=contiguous_format)
 
 
+def set_or_add(tensor: Tensor, grad: Any) -> None:
+    """Let a leaf that had no gradient have this one, unless another thread has given it one meanwhile."""
+    with accumulating:
+        if tensor._grad is None or tensor._grad is grad or grad is None:
+            tensor._grad = grad
+        else:
+            _add_to_grad(tensor, grad._data, False)
+
+
 def _add_to_grad(tensor: Tensor, grad: Any, lifted: bool, anew: bool = False) -> None:
-    with _accumulate_lock:
+    with accumulating:
         present = tensor._grad
         if present is None:
             if lifted:

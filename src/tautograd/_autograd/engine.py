@@ -80,11 +80,6 @@ def walk(
     mode = modes.__dict__  # this thread's, looked up once
     quietly = mode["quietly"]
     before = mode["_grad"], mode["way"], mode["run"]
-    mode["_grad"] = create_graph
-    if before[1][0] is not None:
-        mode["way"] = create_graph, quietly
-    shared.ordinary = False
-    mode["run"] = run
     anomaly = mode.get("anomaly", False)
     frame = _getframe(1)
     code = frame.f_code
@@ -92,7 +87,12 @@ def walk(
         frame = frame.f_back
         code = frame.f_code
     used_at = code, frame.f_lasti
-    try:
+    try:  # Ctrl-C may come anywhere, and the modes are put back only if it comes in here
+        mode["_grad"] = create_graph
+        if before[1][0] is not None:
+            mode["way"] = create_graph, quietly
+        shared.ordinary = False
+        mode["run"] = run
         heap: list[Any] = []
         node: Any = None
         if len(starts) == 1 and not starts[0].is_leaf_edge:
@@ -264,14 +264,22 @@ def _sum(present: Any, grad: Any) -> Any:
     return present + grad if isinstance(present, Tensor) else modes.quietly(np.add, present, grad)
 
 
-_marks_lock = threading.Lock()
+_marking = (
+    threading.Lock()
+)  # another thread may walk the same graph, and only one can mark it at a time
 
 
 def _count_leaf_edges(starts: list[Any], needed: Needed | None, number: int) -> dict[Any, int]:
-    """How many edges lead to each leaf; every node is marked with the number of this pass once."""
+    """How many edges lead to each leaf; every node is marked with the number of this pass once.
+
+    Nobody waits for the marks: it may be this thread that sets them, before a signal or a finaliser came
+    in between, or one that a child process does not have. A set of nodes does the same, in more time.
+    """
+    if not _marking.acquire(blocking=False):
+        return _counted_apart(starts, needed)
     leaves: dict[Any, int] = {}
     stack = []
-    with _marks_lock:  # another thread may walk the same graph, and only one can mark it at a time
+    try:
         for edge in starts:
             if not edge.is_leaf_edge and edge.mark != number:
                 edge.mark = number
@@ -285,6 +293,27 @@ def _count_leaf_edges(starts: list[Any], needed: Needed | None, number: int) -> 
                 elif edge.mark != number:
                     edge.mark = number
                     stack.append(edge)
+    finally:
+        _marking.release()
+    return leaves
+
+
+def _counted_apart(starts: list[Any], needed: Needed | None) -> dict[Any, int]:
+    """The same without relying on marks: a node that has none gets one that is no pass's."""
+    leaves: dict[Any, int] = {}
+    stack = [edge for edge in dict.fromkeys(starts) if not edge.is_leaf_edge]
+    seen = {id(edge) for edge in stack}
+    while stack:
+        node = stack.pop()
+        node.mark = node.mark or -1
+        for edge in node.edges:
+            if edge is None or (needed is not None and edge not in needed.all):
+                continue
+            if edge.is_leaf_edge:
+                leaves[edge] = leaves.get(edge, 0) + 1
+            elif id(edge) not in seen:
+                seen.add(id(edge))
+                stack.append(edge)
     return leaves
 
 

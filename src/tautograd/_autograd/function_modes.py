@@ -39,7 +39,7 @@ _UPDATES = {
     **{name: name for name in ("__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__")},
     **{name: name for name in ("__ixor__", "__ilshift__", "__irshift__")},
 }
-_lock = threading.Lock()
+_lock = threading.RLock()  # again by a mode that a signal's handler enters
 _entered = 0  # modes that are active now, in all threads
 _originals: dict[str, Any] = {}
 

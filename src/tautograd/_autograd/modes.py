@@ -12,6 +12,8 @@ class _Shared:
     """What the shortest way may go by without asking which thread it is in: to ask costs as much as
     a small operation does.
 
+    It is set by single statements in which no thread can be switched to another (they call nothing).
+
     `ordinary` is true while no more than one thread has ever asked for its modes, and that one
     records and is in no special mode: then this holds for every thread. `quietly` is for those who
     went by it; a thread that finds it in use by another (RuntimeError) asks for its own.
@@ -53,6 +55,7 @@ class _Modes(threading.local):
     function_modes: tuple[Any, ...] = ()  # the TorchFunctionModes in force, innermost last
     lower: Any = None  # the dtype that autocast casts to, while it is in force
     recorder: Any = None  # the tape that notes what this thread computes, while it is compiled
+    settling: Any = None  # the tape of which this thread is finding out what to keep
 
     @property
     def grad(self) -> bool:

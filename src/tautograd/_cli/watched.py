@@ -175,9 +175,17 @@ def stdout_kept_for(wanted: bool) -> Iterator[None]:
 
 
 def _wait_for_threads() -> None:
-    """The interpreter waits for a script's threads; the report should know what they did."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
+    """The interpreter waits for a script's threads; the report should know what they did.
+
+    It first tells pools (`concurrent.futures`) that nothing more will come. Their threads do what they were
+    given and end then, and never before: a script need not shut its pools down.
+    """
+    for tell in reversed(getattr(threading, "_threading_atexits", ())):
+        tell()
+    while others := [
+        t for t in threading.enumerate() if t is not threading.current_thread() and not t.daemon
+    ]:
+        for thread in others:
             thread.join()
 
 

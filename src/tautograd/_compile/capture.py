@@ -20,7 +20,7 @@ from .following import Places
 from .generators import noting_seeds
 from .handed import CHANGED, Handed
 from .ir import Kind, Program, View
-from .lifting import grad_of, plain, recording, set_plain, was_read
+from .lifting import grad_of, plain, recording, settling, was_read
 from .mathematics import following_math
 from .nests import tensors_in
 from .recording import Recording
@@ -95,47 +95,44 @@ def capture(
     for i, tensor in enumerate(inside):
         arguments.append(tape.argument(tensor._data))
         tape.arguments[id(tensor)] = i
-    try:
-        with recording(tape), noting_seeds, following_math:
-            surroundings.begin(tape)
-            returned = fn(*args, **kwargs)
-            del args, kwargs  # which hold symbols
-            tape.where = surroundings.variables.where
-            passed = passed_in(handed.call, surroundings.variables.containers(), returned)
-            if handed.settle():
-                where = surroundings.variables.lines.changing_arguments()
-                tape.refuse(CHANGED, "attribute", where)
+    with settling(tape):
+        try:
+            with recording(tape), noting_seeds, following_math:
+                surroundings.begin(tape)
+                returned = fn(*args, **kwargs)
+                del args, kwargs  # which hold symbols
+                tape.where = surroundings.variables.where
+                passed = passed_in(handed.call, surroundings.variables.containers(), returned)
+                if handed.settle():
+                    where = surroundings.variables.lines.changing_arguments()
+                    tape.refuse(CHANGED, "attribute", where)
+                places.take_back()
+                surroundings.settle(tape)
+                for optimizer in tape.fixed:
+                    optimizer.settle(tape)
+                if any(stand_in._grad is not None for stand_in, _ in pairs.values()):
+                    tape.refuse("a backward pass into the history of an argument", "past")
+                refuse_retained(tape, returned)
+                backward = None
+                if modes.grad and tape.failure is None:
+                    backward = _differentiated(tape, returned, inside)
+            if tape.failure is None:
+                found = _finish(tape, arguments, inside, returned, backward, passed)
+                found.wanted = wanted
+                turned = [(i, t._requires_grad) for i, t in enumerate(inside)]
+                found.turned = [(i, wants) for i, wants in turned if wants is not wanted[i]]
+                found.scalars = tape.scalars
+                made = {id(reference()) for reference in tape.made}
+                grads = [g for _, g in found.grads_after if g is not None and id(g) in made]
+                found.new_grads = [(grad._version_box, grad._version_box[0]) for grad in grads]
+                found.tensors, found.fixed = tensors, tape.fixed
+            if tape.failure is None:
+                return found
+        finally:
+            tape.dead = True
+            tape.scalars.tape = None
             places.take_back()
-            surroundings.settle(tape)
-            for optimizer in tape.fixed:
-                optimizer.settle(tape)
-            if any(stand_in._grad is not None for stand_in, _ in pairs.values()):
-                tape.refuse("a backward pass into the history of an argument", "past")
-            refuse_retained(tape, returned)
-            backward = None
-            if modes.grad and tape.failure is None:
-                backward = _differentiated(tape, returned, inside)
-        if tape.failure is None:
-            found = _finish(tape, arguments, inside, returned, backward, passed)
-            found.wanted = wanted
-            turned = [(i, t._requires_grad) for i, t in enumerate(inside)]
-            found.turned = [(i, wants) for i, wants in turned if wants is not wanted[i]]
-            found.scalars = tape.scalars
-            made = {id(reference()) for reference in tape.made}
-            grads = [g for _, g in found.grads_after if g is not None and id(g) in made]
-            found.new_grads = [(grad._version_box, grad._version_box[0]) for grad in grads]
-            found.tensors, found.fixed = tensors, tape.fixed
-        if tape.failure is None:
-            return found
-    finally:
-        tape.dead = True
-        tape.scalars.tape = None
-        places.take_back()
-        handed.give_over({id(stand_in): tensor for stand_in, tensor in pairs.values()})
-        for reference in tape.made:
-            tensor = reference()
-            if tensor is not None:
-                set_plain(tensor, plain(tensor))
+            handed.give_over({id(stand_in): tensor for stand_in, tensor in pairs.values()})
     release(returned, pairs)  # also where the function itself caught the error
     tape.failure.finished = (handed.given_back(returned),)
     raise tape.failure

@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from .._autograd.modes import modes
@@ -26,7 +27,7 @@ from .explain import Explanation
 from .following import Changing
 from .guards import GRADIENTS, Form, is_ordinary
 from .nests import tensors_in
-from .quick import MISS, STOPPED
+from .quick import MISS, STOPPED, adding
 from .surroundings import Surroundings
 
 log = logging.getLogger("tautograd.compile")
@@ -86,8 +87,11 @@ class Compiled:
             entry, numbers = self._matching(form, tensors)
         tried: list[Entry] = []
         while entry is not None:
-            with entry.lock:
-                result = entry.replay(tensors, numbers, (args, kwargs))
+            with entry.alone() as alone:
+                if not alone:
+                    return self._fn(*args, **kwargs)
+                replay = partial(adding, entry.replay) if entry.adds else entry.replay
+                result = replay(tensors, numbers, (args, kwargs))
             if result is STOPPED:  # as it is written: the error comes from the function's own line
                 return self._fn(*args, **kwargs)
             if result is not MISS:

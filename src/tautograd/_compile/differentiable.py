@@ -250,8 +250,10 @@ class CompiledNode(Node):
         touched = [r for r, g in zip(self.share.reached, slots, strict=True) if g is not None]
         leaves = sorted(frozenset[int]().union(*touched))
         entry = self.owner.entry
-        with entry.lock:
-            found = self.owner.backward(token, gradients, leaves)
+        with entry.alone() as alone:
+            found = self.owner.backward(token, gradients, leaves) if alone else None
+        if found is None:
+            return [g if g is None else g._data for g in self._differentiably(slots, False)]
         if len(touched) < len(gradients) and self.has_no_effects and any(map(_has_nan, found)):
             return [g if g is None else g._data for g in self._again(slots, lifted)]
         by_leaf = dict(zip(leaves, found, strict=True))
@@ -264,16 +266,19 @@ class CompiledNode(Node):
         does = found.effects or found.grads_after or found.versions or found.argument_writes
         return not (does or entry.has_calls_with_effects)
 
-    def _differentiably(self, slots: list[Any]) -> list[Any]:
-        """Under `create_graph=True` the function itself runs again, and its own history is used."""
+    def _differentiably(self, slots: list[Any], create_graph: bool = True) -> list[Any]:
+        """Under `create_graph=True` the function itself runs again, and its own history is used.
+
+        So it is where this thread is in the program already, before a signal's handler came in between.
+        """
         entry = self.owner.entry
         if not self.has_no_effects:
             raise RuntimeError(
                 f"the compiled function {entry.name} has side effects (random numbers, an optimizer's step, tensors "
-                "that it changes), so it cannot run again for create_graph=True; call the function that was "
-                "compiled instead"
+                "that it changes), so it cannot run again for create_graph=True, or in the middle of a call of it; "
+                "call the function that was compiled instead"
             )
-        return self._again(slots, True)
+        return self._again(slots, create_graph)
 
     def _again(self, slots: list[Any], create_graph: bool) -> list[Any]:
         """The gradients by the function itself, of just those results that have one.

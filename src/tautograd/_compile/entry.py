@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._autograd.arrivals import set_or_add
 from .._autograd.modes import modes
 from .._autograd.sites import resolve
 from .._tensor.tensor import Tensor, make
@@ -49,6 +50,9 @@ class Entry:
         self.capture = found
         self.guards = guards
         self.lock = threading.RLock()
+        # Under the lock: how far into the program its thread is. What comes in between (a signal's handler, a
+        # finaliser) and calls the function again must not use the same memory.
+        self.inside = 0
         self.recorded_size = len(found.program.instructions)
         self.program = improved(found.program)
         self.replay_of = ready(self.name, self.program, found.inputs, native)
@@ -62,6 +66,12 @@ class Entry:
         self._arrays: list[Any] = []  # of this call's arguments
         self.differentiable = None if found.backward is None else Differentiable(self)
         self.modes = modes.way[0], modes.lower
+        self.adds = any(
+            grad is not None for _, grad in guards.grads
+        )  # to gradients that were there
+        had_none = {id(tensor) for tensor, grad in guards.grads if grad is None}
+        self._first_grads = [(t, g) for t, g in found.grads_after if id(t) in had_none]
+        self._other_grads = [(t, g) for t, g in found.grads_after if id(t) not in had_none]
         self._nodes: dict[int, Any] = {}
         self.form = _form(call, found)
         self._from_outside = {id(value) for _, value, _ in guards.variables.contents}
@@ -101,7 +111,7 @@ class Entry:
         entry.quick = way_in(entry)
         entry.numbers = found.scalars.values
         entry.given = args, kwargs
-        return entry, entry.finish(tensors, [t._data for t in tensors])
+        return entry, entry.finish(tensors, [t._data for t in tensors], recorded=True)
 
     @property
     def asked(self) -> list[int]:
@@ -120,6 +130,19 @@ class Entry:
         given = [form.floats[i] for i in self.followed] + [spot.look() for spot in self.spots]
         found: list[Any] | None = self.capture.scalars.begin(given)
         return found
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Wait until no other thread is in the program; False if this thread itself is."""
+        with self.lock:
+            if self.inside:
+                yield False
+                return
+            self.inside = 2
+            try:
+                yield True
+            finally:
+                self.inside = 0
 
     def replay(self, tensors: list[Tensor], numbers: Any = (), given: Any = ()) -> Any:
         """Do again what was recorded, with these tensors and numbers among the arguments that were given.
@@ -156,13 +179,19 @@ class Entry:
             for i in boxes.values():  # several may be views of one tensor
                 if found.growth[i]:
                     tensors[i]._version_box[0] += found.growth[i]
-        for tensor, grad in found.grads_after:
-            set_grad(tensor, grad)
-        for box, version in found.new_grads:  # which somebody may have written to since
-            box[0] = version
+        self.set_grads()
         for box, growth in found.versions:
             box[0] += growth
         return self.finish(tensors, arrays)
+
+    def set_grads(self) -> None:
+        """Let `.grad` be what it becomes; where another thread has set one meanwhile, both count."""
+        for tensor, grad in self._first_grads:
+            set_or_add(tensor, grad)
+        for tensor, grad in self._other_grads:
+            set_grad(tensor, grad)
+        for box, version in self.capture.new_grads:  # which somebody may have written to since
+            box[0] = version
 
     def _run(self, numbers: Any, arrays: list[Any]) -> bool:
         """The program, with what is done before it; False if a decision is another one."""
@@ -173,8 +202,8 @@ class Entry:
         self.replay_of.run(0)
         return True
 
-    def finish(self, tensors: list[Tensor], arrays: list[Any]) -> Any:
-        """What the function returns, from what the program left."""
+    def finish(self, tensors: list[Tensor], arrays: list[Any], recorded: bool = False) -> Any:
+        """What the function returns, from what the program left, or the run that was `recorded`."""
         self._arrays = arrays
         for i, wants in self.capture.turned:
             tensors[i].requires_grad_(wants)
@@ -183,8 +212,9 @@ class Entry:
         else:
             built = self.built(self.capture.result, tensors)
         built = self.with_views(built, tensors)
-        for i, grad, _ in self.capture.argument_grads:
-            set_grad(tensors[i], self._built(grad, tensors, views=True))
+        for i, grad, none_before in self.capture.argument_grads:
+            put = set_or_add if none_before and not recorded else set_grad
+            put(tensors[i], self._built(grad, tensors, views=True))
         self.given = ()
         return built
 
@@ -199,8 +229,12 @@ class Entry:
 
     def with_tensors(self, tensors: list[Tensor], numbers: Any) -> Any:
         """Arguments of a call, with these tensors and numbers in them."""
-        self.numbers = numbers
-        return self._built(self.call, tensors)
+        with self.lock:
+            before, self.numbers = self.numbers, numbers
+            try:
+                return self._built(self.call, tensors)
+            finally:
+                self.numbers = before
 
     @contextmanager
     def in_place(self, numbers: Any) -> Iterator[None]:

@@ -65,6 +65,14 @@ def cannot_go_backward(error: Exception) -> CompileError:
     return found
 
 
+def forked() -> CompileError:
+    """Of a recording in the middle of which the process was forked, in the child."""
+    what = "it is a child process of one that was recording it"
+    found = CompileError(what, what)
+    found.goes_on = True
+    return found
+
+
 def cannot_record(what: str, advice: str, where: Any = None) -> CompileError:
     """The error for something that a program cannot do, with the line of the user's code."""
     line = resolve(where or mark(2))

@@ -16,6 +16,7 @@ from .._autograd.autocast_state import _state as autocasting
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .arrays import KINDS
+from .errors import forked
 from .recorded import Recorded
 from .replaced import Replaced
 from .tape import Tape
@@ -83,8 +84,10 @@ def _get_data(self: Tensor) -> Any:
     tape = modes.recorder
     if type(value) in KINDS:
         return value if tape is None or tape.paused or tape.dead else tape.seen(self, value)
-    if type(value) is Recorded and (value.tape is not tape or tape.paused or tape.dead):
-        return value.value
+    if type(value) is Recorded and (
+        tape is None or value.tape is not tape or tape.paused or tape.dead
+    ):
+        return value if tape is None and modes.settling is value.tape else value.value
     return value
 
 
@@ -134,6 +137,30 @@ def was_read(initial: Any) -> bool:
 
 
 @contextmanager
+def settling(tape: Lifting) -> Iterator[None]:
+    """Around a recording and what is then found out of it: this thread sees recorded arrays to the end.
+
+    Another thread may have got hold of a tensor that holds one, as it may of a parameter's new gradient: it
+    sees the array itself, from the first moment to the last, when all tensors hold their own again.
+    """
+    with _slots:
+        before, modes.settling = modes.settling, tape
+        try:
+            yield
+        finally:
+            modes.settling = before
+            _reveal(tape)
+
+
+def _reveal(tape: Lifting) -> None:
+    """Let every tensor that a run made hold its array itself."""
+    for reference in tape.made:
+        tensor = reference()
+        if tensor is not None:
+            set_plain(tensor, plain(tensor))
+
+
+@contextmanager
 def recording(tape: Lifting) -> Iterator[None]:
     """Record what this thread does with tensors."""
     with _slots:
@@ -148,7 +175,10 @@ def recording(tape: Lifting) -> Iterator[None]:
 
 def stop_in_child() -> None:
     """After a fork: the child records nothing, whatever its parent was doing."""
-    modes.recorder = None
+    for tape in {id(t): t for t in (modes.recorder, modes.settling) if t is not None}.values():
+        tape.failure, tape.dead = tape.failure or forked(), True
+        _reveal(tape)
+    modes.recorder = modes.settling = None
     _slots.stop_in_child()
 
 

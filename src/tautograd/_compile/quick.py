@@ -7,15 +7,16 @@ Everything that stays the same from call to call is looked up when the closure i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter, is_
 from typing import Any
 
 from .._arrays.dtypes import _defaults as defaults
+from .._autograd import arrivals
 from .._autograd.effects import structure
 from .._autograd.modes import modes
 from .._tensor.tensor import Tensor
 from .ir import Kind
-from .lifting import set_grad
 from .replay import fresh
 from .results import Made
 from .sameness import Sameness
@@ -75,6 +76,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     if recording is None:  # inference mode, for one
         return None
     acquire, release = entry.lock.acquire, entry.lock.release
+    level = 1 if found.scalars.steps else 0  # see `quick_numbers`, which comes before this
 
     def make_one(source: Any, node: Any, wants_gradient: bool, version: int) -> Any:
         if source is None:
@@ -108,69 +110,84 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     def attempt(args: tuple[Any, ...]) -> Any:
         if guards.structure != structure[0] or defaults.float is not number or len(args) != count:
             return MISS
-        for argument, (shape, strides, dtype, wanted) in zip(args, forms, strict=True):
-            if type(argument) is not Tensor:
-                return MISS
-            data = argument._data
-            if (
-                type(data) is not kind
-                or data.shape != shape
-                or data.strides != strides
-                or data.dtype is not dtype
-                or argument._requires_grad is not wanted
-                or argument._node is not None
-                or argument._base is not None
-                or argument._watched
-                or id(data) in outside
-                or (id(data.base) in outside if shares is None else shares(data))
-            ):
-                return MISS
-        effects = always
-        if modes.__dict__ is steady.home and steady.same():
-            if steady.settled():
-                effects = steady.counts
-            elif all(chooses() for chooses in choices):
-                steady.remember_settings()
+        if not acquire(False):
+            return MISS  # another thread is in this program: the long way waits for it
+        if entry.inside != level:
+            release()
+            return MISS
+        try:
+            entry.inside = 2
+            # Another thread may give a tensor other memory at any moment: what was looked at is what is used, and it
+            # stays until the program has run.
+            arrays: list[Any] = []
+            for argument, (shape, strides, dtype, wanted) in zip(args, forms):  # noqa: B905 (as many)
+                if type(argument) is not Tensor:
+                    return MISS
+                data = argument._data
+                if (
+                    type(data) is not kind
+                    or data.shape != shape
+                    or data.strides != strides
+                    or data.dtype is not dtype
+                    or argument._requires_grad is not wanted
+                    or argument._node is not None
+                    or argument._base is not None
+                    or argument._watched
+                    or id(data) in outside
+                    or (id(data.base) in outside if shares is None else shares(data))
+                ):
+                    return MISS
+                arrays.append(data)
+            effects = always
+            if modes.__dict__ is steady.home and steady.same():
+                if steady.settled():
+                    effects = steady.counts
+                elif all(chooses() for chooses in choices):
+                    steady.remember_settings()
+                else:
+                    return MISS
+            elif nothing_wrong():
+                steady.remember()
             else:
                 return MISS
-        elif nothing_wrong():
-            steady.remember()
-        else:
-            return MISS
-        if not acquire(False):
-            return MISS
-        back = None
-        try:
-            if keep is not None:
-                back = keep(())
-            if place is None or not place(args):
-                for i, slot in slots:
-                    table[slot] = args[i]._data.__array_interface__["data"][0] - offsets[i]
-            if load is not None:
-                load(args)
-            for effect in effects:
+            back = None
+            try:
+                if keep is not None:
+                    back = keep(())
+                if place is not None:
+                    place(arrays)
+                else:
+                    for i, slot in slots:
+                        table[slot] = arrays[i].__array_interface__["data"][0] - offsets[i]
+                if load is not None:
+                    load(args)
+                for effect in effects:
+                    effect()
+                run()
+                made = make_one(*plans[0]) if single else tuple([make_one(*plan) for plan in plans])
+            except STOPS:
+                if back is None or not stops.put_back((), back):
+                    raise
+                return MISS  # the long way stops there too, and goes on from there
+            for effect in late:
                 effect()
-            run()
-            result = make_one(*plans[0]) if single else tuple([make_one(*plan) for plan in plans])
-        except STOPS:
-            if back is None or not stops.put_back((), back):
-                raise
-            return MISS  # the long way stops there too, and goes on from there
+            entry.calls += 1
+            if not have_become():
+                entry.set_grads()
+            for box, growth in versions:
+                box[0] += growth
+            return made
         finally:
+            entry.inside = level
             release()
-        for effect in late:
-            effect()
-        entry.calls += 1
-        if not have_become():
-            for tensor, grad in after:
-                set_grad(tensor, grad)
-            for box, version in found.new_grads:
-                box[0] = version
-        for box, growth in versions:
-            box[0] += growth
-        return result
 
-    return attempt
+    return attempt if not entry.adds else partial(adding, attempt)
+
+
+def adding(run: Callable[..., Any], *args: Any) -> Any:
+    """Run a program that adds to gradients that are there, when nobody else adds to any."""
+    with arrivals.accumulating:
+        return run(*args)
 
 
 def _placing(table: Any, slots: list[tuple[int, int]], offsets: list[int]) -> Any:

@@ -34,10 +34,15 @@ def way_in(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
             return MISS
         if not acquire(False):
             return MISS
+        if entry.inside:
+            release()
+            return MISS
         try:
+            entry.inside = 1
             load(numbers)
             return attempt(tuple([args[i] for i in others]))
         finally:
+            entry.inside = 0
             release()
 
     return with_numbers

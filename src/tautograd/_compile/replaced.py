@@ -23,6 +23,8 @@ class Replaced:
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
+            if not self._active:
+                return  # entered before a fork, and left in the child
             self._active -= 1
             if not self._active:
                 self._take_away()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tautograd._files.atomic import replacing
+from tautograd._files.folders import user_folder
 from tautograd._files.regular import NotRegular, read_regular
 
 from .workshop import set_aside
@@ -40,10 +41,8 @@ def default_path() -> Path:
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
-    data = os.environ.get("XDG_DATA_HOME", "")
-    if not os.path.isabs(data):  # as the specification has it, a relative one is none
-        data = os.path.join("~", ".local", "share")
-    return Path(data).expanduser() / "tautograd" / "lab" / "progress.json"
+    data = user_folder("XDG_DATA_HOME", ".local", "share") or Path.cwd()
+    return data / "tautograd" / "lab" / "progress.json"
 
 
 class Progress:

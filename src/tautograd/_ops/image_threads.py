@@ -12,22 +12,22 @@ import functools
 import glob
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
 
+from .._arrays.once import once
 from .._tensor.settings import get_num_threads
+from .threads import at_once
 
 WORTH_SHARING = 1 << 22  # multiplications
 
 _busy = threading.Lock()  # one batch at a time: the setting below is the process's
-_pool: ThreadPoolExecutor | None = None
-_pool_of = 0  # the process it belongs to: a pool does not survive a fork
 
 
-@functools.cache
+@once
 def _blas() -> Any:
     """The functions that say and set how many threads NumPy's BLAS uses; None if it is not OpenBLAS."""
     folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
@@ -54,18 +54,10 @@ def share_images(run: Callable[[range], Any], batch: int, work: int) -> list[Any
     ranges = [range(start, min(start + share, batch)) for start in range(0, batch, share)]
     if not _busy.acquire(blocking=False):
         return [run(images) for images in ranges]  # the same parts, so the same sums
-    get, set_ = blas
-    before = get()
     try:
-        set_(1)
-        jobs = [_executor().submit(_quietly, run, part) for part in ranges[1:]]
-        try:
-            first = run(ranges[0])
-        finally:
-            results = [job.result() for job in jobs]
-        return [first, *results]
+        with _alone(*blas):
+            return at_once([functools.partial(_quietly, run, part) for part in ranges])
     finally:
-        set_(before)
         _busy.release()
 
 
@@ -74,9 +66,41 @@ def _quietly(run: Callable[[range], Any], images: range) -> Any:
         return run(images)
 
 
-def _executor() -> ThreadPoolExecutor:
-    global _pool, _pool_of
-    if _pool is None or _pool_of != os.getpid():
-        _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="tautograd-images")
-        _pool_of = os.getpid()
-    return _pool
+# --- BLAS's own threads: a setting of the process ---------------------------------------------------------
+
+
+@contextmanager
+def _as_here(get: Callable[[], int], set_: Callable[[int], object]) -> Iterator[object]:
+    """Meanwhile BLAS uses the thread that calls it and no other."""
+    global _before
+    _before = get()
+    try:
+        set_(1)
+        yield None
+    finally:
+        set_(_before)
+        _before = None
+
+
+_alone: Callable[..., AbstractContextManager[object]] = _as_here
+_before: int | None = None  # what the setting was, while it is another
+
+
+def take_over(alone: Callable[..., AbstractContextManager[object]]) -> None:
+    """Let another part of the program see to the setting: two would put back what the other had set."""
+    global _alone
+    with _busy:
+        _alone = alone
+
+
+def _after_fork() -> None:
+    """In a child: whoever shared images out has stayed behind, and does not put the setting back."""
+    global _busy, _before
+    _busy = threading.Lock()
+    if _before is not None:
+        _blas()[1](_before)
+        _before = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

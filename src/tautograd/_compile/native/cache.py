@@ -1,32 +1,50 @@
 """Object code on disk, so that what was compiled once is only loaded the next time.
 
-An entry's name is a hash of all that it was made from: the text, the processor and the versions. The
-folder and its files belong to the user alone; what anyone else owns or could have written is not
-loaded, and what is damaged is made anew. Where nothing can be written, nothing is kept.
+An entry's name is a hash of all that it was made from: the text, the processor and the versions. It is signed
+with a key of the user's own, name and content together: what was exchanged with another entry, cut off, changed,
+or made with another key is never loaded, but made anew. Where nothing can be written, nothing is kept.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import stat
-import tempfile
-from pathlib import Path
+import hmac
+import json
+import re
+import secrets
+import sys
+from contextlib import AbstractContextManager
 
+from ..._files.folders import user_folder
 from ..._version import __version__
+from .closed import Closed, closed
 from .engine import assemble, compiler_version, host
 
-MAGIC = b"tautograd object code 1\n"
+MAGIC = b"tautograd object code 2\n"
+KEY = "key"
 MOST_BYTES = 256 << 20
-_DIGEST = 32
+MOST_ENTRIES = 4096
+LARGEST = 64 << 20  # bytes of one entry
+_KEY_BYTES = 32
+_HEAD = len(MAGIC) + 32  # bytes before the code
+_NAME = re.compile(r"[0-9a-f]{64}")
 
 
 def key_of(text: str) -> str:
     """The name of the entry for a module's text on this machine."""
     here = host()
-    made_from = [text, here.triple, here.name, here.features, compiler_version(), __version__]
-    return hashlib.sha256("\0".join(made_from).encode()).hexdigest()
+    python = [sys.implementation.cache_tag, sys.version, sys.platform, sys.maxsize]
+    made_from = [
+        text,
+        here.triple,
+        here.name,
+        here.features,
+        compiler_version(),
+        __version__,
+        *python,
+    ]
+    return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()
 
 
 def compiled(text: str) -> tuple[bytes, bool]:
@@ -40,76 +58,71 @@ def compiled(text: str) -> tuple[bytes, bool]:
     return code, False
 
 
-def folder() -> Path | None:
-    """The user's own folder for object code, made if need be; None if there can be none."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    place = Path(base) / "tautograd" / "native"
-    try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return place if _is_ours(os.lstat(place), stat.S_ISDIR) else None
-    except OSError:
-        return None
+def folder() -> AbstractContextManager[Closed | None]:
+    """The user's own folder for object code; None if there can be none."""
+    base = user_folder("XDG_CACHE_HOME", ".cache")
+    return contextlib.nullcontext() if base is None else closed(base / "tautograd" / "native")
 
 
-def load(key: str) -> bytes | None:
+def load(name: str) -> bytes | None:
     """The object code kept under a name; None if there is none that can be trusted."""
-    place = folder()
-    if place is None:
-        return None
-    try:
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-        with open(os.open(place / key, flags), "rb") as file:
-            if not _is_ours(os.fstat(file.fileno()), stat.S_ISREG):
-                return None
-            content = file.read()
-    except OSError:
-        return None
-    head = len(MAGIC) + _DIGEST
-    code = content[head:]
-    if (
-        content[: len(MAGIC)] != MAGIC
-        or hashlib.sha256(code).digest() != content[len(MAGIC) : head]
-    ):
-        return None
-    return code
+    with folder() as place:
+        if place is None:
+            return None
+        key = place.read(KEY, _KEY_BYTES)
+        content = None if key is None or len(key) != _KEY_BYTES else place.read(name, LARGEST)
+        if key is None or content is None:
+            return None
+        head, code = content[:_HEAD], content[_HEAD:]
+        if not hmac.compare_digest(head, MAGIC + _signature(key, name, code)):
+            return None
+        place.use(name)
+        return code
 
 
-def save(key: str, code: bytes) -> None:
+def save(name: str, code: bytes) -> None:
     """Keep object code; without a place to keep it, nothing happens."""
-    place = folder()
-    if place is None:
-        return
-    with contextlib.suppress(OSError):
-        handle, name = tempfile.mkstemp(dir=place)  # made for the user alone
-        try:
-            with open(handle, "wb") as file:
-                file.write(MAGIC + hashlib.sha256(code).digest() + code)
-            os.replace(name, place / key)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
-        _prune(place)
-
-
-def _prune(place: Path) -> None:
-    """Forget what was used longest ago when there is too much."""
-    entries = []
-    for entry in os.scandir(place):
-        state = entry.stat(follow_symlinks=False)
-        entries.append((state.st_mtime, state.st_size, entry.path))
-    total = sum(size for _, size, _ in entries)
-    for _, size, path in sorted(entries):
-        if total <= MOST_BYTES:
+    with folder() as place:
+        if place is None:
             return
-        os.unlink(path)
-        total -= size
+        with contextlib.suppress(OSError):
+            key = _key(place)
+            content = MAGIC + _signature(key, name, code) + code
+            if len(content) <= LARGEST:
+                place.write(name, content)
+            _prune(place)
 
 
-def _is_ours(state: os.stat_result, kind: object) -> bool:
-    """Whether a file or folder is of the kind, the user's, and writable by nobody else."""
-    if not kind(state.st_mode):  # type: ignore[operator]
-        return False
-    if not hasattr(os, "getuid"):
-        return True
-    return state.st_uid == os.getuid() and not state.st_mode & 0o077
+def _signature(key: bytes, name: str, code: bytes) -> bytes:
+    return hmac.digest(key, MAGIC + name.encode() + b"\0" + code, "sha256")
+
+
+def _key(place: Closed) -> bytes:
+    """The user's key, made if there is none; one that is damaged, or not the user's alone, is replaced."""
+    for over in (False, True):
+        key = place.read(KEY, _KEY_BYTES)
+        if key is not None and len(key) == _KEY_BYTES:
+            return key
+        with contextlib.suppress(OSError):  # another process was first, or there are no links
+            place.write(KEY, secrets.token_bytes(_KEY_BYTES), over)
+    key = place.read(KEY, _KEY_BYTES)
+    if key is None or len(key) != _KEY_BYTES:
+        raise OSError("there is no key")
+    return key
+
+
+def _prune(place: Closed) -> None:
+    """Forget what was used longest ago when there is too much, and what was never finished."""
+    place.clear()
+    entries = [
+        (state.st_mtime_ns, state.st_size, name)
+        for name, state in place.files()
+        if _NAME.fullmatch(name)
+    ]
+    total, count = sum(size for _, size, _ in entries), len(entries)
+    for _, size, name in sorted(entries):
+        if total <= MOST_BYTES and count <= MOST_ENTRIES:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            place.remove(name)
+        total, count = total - size, count - 1

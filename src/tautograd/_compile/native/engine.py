@@ -1,9 +1,12 @@
-"""LLVM itself: the processor of this machine, and machine code from assembly text."""
+"""LLVM itself: the processor of this machine, and machine code from assembly text; in LLVM's thread."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any
+
+from ..._arrays.once import once
+from .llvm_thread import belonging, by_llvm, give, owner
 
 PASSES = "2"  # to be counted up when `assemble` does something else with the same text
 
@@ -12,19 +15,23 @@ class NoCompiler(ImportError):
     """llvmlite is not installed, or does not work here."""
 
 
-@functools.cache
+@once
 def llvm() -> Any:
     """llvmlite's binding, ready to compile for this machine."""
     try:
         import llvmlite.binding as binding
 
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
+        by_llvm(_initialize, binding)
     except Exception as error:
         raise NoCompiler(
             f"native code needs llvmlite (pip install 'tautograd[jit]'): {error}"
         ) from error
     return binding
+
+
+def _initialize(binding: Any) -> None:
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
 
 
 def why_not() -> str | None:
@@ -43,7 +50,7 @@ def compiler_version() -> str:
 
 
 class Host:
-    """What the processor here can do."""
+    """What the processor here can do; made in LLVM's thread."""
 
     def __init__(self) -> None:
         binding = llvm()
@@ -62,13 +69,15 @@ class Host:
         self.triple = binding.get_default_triple()
 
 
-@functools.cache
+@once
 def host() -> Host:
-    return Host()
+    llvm()
+    return by_llvm(Host)
 
 
 @functools.cache
 def _machine() -> Any:
+    """In LLVM's thread, which is one."""
     target = llvm().Target.from_default_triple()
     return target.create_target_machine(
         cpu=host().name,
@@ -81,6 +90,11 @@ def _machine() -> Any:
 
 def assemble(text: str) -> bytes:
     """The object code of a module in LLVM's assembly language."""
+    host()
+    return by_llvm(_assemble, text)
+
+
+def _assemble(text: str) -> bytes:
     binding = llvm()
     module = binding.parse_assembly(text)
     module.verify()
@@ -97,25 +111,36 @@ class Loaded:
     """Object code in memory, as long as this lives."""
 
     def __init__(self, code: bytes, symbols: dict[str, int]) -> None:
-        binding = llvm()
-        for name, address in symbols.items():
-            binding.add_symbol(name, address)
-        empty = binding.parse_assembly("")
-        self._engine = binding.create_mcjit_compiler(empty, _machine_for_loading())
-        self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
+        llvm()
+        self._engine = owner(self)
+        by_llvm(_load, self._engine, code, symbols)
 
     def address(self, name: str) -> int:
-        return int(self._engine.get_function_address(name))
+        return by_llvm(_address, self._engine, "get_function_address", name)
 
     def variable(self, name: str) -> int:
-        return int(self._engine.get_global_value_address(name))
+        return by_llvm(_address, self._engine, "get_global_value_address", name)
 
     def keep(self) -> None:
         """Let the code stay in memory until the process ends."""
-        self._engine.detach()
+        by_llvm(_detach, self._engine)
 
 
-def _machine_for_loading() -> Any:
-    target = llvm().Target.from_default_triple()
-    return target.create_target_machine(codemodel="jitdefault", jit=True)
+def _load(whose: Any, code: bytes, symbols: dict[str, int]) -> None:
+    binding = llvm()
+    for name, address in symbols.items():
+        binding.add_symbol(name, address)
+    target = binding.Target.from_default_triple()
+    machine = target.create_target_machine(codemodel="jitdefault", jit=True)
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    give(whose, engine)
+
+
+def _address(whose: Any, kind: str, name: str) -> int:
+    return int(getattr(belonging(whose), kind)(name))
+
+
+def _detach(whose: Any) -> None:
+    belonging(whose).detach()

@@ -42,7 +42,7 @@ class Native:
         self._memory = np.zeros(self.own_bytes + 64, np.uint8)
         start = self._memory.ctypes.data
         self.own = start + (-start) % 64
-        self.call: Callable[[int], int] = function_of(self._method, self.own)
+        self.call: Callable[[int], int] = function_of(self._method, self.own, self._loaded)
 
     def twin(self) -> Native:
         """The same code with other memory, to run beside this."""

@@ -24,12 +24,21 @@ NO_ARGUMENTS = 0x0004  # METH_NOARGS
 ONE_ARGUMENT = 0x0008  # METH_O
 
 
-def function_of(method: Method, own: Any) -> Callable[..., Any]:
-    """A Python function that gives machine code `own` and its argument; the caller keeps `method`."""
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype = ctypes.py_object
-    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return make(ctypes.addressof(method), own, None)  # type: ignore[no-any-return]
+_new_function = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object
+)(("PyCFunction_NewEx", ctypes.pythonapi))
+
+
+def function_of(
+    method: Method, own: Any, loaded: engine.Loaded | None = None
+) -> Callable[..., Any]:
+    """A Python function that gives machine code `own` and its argument.
+
+    CPython's function object has the address of the method and no more. Both that and the code behind it
+    (`loaded`; None if it stays for good) must live as long as the function may be called, by whichever thread:
+    so the function itself holds them, where others hold their module.
+    """
+    return _new_function(ctypes.addressof(method), own, (method, loaded))  # type: ignore[no-any-return]
 
 
 def symbols_of(names: Iterable[str]) -> dict[str, int]:

@@ -1,40 +1,37 @@
 """Where arguments lie in memory, written by machine code where a program reads it.
 
 An array's address is the first field of NumPy's array object, which its binary interface has always had
-there. That it is so, and where a tensor has its array, is tried before it is relied on.
+there. That it is so is tried before it is relied on.
 """
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..._tensor.tensor import Tensor
+from ..._arrays.once import once
 from .methods import ONE_ARGUMENT, Method, function_of, method_from
-from .watching import offset_of, word_at
+from .watching import word_at
 
 _NAME = "taut_place"
 _ADDRESS = object.__basicsize__  # where an array object has the address of its elements
-_KIND = _ADDRESS - 8  # and where any object has its type
 _USED = {
     "PyTuple_GetItem": "ptr (ptr, i64)",
+    "PyList_GetItem": "ptr (ptr, i64)",
     "PyBytes_AsString": "ptr (ptr)",
     "PyBytes_Size": "i64 (ptr)",
     "PyBool_FromLong": "ptr (i64)",
 }
 
 
-def _text(array: int) -> str:
-    """`self` is a tuple: what to do (which argument, where to write, what to take off), and the type of arrays."""
-    return f"""
-define ptr @{_NAME}(ptr %self, ptr %arguments) {{
+# `self` is a tuple that begins with what to do: which argument, where to write, and what to take off.
+_BODY = f"""
+define ptr @{_NAME}(ptr %self, ptr %arrays) {{
 entry:
   %bytes = call ptr @PyTuple_GetItem(ptr %self, i64 0)
-  %ndarray = call ptr @PyTuple_GetItem(ptr %self, i64 1)
   %table = call ptr @PyBytes_AsString(ptr %bytes)
   %size = call i64 @PyBytes_Size(ptr %bytes)
   %end = getelementptr i8, ptr %table, i64 %size
@@ -49,13 +46,9 @@ place:
   %number = load i64, ptr %at, align 1
   %where = load ptr, ptr %where.at, align 1
   %less = load i64, ptr %less.at, align 1
-  %tensor = call ptr @PyTuple_GetItem(ptr %arguments, i64 %number)
-  %array.at = getelementptr i8, ptr %tensor, i64 {array}
-  %array = load ptr, ptr %array.at
-  %kind.at = getelementptr i8, ptr %array, i64 {_KIND}
-  %kind = load ptr, ptr %kind.at
-  %plain = icmp eq ptr %kind, %ndarray
-  br i1 %plain, label %write, label %after
+  %array = call ptr @PyList_GetItem(ptr %arrays, i64 %number)
+  %missing = icmp eq ptr %array, null
+  br i1 %missing, label %error, label %write
 write:
   %address.at = getelementptr i8, ptr %array, i64 {_ADDRESS}
   %address = load i64, ptr %address.at
@@ -64,19 +57,17 @@ write:
   %next = getelementptr i8, ptr %at, i64 24
   br label %loop
 after:
-  %all = zext i1 %done to i64
-  %result = call ptr @PyBool_FromLong(i64 %all)
+  %result = call ptr @PyBool_FromLong(i64 1)
   ret ptr %result
+error:
+  ret ptr null
 }}
 """
 
 
-@functools.cache
+@once
 def _method() -> Method | None:
-    array = offset_of(Tensor, "_data")
-    if array is None or not _is_so():
-        return None
-    return method_from(_text(array), _NAME, _USED, ONE_ARGUMENT)
+    return method_from(_BODY, _NAME, _USED, ONE_ARGUMENT) if _is_so() else None
 
 
 def _is_so() -> bool:
@@ -84,23 +75,20 @@ def _is_so() -> bool:
     whole = np.zeros((4, 6))
     arrays: list[Any] = [whole, whole[1:, ::2], whole.T[3:], np.zeros(3, np.int8)]
     return all(
-        word_at(id(array) + _ADDRESS) == array.__array_interface__["data"][0]
-        and word_at(id(array) + _KIND) == id(np.ndarray)
-        for array in arrays
+        word_at(id(array) + _ADDRESS) == array.__array_interface__["data"][0] for array in arrays
     )
 
 
 def placing(
     table: Any, slots: list[tuple[int, int]], offsets: list[int]
-) -> Callable[[tuple[Any, ...]], bool] | None:
-    """A function of arguments, all of them tensors, that writes their addresses into a table.
+) -> Callable[[list[Any]], bool] | None:
+    """A function of a list of arrays of NumPy's, one for each argument, that writes their addresses into a table.
 
-    It says whether it has: not if one is no array of NumPy's. `slots` are an argument's number and its place
-    in the table, `offsets` what is taken off.
+    `slots` are an argument's number and its place in the table, `offsets` what is taken off.
     """
     method = _method()
     if method is None:
         return None
     start, step = table.__array_interface__["data"][0], table.itemsize
     words = b"".join(struct.pack("=3q", i, start + slot * step, offsets[i]) for i, slot in slots)
-    return function_of(method, (words, np.ndarray, table))
+    return function_of(method, (words, table))

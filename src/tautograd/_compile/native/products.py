@@ -7,7 +7,6 @@ mode gives; else SciPy's.
 from __future__ import annotations
 
 import ctypes
-import functools
 import glob
 import math
 import os
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._arrays.once import once
 from ..ir import Product, View
 from .code import Code, Shared, function_text
 from .factors import Scaled
@@ -48,7 +48,7 @@ _NAMES = {
 }
 
 
-@functools.cache
+@once
 def blas() -> Blas | None:
     """Fortran's interface to a BLAS in this process."""
     folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")

@@ -10,15 +10,16 @@ run that split products themselves, BLAS is told to use the calling thread alone
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from ..._arrays.once import once
+from ..._ops import image_threads
 from . import cache, engine
 from .products import blas
-from .threads_code import ALONE, BYTES, PARALLEL, STATE, TOGETHER, WANTED, text
+from .threads_code import ALONE, BEFORE, BYTES, INSIDE, PARALLEL, STATE, TOGETHER, WANTED, text
 
 
 class _Runtime:
@@ -31,6 +32,7 @@ class _Runtime:
         self.state = loaded.variable(STATE)
         loaded.keep()
         os.register_at_fork(after_in_child=self._start_anew)
+        image_threads.take_over(self.blas_alone)
 
     def use(self, threads: int) -> None:
         ctypes.c_int64.from_address(self.state + WANTED).value = threads
@@ -39,13 +41,32 @@ class _Runtime:
         return ctypes.c_int64.from_address(self.state + WANTED).value
 
     def _start_anew(self) -> None:
-        """In a child process: the threads have stayed behind."""
+        """In a child process: the threads have stayed behind, and who told BLAS to use one does not come back."""
         wanted = self.wanted()
+        inside = ctypes.c_int64.from_address(self.state + INSIDE).value
+        before = ctypes.c_int32.from_address(self.state + BEFORE).value
         ctypes.memset(self.state, 0, BYTES)
         self.use(wanted)
+        found = blas()
+        if inside and found is not None:
+            ctypes.CFUNCTYPE(None, ctypes.c_int)(found.addresses["set_threads"])(before)
+
+    @contextmanager
+    def blas_alone(self, *_: object) -> Iterator[bool]:
+        """Meanwhile BLAS uses the thread that calls it and no other; says whether it can be told so."""
+        found = blas()
+        if found is None or not found.obeys:
+            yield False
+            return
+        get, set_ = found.addresses["get_threads"], found.addresses["set_threads"]
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(self.addresses[ALONE])(get, set_)
+        try:
+            yield True
+        finally:
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.addresses[TOGETHER])(set_)
 
 
-@functools.cache
+@once
 def _runtime() -> _Runtime | None:
     if os.name != "posix":
         return None
@@ -70,19 +91,10 @@ def symbols() -> dict[str, int]:
     return {} if runtime is None else runtime.addresses
 
 
-@contextmanager
-def blas_alone() -> Iterator[bool]:
+def blas_alone() -> AbstractContextManager[bool]:
     """Meanwhile BLAS uses the thread that calls it and no other; says whether it can be told so."""
-    runtime, found = _runtime(), blas()
-    if runtime is None or found is None or not found.obeys:
-        yield False
-        return
-    get, set_ = found.addresses["get_threads"], found.addresses["set_threads"]
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(runtime.addresses[ALONE])(get, set_)
-    try:
-        yield True
-    finally:
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime.addresses[TOGETHER])(set_)
+    runtime = _runtime()
+    return nullcontext(False) if runtime is None else runtime.blas_alone()
 
 
 def available() -> bool:

@@ -17,7 +17,7 @@ _PAUSE = {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM, "arm64": _ARM}
 WANTED, _STARTED, _GENERATION, _GATE, _NEXT = 0, 8, 64, 128, 192
 _FUNCTION, _ARGUMENTS, _TOTAL, _CHUNK = 256, 264, 272, 280
 _SLEEPING, _BUSY, _MUTEX, _CONDITION = 320, 328, 384, 640
-_LOCK, _INSIDE, _BEFORE = 896, 904, 912  # of BLAS's own threads
+_LOCK, INSIDE, BEFORE = 896, 904, 912  # of BLAS's own threads
 _OPEN = 1 << 32
 _SPINS = 1500
 _CHUNKS = 4  # for each thread
@@ -164,14 +164,14 @@ done:
 define void @{ALONE}(ptr %get, ptr %set) nounwind {{
 entry:
   call void @lock()
-  %inside = load i64, ptr {at(_INSIDE)}
+  %inside = load i64, ptr {at(INSIDE)}
   %more = add i64 %inside, 1
-  store i64 %more, ptr {at(_INSIDE)}
+  store i64 %more, ptr {at(INSIDE)}
   %first = icmp eq i64 %inside, 0
   br i1 %first, label %tell, label %done
 tell:
   %before = call i32 %get()
-  store i32 %before, ptr {at(_BEFORE)}
+  store i32 %before, ptr {at(BEFORE)}
   call void %set(i32 1)
   br label %done
 done:
@@ -182,13 +182,13 @@ done:
 define void @{TOGETHER}(ptr %set) nounwind {{
 entry:
   call void @lock()
-  %inside = load i64, ptr {at(_INSIDE)}
+  %inside = load i64, ptr {at(INSIDE)}
   %less = sub i64 %inside, 1
-  store i64 %less, ptr {at(_INSIDE)}
+  store i64 %less, ptr {at(INSIDE)}
   %last = icmp eq i64 %less, 0
   br i1 %last, label %tell, label %done
 tell:
-  %before = load i32, ptr {at(_BEFORE)}
+  %before = load i32, ptr {at(BEFORE)}
   call void %set(i32 %before)
   br label %done
 done:

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._arrays.once import once
 from ..._tensor.tensor import Tensor
 from .methods import NO_ARGUMENTS, Method, function_of, method_from
 
@@ -104,7 +105,7 @@ yes:
 """
 
 
-@functools.cache
+@once
 def _method() -> Method:
     return method_from(_BODY, _NAME, _USED, NO_ARGUMENTS)
 
