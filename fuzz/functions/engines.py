@@ -7,6 +7,7 @@ never ended says which engine was at work.
 from __future__ import annotations
 
 import operator
+import signal
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,9 +38,25 @@ class Outcome:
         return False
 
 
-def pytorch_runs(torch: Any, case: Any) -> Outcome:
-    """The call on PyTorch."""
-    return _run(torch, case)
+class Unending(BaseException):
+    """PyTorch is still at it."""
+
+
+def _give_up(*_: Any) -> None:
+    raise Unending
+
+
+def pytorch_runs(torch: Any, case: Any, patience: float = 2.0) -> Outcome | None:
+    """The call on PyTorch; None if it does not end, or cannot even have the arguments."""
+    before = signal.signal(signal.SIGALRM, _give_up)
+    signal.setitimer(signal.ITIMER_REAL, patience)
+    try:
+        return _run(torch, case)
+    except Unending:
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def tautograd_runs(torch: Any, case: Any) -> Outcome:
@@ -49,7 +66,7 @@ def tautograd_runs(torch: Any, case: Any) -> Outcome:
 
 def _run(torch: Any, case: Any) -> Outcome:
     made = Decoder(torch)
-    args = [made.value(code) for code in case["args"]]
+    args: list[Any] = [made.value(code) for code in case["args"]]
     kwargs = {name: made.value(code) for name, code in case["kwargs"].items()}
     then = [made.value(code) for code in case.get("then", ())]
     path = case["fn"].removeprefix("torch.")
@@ -59,9 +76,7 @@ def _run(torch: Any, case: Any) -> Outcome:
             result = result(*then)
         if path.startswith("optim.") and hasattr(result, "step"):
             _step(torch, result)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:
+    except Exception as error:
         return Outcome(None, error, made.tensors)
     return Outcome(result, None, made.tensors)
 

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from fuzz.functions.names import NOT_PARAMETERS, Parameter, Public
-from fuzz.functions.values import CALLABLES, DTYPES, FILLS, LAYOUTS, hostile, tensor
+from fuzz.functions.values import CALLABLES, DTYPES, FILLS, LAYOUTS, hostile, hostile_like, tensor
 
 _WORDS = {
     "reduction": ("mean", "sum", "none"),
@@ -126,7 +126,8 @@ def _spoil(rng: random.Random, case: dict[str, Any], size: int) -> None:
             case["args"].append(hostile(rng, size))
             return
         holder, place = rng.choice(places)
-        holder[place] = hostile(rng, size)
+        like = rng.random() < 0.6
+        holder[place] = hostile_like(rng, holder[place], size) if like else hostile(rng, size)
 
 
 def right(theme: Theme, parameter: Parameter, public: Public) -> Any:

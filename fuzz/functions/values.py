@@ -131,7 +131,7 @@ _MAKERS: dict[str, Callable[[Decoder, Any], Any]] = {
     "tensor": Decoder.tensor,
     "module": Decoder.module,
     "optimizer": Decoder.optimizer,
-    "parameter": lambda made, c: made.engine.nn.Parameter(made.tensor(c).detach()),
+    "parameter": lambda made, c: _parameter(made, c),
     "float": lambda made, c: float(c),
     "complex": lambda made, c: complex(float(c[0]), float(c[1])),
     "tuple": lambda made, c: tuple(made.value(part) for part in c),
@@ -152,12 +152,32 @@ _MAKERS: dict[str, Callable[[Decoder, Any], Any]] = {
 }
 
 
+def _parameter(made: Decoder, content: Any) -> Any:
+    held = made.tensor(content).detach()
+    return made.engine.nn.Parameter(held, held.is_floating_point() or held.is_complex())
+
+
 # ---- hostile values ------------------------------------------------------------------------------
 
 
 def hostile(rng: random.Random, size: int = 2) -> Any:
     """A value that few functions expect."""
     return rng.choice(_HOSTILE)(rng, size)
+
+
+def hostile_like(rng: random.Random, code: Any, size: int = 2) -> Any:
+    """A hostile value of the kind that stood there, which a parser lets through."""
+    if isinstance(code, dict) and ("tensor" in code or "parameter" in code):
+        return hostile_tensor(rng, size)
+    if isinstance(code, bool) or code is None or isinstance(code, (str, dict)):
+        return hostile(rng, size)
+    if isinstance(code, int):
+        return rng.choice(INTEGERS) if rng.random() < 0.8 else rng.choice(WIDE)
+    if isinstance(code, float):
+        return _float(rng, size)
+    if code and isinstance(code[0], int):
+        return [rng.choice((*INTEGERS, 1, 1, 0)) for _ in range(rng.choice((0, 1, 2, len(code), len(code))))]
+    return _list(rng, size)
 
 
 def hostile_tensor(rng: random.Random, size: int) -> Any:

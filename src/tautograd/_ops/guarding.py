@@ -1,0 +1,197 @@
+"""What comes out of a public function that fails: a sentence, and never an accident on the inside.
+
+A call that succeeds pays nothing. When one fails, the call is first held against its signature
+(`signatures`), because PyTorch looks at the types of arguments before anything else. An error that no
+statement of ours raised (NumPy's, or the interpreter's in the middle of our code) is then replaced by
+one that says which function was given what. What a program's own code raises passes through.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .._arrays.room import out_of_memory
+from .._tensor.tensor import Tensor
+
+Function = Callable[..., Any]
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_INSIDE = tuple(_HERE + name + os.sep for name in ("_ops", "_tensor", "_autograd", "_arrays", "_random"))
+_BELOW = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("numpy", "scipy", "ml_dtypes"))
+_RAISES = frozenset((dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]))
+
+
+def explained(
+    error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], method: bool = False
+) -> Exception:
+    """The error that a public function should raise in place of `error`; itself, if it is a sentence.
+
+    To be called from the function that was called from outside. `name` is PyTorch's of the operator.
+    """
+    if isinstance(error, Warning) or sys._getframe(2).f_code.co_filename.startswith(_INSIDE):
+        return error
+    whose = _origin(error)
+    if whose == "program":
+        return error
+    if whose == "ours" and isinstance(error, TypeError):
+        return error
+    if method and not (args and isinstance(args[0], Tensor)):
+        better: Exception | None = no_method(name, args)
+    else:
+        from .signatures import complaint, signatures_of
+
+        shown = name.removeprefix("nn.functional.")
+        better = complaint(signatures_of(name) or signatures_of(shown), shown, args, kwargs, method)
+    if better is not None:
+        better.__suppress_context__ = True
+        return better
+    return error if whose == "ours" else _translated(error, name, args, kwargs)
+
+
+def _origin(error: Exception) -> str:
+    """Who raised an error: a statement of "ours", an "accident" on the inside, or the "program"."""
+    part = error.__traceback__
+    code: Any = None
+    at = 0
+    while part is not None:
+        code, at = part.tb_frame.f_code, part.tb_lasti
+        name = code.co_filename
+        if not name.startswith((_HERE, "<")) and not any(below in name for below in _BELOW):
+            return "program"
+        part = part.tb_next
+    if code is None or not code.co_filename.startswith(_HERE):
+        return "accident"
+    return "ours" if code.co_code[at] in _RAISES else "accident"
+
+
+def no_method(name: str, args: tuple[Any, ...]) -> TypeError:
+    """What Python says when a method of tensors is called on something else."""
+    if not args:
+        return TypeError(f"unbound method TensorBase.{name}() needs an argument")
+    return TypeError(
+        f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+        f"'{type(args[0]).__name__}' object"
+    )
+
+
+def _translated(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
+    """An accident in words; the cause stays visible below it."""
+    better: Exception
+    if isinstance(error, MemoryError) or str(error).startswith(_TOO_LARGE):
+        better = out_of_memory(getattr(error, "_total_size", None))
+        better.__suppress_context__ = True
+        return better
+    given = ", ".join(
+        [*(described(value) for value in args), *(f"{k}={described(v)}" for k, v in kwargs.items())]
+    )
+    kind = TypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeError
+    name = name.removeprefix("nn.functional.")
+    better = kind(f"{name}() was given arguments it cannot take: ({given})")
+    better.__cause__ = error
+    return better
+
+
+_TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Unable to allocate")
+
+
+def described(value: Any) -> str:
+    """An argument in a few words: a tensor by its dtype and shape."""
+    if isinstance(value, Tensor):
+        return f"{value.dtype} tensor of shape {list(value.shape)}"
+    if isinstance(value, (tuple, list)):
+        inside = ", ".join(described(part) for part in value[:4])
+        more = ", …" if len(value) > 4 else ""
+        return f"({inside}{more})" if isinstance(value, tuple) else f"[{inside}{more}]"
+    if value is None or isinstance(value, (bool, int, float, complex, str)):
+        text = repr(value)
+        return text if len(text) < 60 else text[:57] + "…"
+    from .signatures.kinds import type_name
+
+    return type_name(value)
+
+
+# ---- wrappers ------------------------------------------------------------------------------------
+
+
+def guarded(fn: Function, name: str, method: bool = False) -> Function:
+    """A function whose accidents are explained; with the same signature, and hardly slower."""
+    if getattr(fn, "is_guarded", False) or not hasattr(fn, "__code__"):
+        return fn
+    code = fn.__code__
+    plain = not code.co_kwonlyargcount and not code.co_flags & 0x0C and not code.co_posonlyargcount
+    if plain and 0 < code.co_argcount <= len(_TEMPLATES):
+        call = _TEMPLATES[code.co_argcount - 1](fn, name, method)
+        names = code.co_varnames[: code.co_argcount]
+        call.__code__ = call.__code__.replace(co_varnames=(*names, "error"))
+        call.__defaults__ = fn.__defaults__
+    else:
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return fn(*args, **kwargs)
+            except Exception as error:
+                raise explained(error, name, args, kwargs, method)
+
+    functools.update_wrapper(call, fn)
+    call.is_guarded = True  # type: ignore[attr-defined]
+    return call
+
+
+def _one(fn: Function, name: str, method: bool) -> Any:
+    def call(a: Any) -> Any:
+        try:
+            return fn(a)
+        except Exception as error:
+            raise explained(error, name, *_as_given(fn, (a,)), method)
+
+    return call
+
+
+def _two(fn: Function, name: str, method: bool) -> Any:
+    def call(a: Any, b: Any) -> Any:
+        try:
+            return fn(a, b)
+        except Exception as error:
+            raise explained(error, name, *_as_given(fn, (a, b)), method)
+
+    return call
+
+
+def _three(fn: Function, name: str, method: bool) -> Any:
+    def call(a: Any, b: Any, c: Any) -> Any:
+        try:
+            return fn(a, b, c)
+        except Exception as error:
+            raise explained(error, name, *_as_given(fn, (a, b, c)), method)
+
+    return call
+
+
+def _four(fn: Function, name: str, method: bool) -> Any:
+    def call(a: Any, b: Any, c: Any, d: Any) -> Any:
+        try:
+            return fn(a, b, c, d)
+        except Exception as error:
+            raise explained(error, name, *_as_given(fn, (a, b, c, d)), method)
+
+    return call
+
+
+_TEMPLATES = (_one, _two, _three, _four)
+
+
+def _as_given(fn: Function, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and named arguments again: what is its parameter's default was not given."""
+    defaults = fn.__defaults__ or ()
+    first = len(values) - len(defaults)
+    names = fn.__code__.co_varnames
+    end = next((i for i in range(first, len(values)) if values[i] is defaults[i - first]), len(values))
+    kwargs = {
+        names[i]: values[i] for i in range(end, len(values)) if values[i] is not defaults[i - first]
+    }
+    return values[:end], kwargs
