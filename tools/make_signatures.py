@@ -26,7 +26,10 @@ from tautograd._ops.public import FUNCTIONS, LINALG, METHODS, NN_FUNCTIONAL, SPE
 TABLE = Path(tautograd.__file__).parent / "_ops" / "signatures" / "table.txt"
 HEAD = """# Written by tools/make_signatures.py from PyTorch 2.13: the overloads of its functions, in the words of its schemas.
 """
-_FACTORY = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+_FACTORY = re.compile(
+    r"(, )?(\*, )?ScalarType\? dtype=\w+, Layout\? layout=None, Device\? device=None, "
+    r"bool\? pin_memory=None"
+)
 
 
 def main(check: bool) -> int:
@@ -52,7 +55,7 @@ def _wanted() -> set[str]:
     return {name for name in names if not _in_python(name)}
 
 
-_BY_HAND = {"to", "type", "tensor", "requires_grad_"}  # parsed by code of their own
+_BY_HAND = {"nonzero", "requires_grad_", "tensor", "to", "type"}  # parsed by code of their own
 
 
 def _in_python(name: str) -> bool:
@@ -96,10 +99,10 @@ def _with_out(lines: list[str]) -> list[str]:
         if _split_out(line)[1]:
             continue
         out = joined.pop(line, None)
-        if out is None and _FACTORY in line:  # the form with `out=` names none of these
-            short = line.replace(", *, " + _FACTORY, "").replace(_FACTORY, "")
-            out = joined.pop(short, None)
-        if _FACTORY in line:
+        factory = _FACTORY.search(line)
+        if out is None and factory:  # the form with `out=` names none of these
+            out = joined.pop(_FACTORY.sub("", line), None)
+        if factory:
             line += ", bool? requires_grad=False"
         if out is not None:
             line += ", " + out if "*, " in line else ", *, " + out

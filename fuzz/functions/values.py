@@ -121,7 +121,7 @@ def _laid_out(whole: Any, layout: str) -> Any:
     if layout == "strided" and whole.dim() > 0 and whole.shape[-1] > 1:
         return whole[..., ::2]
     if layout == "expanded":
-        return whole.reshape(-1)[:1].expand(tuple(whole.shape)) if whole.numel() else whole
+        return whole.reshape(-1)[0].expand(tuple(whole.shape)) if whole.numel() else whole
     if layout == "sliced" and whole.dim() > 0 and whole.shape[0] > 1:
         return whole[1:]
     return whole

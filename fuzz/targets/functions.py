@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import importlib
 import os
 import random
 import warnings
@@ -40,6 +41,7 @@ class Functions(Target):
 
         np.seterr(all="ignore")
         torch.set_num_threads(1)
+        importlib.import_module("torch._dynamo")  # PyTorch's optimizers need it, and it takes long
         self.torch, self.tautograd = torch, tautograd
         public_functions()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dis
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -46,11 +47,23 @@ def explained(
         from .signatures import complaint, signatures_of
 
         shown = name.removeprefix("nn.functional.")
-        better = complaint(signatures_of(name) or signatures_of(shown), shown, args, kwargs, method)
+        known = signatures_of(name) or signatures_of(shown)
+        better = complaint(known, shown, args, kwargs, method)
+        if better is None and not known and _speaks(error):
+            return error
     if better is not None:
         better.__suppress_context__ = True
         return better
     return error if whose == "ours" else _translated(error, name, args, kwargs)
+
+
+# How NumPy speaks of arrays, which are no business of whoever has tensors.
+_NUMPY = re.compile(r"array|broadcast|ufunc|axis|axes|operand|dtype|_data|shape")
+
+
+def _speaks(error: Exception) -> bool:
+    """Whether the interpreter's own words will do, where PyTorch too is Python: `int("a")`."""
+    return type(error) in (TypeError, ValueError) and not _NUMPY.search(str(error))
 
 
 def _origin(error: Exception) -> str:

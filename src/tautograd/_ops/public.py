@@ -104,7 +104,9 @@ _INPLACE_FUNCTIONS = {
 
 
 def attach(name: str, fn: Function) -> None:
-    METHODS[name] = fn = guarded(fn, name, method=True)
+    if not name.startswith("__"):  # what Python says of conversions and operators is said by Python
+        fn = guarded(fn, name, method=True)
+    METHODS[name] = fn
     setattr(Tensor, name, fn)
 
 
