@@ -50,8 +50,7 @@ def main(check: bool) -> int:
 def _wanted() -> set[str]:
     names = {*FUNCTIONS, *METHODS, *(f"linalg_{n}" for n in LINALG), *(f"special_{n}" for n in SPECIAL)}
     names |= {name for name in dir(tautograd) if hasattr(torch, name)}
-    for name in NN_FUNCTIONAL:
-        names.add(getattr(getattr(torch.nn.functional, name, None), "__name__", name))
+    names |= set(_built_in().values())
     return {name for name in names if not _in_python(name)}
 
 
@@ -75,7 +74,18 @@ def _native() -> list[str]:
         if "Dimname" in text or "Storage" in text or "Stream" in text:
             continue
         grouped.setdefault(name, []).append(text.partition("(")[2].removesuffix(")"))
-    return [f"{name}({line})" for name, lines in grouped.items() for line in _with_out(lines)]
+    found = [f"{name}({line})" for name, lines in grouped.items() for line in _with_out(lines)]
+    for name, native in _built_in().items():
+        found += [f"nn.functional.{name}({line})" for line in _with_out(grouped.get(native, []))]
+    return found
+
+
+def _built_in() -> dict[str, str]:
+    """Functions of `nn.functional` that are an operator's own, and which."""
+    found = {name: getattr(torch.nn.functional, name, None) for name in NN_FUNCTIONAL}
+    return {
+        name: function.__name__ for name, function in found.items() if inspect.isbuiltin(function)
+    }
 
 
 def _dispatched(schema: Any) -> bool:

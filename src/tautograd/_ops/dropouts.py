@@ -109,7 +109,7 @@ _declare(
 
 def _functional(fn: Function) -> Function:
     NN_FUNCTIONAL[fn.__name__] = fn
-    return fn
+    return NN_FUNCTIONAL[fn.__name__]
 
 
 @_functional

@@ -18,7 +18,7 @@ from .._arrays.dtypes import HALF_CODES
 from .._autograd.apply import apply, apply_one
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
-from .guarding import explained
+from .guarding import explained, no_method
 from .promotion import compute_dtype, number_as
 from .public import Namespace, public
 from .record import Op
@@ -301,6 +301,8 @@ def operator(
 
     @functools.wraps(slow)
     def method(self: Any, other: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise no_method(slow.__name__, (self,))
         if not isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
             return NotImplemented
         return slow(other, self) if reflected else slow(self, other)
@@ -316,6 +318,8 @@ def updating(method: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
     @functools.wraps(method)
     def update(self: Any, other: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise no_method(method.__name__, (self,))
         return method(self, other) if isinstance(other, NUMBER) else NotImplemented
 
     return update

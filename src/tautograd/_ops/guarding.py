@@ -24,6 +24,7 @@ Function = Callable[..., Any]
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _INSIDE = tuple(_HERE + name + os.sep for name in ("_ops", "_tensor", "_autograd", "_arrays", "_random"))
 _BELOW = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("numpy", "scipy", "ml_dtypes"))
+_COMPILED = ("numpy/", "scipy/")  # names of Cython's files have no folder in front
 _RAISES = frozenset((dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]))
 
 
@@ -43,12 +44,13 @@ def explained(
         return error
     if method and not (args and isinstance(args[0], Tensor)):
         better: Exception | None = no_method(name, args)
+    elif name.startswith("__"):  # of conversions and operators Python speaks itself
+        return error
     else:
         from .signatures import complaint, signatures_of
 
-        shown = name.removeprefix("nn.functional.")
-        known = signatures_of(name) or signatures_of(shown)
-        better = complaint(known, shown, args, kwargs, method)
+        known = signatures_of(name)
+        better = complaint(known, name.removeprefix("nn.functional."), args, kwargs, method)
         if better is None and not known and _speaks(error):
             return error
     if better is not None:
@@ -74,7 +76,7 @@ def _origin(error: Exception) -> str:
     while part is not None:
         code, at = part.tb_frame.f_code, part.tb_lasti
         name = code.co_filename
-        if not name.startswith((_HERE, "<")) and not any(below in name for below in _BELOW):
+        if not name.startswith((_HERE, "<", *_COMPILED)) and not any(below in name for below in _BELOW):
             return "program"
         part = part.tb_next
     if code is None or not code.co_filename.startswith(_HERE):

@@ -33,14 +33,14 @@ _PLAIN = (np.ndarray, np.generic, float)
 
 def functional(fn: Declared) -> Declared:
     """Declare a function of `nn.functional`."""
-    NN_FUNCTIONAL[fn.__name__] = declared = autocasting(fn)
-    return declared
+    NN_FUNCTIONAL[fn.__name__] = autocasting(fn)
+    return NN_FUNCTIONAL[fn.__name__]  # type: ignore[return-value]
 
 
 def function(fn: Declared) -> Declared:
     """Declare a function of the top level."""
-    FUNCTIONS[fn.__name__] = declared = autocasting(fn)
-    return declared
+    FUNCTIONS[fn.__name__] = autocasting(fn)
+    return FUNCTIONS[fn.__name__]  # type: ignore[return-value]
 
 
 # --- the argument --------------------------------------------------------------------------------

@@ -104,9 +104,7 @@ _INPLACE_FUNCTIONS = {
 
 
 def attach(name: str, fn: Function) -> None:
-    if not name.startswith("__"):  # what Python says of conversions and operators is said by Python
-        fn = guarded(fn, name, method=True)
-    METHODS[name] = fn
+    METHODS[name] = fn = guarded(fn, name, method=True)
     setattr(Tensor, name, fn)
 
 

@@ -86,7 +86,7 @@ KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Scalar[]": (_list_of(is_scalar), "tuple of Scalars"),
     "str": (_instance(str), "str"),
     "ScalarType": (
-        lambda value: isinstance(value, dtype) or value in _PYTHON_TYPES,
+        lambda value: isinstance(value, dtype) or any(value is kind for kind in _PYTHON_TYPES),
         "torch.dtype",
     ),
     "Layout": (_instance(layout), "torch.layout"),
