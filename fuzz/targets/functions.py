@@ -138,11 +138,11 @@ def _alone(name: str, ours: Outcome) -> str | None:
 
 
 def endless(case: Case) -> bool:
-    """Whether PyTorch would be at it for years: some of its polynomials take a step for each degree."""
-    if "polynomial" not in case["fn"]:
+    """Whether PyTorch would be at it for years, deaf to signals: some take a step for each degree."""
+    if "polynomial" not in case["fn"] and "matrix_power" not in case["fn"]:
         return False
     for code in (*case["args"], *case["kwargs"].values()):
-        if isinstance(code, int) and code > 10**6:
+        if isinstance(code, int) and abs(code) > 10**6:
             return True
         if isinstance(code, dict) and "tensor" in code and code["tensor"][0].startswith("int"):
             return True
