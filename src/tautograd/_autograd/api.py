@@ -261,7 +261,14 @@ def _batched(
     """One backward for a whole batch of gradients, each carried through by itself."""
     from .vmap import batch, open_level, unbatch
 
-    with open_level(next(g.shape[0] for g in gradients if g is not None)) as level:
+    sizes = [g.shape[0] for g in gradients if g is not None]
+    if not sizes:
+        raise ValueError(
+            "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for an input but the input is of type "
+            "<class 'NoneType'>. We cannot vmap over non-Tensor arguments: is_grads_batched=True needs "
+            "grad_outputs"
+        )
+    with open_level(sizes[0]) as level:
         found = grad(
             outputs,
             inputs,

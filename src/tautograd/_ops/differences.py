@@ -86,7 +86,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     axis = wrap_dim(dim, y._data.ndim, "trapezoid")
     _no_bool("trapezoid", y, x)
     if y._data.shape[axis] == 0:
-        return y.sum(axis) * 1.0 if y._data.dtype.kind in "iu" else y.sum(axis)
+        return y.sum(axis, dtype=y.dtype)
     if x is not None:
         left, right = _neighbours(y, axis)
         return ((left + right) * _widths(x, y, axis, "trapezoid")).sum(axis) / 2.0

@@ -18,7 +18,7 @@ from .._arrays.dtypes import HALF_CODES
 from .._autograd.apply import apply, apply_one
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
-from .guarding import explained, no_method
+from .guarding import explained, marked, no_method
 from .promotion import compute_dtype, number_as
 from .public import Namespace, public
 from .record import Op
@@ -196,7 +196,7 @@ def unary(
         except Exception as error:
             raise explained(error, label, (input,), {})
 
-    call.is_guarded = True  # type: ignore[attr-defined]
+    marked(call)
 
     call.__name__ = call.__qualname__ = op.public_name.rpartition(".")[2]
     call.__doc__ = doc
@@ -253,7 +253,7 @@ def binary(
         except Exception as error:
             raise explained(error, label, (input, other), {})
 
-    call.is_guarded = True  # type: ignore[attr-defined]
+    marked(call)
 
     call.__name__ = call.__qualname__ = op.public_name.rpartition(".")[2]
     call.__doc__ = doc

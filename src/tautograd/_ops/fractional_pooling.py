@@ -104,6 +104,11 @@ def _pooled(
     shape = tuple(input._data.shape)
     size = shape[len(shape) - rank :]
     kernel = tuple([int_of(k) for k in _each(kernel_size, rank)])
+    if len(size) < rank:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but "
+            f"got {-rank})"
+        )
     if output_size is None:
         if len(output_ratio) > rank:
             raise ValueError(

@@ -133,9 +133,19 @@ def described(value: Any) -> str:
 # ---- wrappers ------------------------------------------------------------------------------------
 
 
+def marked(fn: Function) -> Function:
+    """A function that explains its own accidents."""
+    fn.guard = fn  # type: ignore[attr-defined]  (a wrapper of it copies the attribute, but is another)
+    return fn
+
+
+def is_guarded(fn: Function) -> bool:
+    return getattr(fn, "guard", None) is fn
+
+
 def guarded(fn: Function, name: str, method: bool = False) -> Function:
     """A function whose accidents are explained; with the same signature, and hardly slower."""
-    if getattr(fn, "is_guarded", False) or not hasattr(fn, "__code__"):
+    if is_guarded(fn) or not hasattr(fn, "__code__"):
         return fn
     code = fn.__code__
     plain = not code.co_kwonlyargcount and not code.co_flags & 0x0C and not code.co_posonlyargcount
@@ -153,8 +163,7 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
                 raise explained(error, name, args, kwargs, method)
 
     functools.update_wrapper(call, fn)
-    call.is_guarded = True  # type: ignore[attr-defined]
-    return call
+    return marked(call)
 
 
 def _one(fn: Function, name: str, method: bool) -> Any:

@@ -23,7 +23,7 @@ from .._autograd.modes import modes
 from .._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
 from .._tensor.tensor import Tensor
 from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
-from .guarding import explained, guarded
+from .guarding import explained, guarded, marked
 from .out_dtypes import check_out, refuse_cast
 from .overlaps import refuse_overlap, refuse_partial_overlap
 
@@ -158,8 +158,7 @@ def _parse(
                 kwargs["out"] = out
             raise explained(error, name, args, kwargs, method)
 
-    call.is_guarded = True  # type: ignore[attr-defined]
-    return call
+    return marked(call)
 
 
 # Functions that PyTorch computes aside when `out` is given: which results are then in C order.
@@ -258,7 +257,14 @@ def _check_room(self: Tensor, others: tuple[Any, ...]) -> None:
     from .promotion import common_dtype
 
     tensors = [x for x in others if isinstance(x, Tensor)]
-    shape = np.broadcast_shapes(self._data.shape, *(x._data.shape for x in tensors))
+    shapes = [x._data.shape for x in (self, *tensors)]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        from .elementwise import check_broadcast
+
+        check_broadcast(*shapes)
+        raise
     _check_shape(self, shape)
     numbers = [x for x in others if isinstance(x, (int, float, complex)) and not tensors]
     kind = common_dtype((self, *tensors, *numbers))
@@ -324,7 +330,7 @@ def inplace_twin(name: str, fn: Function) -> Function:
         except Exception as error:
             raise explained(error, name + "_", (self, *args), kwargs, method=True)
 
-    twin.is_guarded = True  # type: ignore[attr-defined]
+    marked(twin)
     twin.__name__ = twin.__qualname__ = name + "_"
     twin.__doc__ = f"In-place version of `{name}`."
     return twin

@@ -206,6 +206,11 @@ def _padded(sequences: Any, batch_first: bool, value: float, side: str) -> Tenso
             raise TypeError(
                 f"expected Tensor as element {i} in argument 0, but got {type(sequence).__name__}"
             )
+    if not isinstance(value, (int, float)):
+        raise TypeError(
+            f"pad_sequence(): argument 'padding_value' (position 3) must be float, not "
+            f"{type(value).__name__}"
+        )
     if side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {side}.")
     first = sequences[0]
