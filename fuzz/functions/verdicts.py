@@ -21,6 +21,7 @@ NEVER = (
     *(UnicodeError, IndexError),
 )
 _NUMPY = re.compile(r"array|broadcast|ufunc|axis|axes|numpy|_data|loop of")
+_WRONG_CALL = re.compile(r"\(\) (got an unexpected keyword|missing|takes|got multiple)")
 _RAISES = ("RAISE_VARARGS", "RERAISE")
 
 
@@ -34,6 +35,7 @@ def innermost(error: BaseException) -> TracebackType | None:
 
 def place(error: BaseException) -> str:
     """The innermost line of tautograd's, and whether the error came from below it."""
+    error = error.__cause__ or error  # what the sentence was made of
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if "/tautograd/" in frame.filename]
     if not own:
         return "outside"
@@ -65,19 +67,25 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
     kind = f"{name}: {type(ours).__name__} at {place(ours)}"
     if same and not isinstance(ours, RecursionError):
         return "", kind
-    if isinstance(ours, IndexError) and is_sentence(ours) and str(ours).startswith("Dimension "):
+    spoken = isinstance(ours, (IndexError, AssertionError)) and is_sentence(ours) and str(ours)
+    if spoken and theirs is not None:
         return "other class", kind  # two arguments are wrong, and PyTorch speaks of the other one
     if isinstance(ours, NEVER) or type(ours).__module__.startswith(("numpy", "scipy")):
         return "failure", kind
     if not isinstance(ours, (RuntimeError, TypeError, ValueError, Exception)):
         return "failure", kind
     if not is_sentence(ours):
-        if type(ours) is TypeError and theirs is not None and not _NUMPY.search(str(ours)):
-            return "other class", kind  # the interpreter's words for a wrong call will do
+        if type(ours) is TypeError and not _NUMPY.search(str(ours)):
+            # The interpreter's words for a wrong call will do.
+            if theirs is not None:
+                return "other class", kind
+            if _WRONG_CALL.search(str(ours)):
+                return "refused", kind
         return "failure", kind + " (not a sentence)"
+    unspecific = ours.__cause__ is not None and "was given arguments it cannot take" in str(ours)
     if theirs is None:
-        return "refused", kind
-    if isinstance(ours, RuntimeError) and ours.__cause__ is not None and "cannot take" in str(ours):
+        return ("failure" if unspecific else "refused"), kind
+    if unspecific:
         return "last resort", kind
     return "other class", kind
 

@@ -20,6 +20,10 @@ def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list
     """The gradients to start from: those given, checked, and ones for scalars."""
     found = []
     for i, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        if not isinstance(output, Tensor):
+            raise TypeError(
+                f"Expected output to be a torch.Tensor, but outputs[{i}] is {type(output).__name__}"
+            )
         if isinstance(gradient, Tensor):
             if tuple(gradient._data.shape) != tuple(output._data.shape):
                 raise RuntimeError(
@@ -116,6 +120,11 @@ def backward(
     if inputs is not None:
         inputs, _ = _inputs("backward", inputs)
         for tensor in inputs:
+            if not isinstance(tensor, Tensor):
+                raise TypeError(
+                    "all inputs have to be Tensors or GradientEdges, but got "
+                    f"{type(tensor).__name__}"
+                )
             retain_grad(tensor)
     outputs = _as_sequence(tensors)
     gradients = _as_sequence(grad_tensors) if grad_tensors is not None else (None,) * len(outputs)

@@ -309,7 +309,7 @@ def _ctc_loss(
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
-    reduction: int = 1,
+    reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
     """Minus the log-likelihood of label sequences, over all their alignments with the input."""

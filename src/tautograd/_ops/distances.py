@@ -243,6 +243,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between `x1` and `x2` along `dim`, with norms of at least `eps`."""
     require_tensor("cosine_similarity", x1, "x1")
     require_tensor("cosine_similarity", x2, "x2", 2)
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps}")
     common = promote_types(x1.dtype, x2.dtype)
     if not common.is_floating_point:
         raise RuntimeError(

@@ -57,7 +57,8 @@ digamma_op: Op = unary(
 def _polygamma(x: Any, n: int) -> Any:
     if n == 0:
         return _psi(x)
-    return (-1) ** (n + 1) * math.gamma(n + 1) * _zeta(np.full_like(x, n + 1), x)
+    factorial = math.gamma(n + 1) if n <= 170 else math.inf
+    return (factorial if n % 2 else -factorial) * _zeta(np.full_like(x, n + 1), x)
 
 
 _POLYGAMMA: dict[str, Any] = {

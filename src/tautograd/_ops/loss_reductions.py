@@ -68,7 +68,10 @@ def chosen_reduction(reduction: str, size_average: Any = None, reduce: Any = Non
 
 
 def numbered_reduction(number: Any) -> str:
-    """The reduction of a number, as functions of the top level take it."""
+    """The reduction of a number, as functions of the top level take it.
+
+    Their default is 0, none: PyTorch's parser reads its own default, "Mean", as a number.
+    """
     return _NUMBERED.get(number, "none")
 
 
