@@ -270,7 +270,7 @@ def _batched(
     """One backward for a whole batch of gradients, each carried through by itself."""
     from .vmap import batch, open_level, unbatch
 
-    sizes = [g.shape[0] for g in gradients if g is not None]
+    sizes = [g.shape[0] for g in gradients if isinstance(g, Tensor) and g.ndim]
     if not sizes:
         raise ValueError(
             "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for an input but the input is of type "

@@ -168,7 +168,11 @@ def _triangle(name: str, op: Op, input: Any, diagonal: Any) -> Tensor:
     require_tensor(name, input)
     if input._data.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    parameters = {"diagonal": require_int(diagonal, name, "diagonal")}
+    rows, columns = input._data.shape[-2:]
+    wanted = require_int(diagonal, name, "diagonal")
+    if not -rows <= wanted <= columns and -(2**63) <= wanted < 2**63:
+        wanted = -rows if wanted < 0 else columns  # beyond the corner nothing changes any more
+    parameters = {"diagonal": wanted}
     result: Tensor = apply(op, (input,), parameters)
     return result
 

@@ -111,7 +111,7 @@ def _translated(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict
     return better
 
 
-_TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded", "Unable to allocate")
+_TOO_LARGE = ("array is too big", "Maximum allowed ", "Unable to allocate")
 
 
 def described(value: Any) -> str:

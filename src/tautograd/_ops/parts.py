@@ -177,6 +177,7 @@ def narrow(input: Any, dim: Any, start: Any, length: Any) -> Tensor:
 
 
 def _diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
+    offset = max(-x.shape[dim1], min(offset, x.shape[dim2]))  # beyond the corner there is none
     found = np.diagonal(x, offset, dim1, dim2)
     if type(found) is np.ndarray:  # NumPy's is read-only, though it shares memory
         found.setflags(write=x.flags.writeable)
