@@ -24,8 +24,7 @@ from tautograd._ops import library  # noqa: F401  (declares the functions of neu
 from tautograd._ops.public import FUNCTIONS, LINALG, METHODS, NN_FUNCTIONAL, SPECIAL
 
 TABLE = Path(tautograd.__file__).parent / "_ops" / "signatures" / "table.txt"
-HEAD = """# Written by tools/make_signatures.py from PyTorch 2.13: the overloads of its functions, in the words of its schemas.
-"""
+HEAD = "# Written by tools/make_signatures.py from PyTorch 2.13: overloads in the words of its schemas.\n"
 _FACTORY = re.compile(
     r"(, )?(\*, )?ScalarType\? dtype=\w+, Layout\? layout=None, Device\? device=None, "
     r"bool\? pin_memory=None"
@@ -48,7 +47,12 @@ def main(check: bool) -> int:
 
 
 def _wanted() -> set[str]:
-    names = {*FUNCTIONS, *METHODS, *(f"linalg_{n}" for n in LINALG), *(f"special_{n}" for n in SPECIAL)}
+    names = {
+        *FUNCTIONS,
+        *METHODS,
+        *(f"linalg_{n}" for n in LINALG),
+        *(f"special_{n}" for n in SPECIAL),
+    }
     names |= {name for name in dir(tautograd) if hasattr(torch, name)}
     names |= set(_built_in().values())
     return {name for name in names if not _in_python(name)}
@@ -172,7 +176,11 @@ def _default(value: Any) -> str:
 
 def _type(annotation: Any) -> str:
     """An annotation in the words of the schemas; what they have no word for is `Any`."""
-    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    text = (
+        annotation
+        if isinstance(annotation, str)
+        else getattr(annotation, "__name__", str(annotation))
+    )
     text = str(annotation).replace("typing.", "") if "[" in str(annotation) else text
     text = text.replace("torch.", "")
     for pattern, word in _WORDS:

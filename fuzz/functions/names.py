@@ -71,10 +71,17 @@ def public_functions() -> tuple[Public, ...]:
         names = getattr(here, "__all__", None) or dir(here)
         extra = importlib.import_module("tautograd._ops.public").FUNCTIONS if not path else ()
         for name in {*names, *extra}:
-            _add(found, f"torch{path}.{name}", getattr(here, name, None), getattr(there, name, None))
+            _add(
+                found, f"torch{path}.{name}", getattr(here, name, None), getattr(there, name, None)
+            )
     for name in dir(ours.Tensor):
         if hasattr(theirs.Tensor, name) and (not name.startswith("_") or DUNDERS.fullmatch(name)):
-            _add(found, f"torch.Tensor.{name}", getattr(ours.Tensor, name), getattr(theirs.Tensor, name))
+            _add(
+                found,
+                f"torch.Tensor.{name}",
+                getattr(ours.Tensor, name),
+                getattr(theirs.Tensor, name),
+            )
     return tuple(found[name] for name in sorted(found))
 
 
@@ -89,10 +96,14 @@ def _add(found: dict[str, Public], name: str, ours: Any, theirs: Any) -> None:
     dunder = path == "torch.Tensor" and DUNDERS.fullmatch(last)
     if (NOT_NAMES.search(last) and not dunder) or not callable(ours) or not callable(theirs):
         return
-    if str(getattr(ours, "__module__", "")).startswith(("tautograd._view", "tautograd._verify", "typing")):
+    if str(getattr(ours, "__module__", "")).startswith(
+        ("tautograd._view", "tautograd._verify", "typing")
+    ):
         return
     is_class = isinstance(theirs, type)
-    if is_class and not (path.startswith(("torch.nn", "torch.optim", "torch.utils")) or last in _CLASSES):
+    if is_class and not (
+        path.startswith(("torch.nn", "torch.optim", "torch.utils")) or last in _CLASSES
+    ):
         return
     if is_class and issubclass(theirs, (BaseException, tuple)):
         return
@@ -110,10 +121,14 @@ def parameters_of(name: str, theirs: Any, ours: Any) -> tuple[tuple[Parameter, .
     path, _, last = name.rpartition(".")
     method = path == "torch.Tensor"
     if isinstance(theirs, type) or inspect.isfunction(theirs):
-        said = _from_python(theirs.__init__ if isinstance(theirs, type) else theirs, isinstance(theirs, type))
+        said = _from_python(
+            theirs.__init__ if isinstance(theirs, type) else theirs, isinstance(theirs, type)
+        )
         if said:
             return (said,)
-    prefix = {"torch.linalg": "linalg_", "torch.special": "special_", "torch.fft": "fft_"}.get(path, "")
+    prefix = {"torch.linalg": "linalg_", "torch.special": "special_", "torch.fft": "fft_"}.get(
+        path, ""
+    )
     lists = _schemas().get(prefix + last, ())
     if lists:
         if not method:
@@ -137,9 +152,7 @@ def _from_python(function: Any, bound: bool) -> tuple[Parameter, ...]:
         text = "" if p.annotation is p.empty else str(p.annotation)
         if isinstance(p.annotation, type):
             text = p.annotation.__name__
-        found.append(
-            Parameter(p.name, text, p.default is p.empty, p.kind == p.KEYWORD_ONLY)
-        )
+        found.append(Parameter(p.name, text, p.default is p.empty, p.kind == p.KEYWORD_ONLY))
     return tuple(found)
 
 
@@ -160,7 +173,10 @@ def _schemas() -> dict[str, tuple[tuple[Parameter, ...], ...]]:
             )
             for a in schema.arguments
         )
-        if not any("Dimname" in str(a.type) or "str" == str(a.type) and a.name == "dim" for a in schema.arguments):
+        if not any(
+            "Dimname" in str(a.type) or (str(a.type) == "str" and a.name == "dim")
+            for a in schema.arguments
+        ):
             found.setdefault(schema.name.removeprefix("aten::"), []).append(arguments)
     return {name: tuple(lists) for name, lists in found.items()}
 

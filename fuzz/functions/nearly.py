@@ -15,7 +15,18 @@ from fuzz.functions.values import CALLABLES, DTYPES, FILLS, LAYOUTS, hostile, ho
 
 _WORDS = {
     "reduction": ("mean", "sum", "none"),
-    "mode": ("bilinear", "nearest", "linear", "constant", "reflect", "mean", "sum", "reduced", "min", "fan_in"),
+    "mode": (
+        "bilinear",
+        "nearest",
+        "linear",
+        "constant",
+        "reflect",
+        "mean",
+        "sum",
+        "reduced",
+        "min",
+        "fan_in",
+    ),
     "padding_mode": ("zeros", "border", "reflection", "circular", "replicate"),
     "rounding_mode": ("trunc", "floor", None),
     "indexing": ("ij", "xy"),
@@ -34,7 +45,9 @@ _WORDS = {
 }
 _INDEX = re.compile(r"^(index|indices|target|tokens|labels|offsets|lengths|sorted_sequence_index)")
 _VECTOR = re.compile(r"^(bias|running_|mean|var$|vec|pos_weight|batch_sizes|boundaries|tau|pivots)")
-_DIM = re.compile(r"^(dim|dims|axis|dim0|dim1|start_dim|end_dim|source|destination|axes|dimension|normalized_shape)")
+_DIM = re.compile(
+    r"^(dim|dims|axis|dim0|dim1|start_dim|end_dim|source|destination|axes|dimension|normalized_shape)"
+)
 
 
 class Theme:
@@ -98,7 +111,9 @@ def nearly_right(rng: random.Random, public: Public) -> dict[str, Any]:
         inputs = 1 if rng.random() < 0.7 else 2
         if ".nn." in public.name:
             loss = public.name.endswith("Loss")
-            case["then"] = [theme.tensor("target" if i and loss else "") for i in range(inputs + loss)]
+            case["then"] = [
+                theme.tensor("target" if i and loss else "") for i in range(inputs + loss)
+            ]
     _spoil(rng, case, theme.size)
     return case
 
@@ -116,7 +131,9 @@ def _spoil(rng: random.Random, case: dict[str, Any], size: int) -> None:
         if rng.random() < 0.5 and case["args"]:
             case["args"].pop(rng.randrange(len(case["args"])))
         else:
-            case["kwargs"][rng.choice(("out", "dim", "axis", "nothing", "dtype", "input"))] = hostile(rng, size)
+            case["kwargs"][rng.choice(("out", "dim", "axis", "nothing", "dtype", "input"))] = (
+                hostile(rng, size)
+            )
         return
     for _ in range(1 if draw < 0.7 else 2):
         places: list[tuple[Any, Any]] = [(case["args"], i) for i in range(len(case["args"]))]
@@ -146,11 +163,19 @@ def right(theme: Theme, parameter: Parameter, public: Public) -> Any:
         names = {"dtype": ("float32", "float64", "int64", "bool"), "layout": ("strided",),
                  "memory_format": ("contiguous_format", "preserve_format", "channels_last")}  # fmt: skip
         return {"name": rng.choice(names[name])}
-    if "callable" in text or name in ("func", "f", "function", "hook", "fn", "lr_lambda", "closure"):
+    if "callable" in text or name in (
+        "func",
+        "f",
+        "function",
+        "hook",
+        "fn",
+        "lr_lambda",
+        "closure",
+    ):
         return {"callable": rng.choice(tuple(CALLABLES))}
     if "device" in text or name == "device":
         return rng.choice(("cpu", {"device": "cpu"}, None))
-    if "generator" in text and "tensor" not in text or name == "generator":
+    if ("generator" in text and "tensor" not in text) or name == "generator":
         return rng.choice(({"generator": 5}, None))
     if "list[tensor]" in text or "sequence[tensor]" in text or name in ("tensors", "inputs"):
         parts = [theme.tensor() for _ in range(rng.choice((1, 2, 2, 3)))]
@@ -162,14 +187,29 @@ def right(theme: Theme, parameter: Parameter, public: Public) -> Any:
         return [one] if "list" in text or name in ("dims", "axes") else one
     if "bool" in text:
         return rng.random() < 0.5
-    if "list[int]" in text or name in ("size", "shape", "kernel_size", "stride", "output_size", "sizes"):
+    if "list[int]" in text or name in (
+        "size",
+        "shape",
+        "kernel_size",
+        "stride",
+        "output_size",
+        "sizes",
+    ):
         number = rng.choice((1, 1, theme.size, 0, 2))
-        return number if rng.random() < 0.3 else [number] * rng.choice((1, 2, theme.rank, theme.rank))
+        return (
+            number if rng.random() < 0.3 else [number] * rng.choice((1, 2, theme.rank, theme.rank))
+        )
     if "int" in text or re.search(r"(size|features|channels|num|groups|dim)", name):
         return rng.choice((theme.size, theme.size, 1, 0, 2, -1))
     if "float" in text or "number" in text or "scalar" in text:
         return rng.choice((0.5, 1, 0.1, 2.0, 0.0, -1.5, 3))
     if "str" in text:
         return rng.choice(("mean", "sum", "none", "relu", "linear", "cpu"))
-    draws = (theme.tensor, lambda: theme.size, lambda: [theme.size] * theme.rank, lambda: 0.5, lambda: None)
+    draws = (
+        theme.tensor,
+        lambda: theme.size,
+        lambda: [theme.size] * theme.rank,
+        lambda: 0.5,
+        lambda: None,
+    )
     return rng.choice(draws)()

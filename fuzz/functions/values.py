@@ -19,7 +19,19 @@ DTYPES = (
     *("float32", "float32", "float32", "float64", "float64", "int64", "int64", "bool", "int32"),
     *("uint8", "int8", "int16", "bfloat16", "float16", "complex64", "complex128"),
 )
-FILLS = ("normal", "normal", "normal", "range", "zeros", "ones", "nan", "inf", "huge", "tiny", "mixed")
+FILLS = (
+    "normal",
+    "normal",
+    "normal",
+    "range",
+    "zeros",
+    "ones",
+    "nan",
+    "inf",
+    "huge",
+    "tiny",
+    "mixed",
+)
 LAYOUTS = ("plain", "plain", "plain", "transposed", "strided", "expanded", "sliced")
 INTEGERS = (0, -1, 1, 2, 7, -7, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 10**12, 2**62)
 WIDE = (2**63 - 1, -(2**63), 2**63, -(2**63) - 1, 2**64, 10**30, -(10**30))
@@ -57,7 +69,7 @@ class Decoder:
         if isinstance(code, list):
             return [self.value(part) for part in code]
         if isinstance(code, dict):
-            (kind, content), = code.items()
+            ((kind, content),) = code.items()
             return _MAKERS[kind](self, content)
         return code
 
@@ -76,6 +88,11 @@ class Decoder:
             tensor = tensor.detach() if layout != "plain" else tensor
             tensor.requires_grad_(True)
         return tensor
+
+    def parameter(self, content: Any) -> Any:
+        """A parameter, which wants a gradient if its dtype can have one."""
+        held = self.tensor(content).detach()
+        return self.engine.nn.Parameter(held, held.is_floating_point() or held.is_complex())
 
     def module(self, content: Any) -> Any:
         """A small module."""
@@ -131,7 +148,7 @@ _MAKERS: dict[str, Callable[[Decoder, Any], Any]] = {
     "tensor": Decoder.tensor,
     "module": Decoder.module,
     "optimizer": Decoder.optimizer,
-    "parameter": lambda made, c: _parameter(made, c),
+    "parameter": Decoder.parameter,
     "float": lambda made, c: float(c),
     "complex": lambda made, c: complex(float(c[0]), float(c[1])),
     "tuple": lambda made, c: tuple(made.value(part) for part in c),
@@ -150,11 +167,6 @@ _MAKERS: dict[str, Callable[[Decoder, Any], Any]] = {
     "bytes": lambda made, c: c.encode(),
     "iterator": lambda made, c: iter([made.value(part) for part in c]),
 }
-
-
-def _parameter(made: Decoder, content: Any) -> Any:
-    held = made.tensor(content).detach()
-    return made.engine.nn.Parameter(held, held.is_floating_point() or held.is_complex())
 
 
 # ---- hostile values ------------------------------------------------------------------------------
@@ -176,12 +188,26 @@ def hostile_like(rng: random.Random, code: Any, size: int = 2) -> Any:
     if isinstance(code, float):
         return _float(rng, size)
     if code and isinstance(code[0], int):
-        return [rng.choice((*INTEGERS, 1, 1, 0)) for _ in range(rng.choice((0, 1, 2, len(code), len(code))))]
+        return [
+            rng.choice((*INTEGERS, 1, 1, 0))
+            for _ in range(rng.choice((0, 1, 2, len(code), len(code))))
+        ]
     return _list(rng, size)
 
 
 def hostile_tensor(rng: random.Random, size: int) -> Any:
-    shapes = ([], [0], [size, 0], [1], [size], [size] * 2, [size] * 3, [0, size, 1], [1] * 7, [size + 1])
+    shapes = (
+        [],
+        [0],
+        [size, 0],
+        [1],
+        [size],
+        [size] * 2,
+        [size] * 3,
+        [0, size, 1],
+        [1] * 7,
+        [size + 1],
+    )
     return tensor(
         rng.choice((*shapes, [size] * 4)), rng.choice(DTYPES), rng.choice(FILLS[2:]),
         rng.choice(LAYOUTS), rng.random() < 0.2,
@@ -201,7 +227,17 @@ def _number(rng: random.Random, size: int) -> Any:
 
 
 def _float(rng: random.Random, size: int) -> Any:
-    odd = ({"float": "nan"}, {"float": "inf"}, {"float": "-inf"}, 1e30, -1e30, 1e-320, 0.5, -0.0, 1.0)
+    odd = (
+        {"float": "nan"},
+        {"float": "inf"},
+        {"float": "-inf"},
+        1e30,
+        -1e30,
+        1e-320,
+        0.5,
+        -0.0,
+        1.0,
+    )
     return rng.choice(odd)
 
 
@@ -229,7 +265,16 @@ def _odd(rng: random.Random, size: int) -> Any:
 
 
 def _named(rng: random.Random, size: int) -> Any:
-    names = ("float32", "int64", "bool", "complex64", "bfloat16", "strided", "channels_last", "preserve_format")
+    names = (
+        "float32",
+        "int64",
+        "bool",
+        "complex64",
+        "bfloat16",
+        "strided",
+        "channels_last",
+        "preserve_format",
+    )
     return {"name": rng.choice(names)}
 
 

@@ -36,7 +36,11 @@ def innermost(error: BaseException) -> TracebackType | None:
 def place(error: BaseException) -> str:
     """The innermost line of tautograd's, and whether the error came from below it."""
     error = error.__cause__ or error  # what the sentence was made of
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if "/tautograd/" in frame.filename]
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "/tautograd/" in frame.filename
+    ]
     if not own:
         return "outside"
     name = own[-1].filename.rpartition("/tautograd/")[2]
@@ -101,7 +105,9 @@ def difference(theirs: Any, ours: Any, torch: Any, tautograd: Any, depth: int = 
             return f"shape {tuple(ours.shape)}, not {tuple(theirs.shape)}"
         return ""
     if isinstance(theirs, (tuple, list)) and depth < 4:
-        if not isinstance(ours, (tuple, list)) or isinstance(theirs, tuple) != isinstance(ours, tuple):
+        if not isinstance(ours, (tuple, list)) or isinstance(theirs, tuple) != isinstance(
+            ours, tuple
+        ):
             return f"{type(ours).__name__}, not {type(theirs).__name__}"
         if len(theirs) != len(ours):
             return f"{len(ours)} results, not {len(theirs)}"
@@ -111,8 +117,10 @@ def difference(theirs: Any, ours: Any, torch: Any, tautograd: Any, depth: int = 
                 return wrong
         return ""
     if isinstance(theirs, (bool, int, float, complex, str, type(None))):
-        return "" if type(theirs).__name__ == type(ours).__name__ else (
-            f"{type(ours).__name__}, not {type(theirs).__name__}"
+        return (
+            ""
+            if type(theirs).__name__ == type(ours).__name__
+            else (f"{type(ours).__name__}, not {type(theirs).__name__}")
         )
     return ""
 

@@ -24,7 +24,17 @@ from fuzz.functions.values import UserError
 from fuzz.functions.verdicts import difference, judge_errors, nan_difference, unchanged
 from fuzz.target import Case, Target
 
-UNSTABLE = ("empty", "rand", "normal", "multinomial", "bernoulli", "poisson", "dropout", "rrelu", "resize")
+UNSTABLE = (
+    "empty",
+    "rand",
+    "normal",
+    "multinomial",
+    "bernoulli",
+    "poisson",
+    "dropout",
+    "rrelu",
+    "resize",
+)
 
 
 class Functions(Target):

@@ -29,7 +29,9 @@ def test_a_line_is_read_in_all_its_parts() -> None:
 
 
 def test_lists_say_how_long_they_are_and_may_hold_commas() -> None:
-    signature = parse("conv(Tensor input, SymInt[2] stride=[1, 1], Tensor[] more, float[]? scale=None)")
+    signature = parse(
+        "conv(Tensor input, SymInt[2] stride=[1, 1], Tensor[] more, float[]? scale=None)"
+    )
     stride, more, scale = signature.parameters[1:]
     assert (stride.kind, stride.length, stride.default) == ("int[]", 2, "[1, 1]")
     assert (more.kind, more.length, more.default) == ("Tensor[]", None, None)
@@ -45,7 +47,8 @@ def test_a_function_without_parameters() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["", "tril", "tril(", "tril(Tensor)", "tril(Tensor self diagonal)", "a b(int c)", "f(int x,)"]
+    "line",
+    ["", "tril", "tril(", "tril(Tensor)", "tril(Tensor self diagonal)", "a b(int c)", "f(int x,)"],
 )
 def test_what_is_no_signature_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match="is not a"):

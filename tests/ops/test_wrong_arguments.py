@@ -69,7 +69,7 @@ x.half(memory_format=())
 
 def _outcome(engine: Any, text: str) -> BaseException:
     x = engine.ones(2, 3)
-    with pytest.raises(Exception) as caught:  # noqa: PT011  (which one is compared)
+    with pytest.raises(Exception) as caught:
         eval(text, {"torch": engine, "x": x})
     assert bool((x == 1).all()), "a call that fails leaves its tensors as they were"
     return caught.value
@@ -149,7 +149,9 @@ def test_an_accident_says_what_was_given_and_keeps_its_cause() -> None:
     text = "def halve(input):\n    return {}[input.shape]\n"
     exec(compile(text, guarding.__file__, "exec"), names)  # as if it stood in the package
     halve = names["halve"]
-    with pytest.raises(RuntimeError, match=r"halve\(\) was given arguments it cannot take: ") as caught:
+    with pytest.raises(
+        RuntimeError, match=r"halve\(\) was given arguments it cannot take: "
+    ) as caught:
         guarded(halve, "halve")(tautograd.ones(2, 3))
     assert "torch.float32 tensor of shape [2, 3]" in str(caught.value)
     assert isinstance(caught.value.__cause__, KeyError)
@@ -168,7 +170,9 @@ def test_guarded_functions_keep_their_names_and_signatures() -> None:
 
 
 def test_a_wrong_argument_is_named_beside_one_that_is_no_tensor() -> None:
-    with pytest.raises(TypeError, match=r"roll\(\): argument 'shifts' .*must be tuple of ints, not str"):
+    with pytest.raises(
+        TypeError, match=r"roll\(\): argument 'shifts' .*must be tuple of ints, not str"
+    ):
         tautograd.roll(tautograd.ones(2), "a")
 
 
@@ -179,13 +183,19 @@ def test_polynomials_at_the_ends(name: str, n: int) -> None:
     want = getattr(torch.special, name)(torch.tensor(points, dtype=torch.float64), n)
     got = getattr(tautograd.special, name)(tautograd.tensor(points, dtype=tautograd.float64), n)
     # The condition of cos(n a) is n; a recurrence of n steps loses as much.
-    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-14 * (n + 1) ** 2, atol=1e-13 * (n + 1))
+    np.testing.assert_allclose(
+        got.numpy(), want.numpy(), rtol=1e-14 * (n + 1) ** 2, atol=1e-13 * (n + 1)
+    )
 
 
-@pytest.mark.parametrize("n", [float("nan"), float("inf"), -float("inf"), 1e30, -1.0, 2.0**62, 10**18])
+@pytest.mark.parametrize(
+    "n", [float("nan"), float("inf"), -float("inf"), 1e30, -1.0, 2.0**62, 10**18]
+)
 @pytest.mark.parametrize("name", sorted(n for n in dir(torch.special) if "polynomial" in n))
 def test_polynomials_of_any_degree_end(name: str, n: float) -> None:
-    points = tautograd.tensor([-2.0, -1.0, -0.9999999, -0.5, 0.0, 0.5, 0.9999999, 1.0, 2.0, float("nan")])
+    points = tautograd.tensor(
+        [-2.0, -1.0, -0.9999999, -0.5, 0.0, 0.5, 0.9999999, 1.0, 2.0, float("nan")]
+    )
     found = getattr(tautograd.special, name)(points, n)
     if not 0 <= n < 2**63:
         assert found.tolist() == [0.0] * 10

@@ -116,7 +116,9 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
     shape = self._data.shape
     if not isinstance(wrap, bool):
-        raise TypeError(f"fill_diagonal_(): argument 'wrap' must be bool, not {type(wrap).__name__}")
+        raise TypeError(
+            f"fill_diagonal_(): argument 'wrap' must be bool, not {type(wrap).__name__}"
+        )
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:

@@ -114,7 +114,7 @@ _declare(
 
 def _functional(fn: Function) -> Function:
     NN_FUNCTIONAL[fn.__name__] = fn
-    return NN_FUNCTIONAL[fn.__name__]
+    return NN_FUNCTIONAL[fn.__name__]  # type: ignore[return-value]
 
 
 @_functional

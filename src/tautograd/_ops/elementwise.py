@@ -18,7 +18,7 @@ from .._arrays.dtypes import HALF_CODES
 from .._autograd.apply import apply, apply_one
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
-from .guarding import explained, marked, no_method
+from .guarding import explain, marked, no_method
 from .promotion import compute_dtype, number_as
 from .public import Namespace, public
 from .record import Op
@@ -194,7 +194,8 @@ def unary(
                 return apply_one(op, input)  # nothing to promote
             return call_elementwise(op, (input,), {})
         except Exception as error:
-            raise explained(error, label, (input,), {})
+            explain(error, label, (input,), {})
+            raise
 
     marked(call)
 
@@ -251,7 +252,8 @@ def binary(
                 (require_operand if numbers else require_tensor)(label, other, "other", 2)
             return call_elementwise(op, (input, other), {})
         except Exception as error:
-            raise explained(error, label, (input, other), {})
+            explain(error, label, (input, other), {})
+            raise
 
     marked(call)
 

@@ -22,41 +22,43 @@ from .._tensor.tensor import Tensor
 Function = Callable[..., Any]
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_INSIDE = tuple(_HERE + name + os.sep for name in ("_ops", "_tensor", "_autograd", "_arrays", "_random"))
-_BELOW = tuple(f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("numpy", "scipy", "ml_dtypes"))
+_INSIDE = tuple(
+    _HERE + name + os.sep for name in ("_ops", "_tensor", "_autograd", "_arrays", "_random")
+)
+_BELOW = tuple(
+    f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("numpy", "scipy", "ml_dtypes")
+)
 _COMPILED = ("numpy/", "scipy/")  # names of Cython's files have no folder in front
 _RAISES = frozenset((dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]))
 
 
-def explained(
+def explain(
     error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], method: bool = False
-) -> Exception:
-    """The error that a public function should raise in place of `error`; itself, if it is a sentence.
+) -> None:
+    """Raise what a public function should in place of `error`; nothing, if that is a sentence.
 
     To be called from the function that was called from outside. `name` is PyTorch's of the operator.
     """
     if isinstance(error, Warning) or sys._getframe(2).f_code.co_filename.startswith(_INSIDE):
-        return error
+        return
     whose = _origin(error)
-    if whose == "program":
-        return error
-    if whose == "ours" and isinstance(error, TypeError):
-        return error
+    if whose == "program" or (whose == "ours" and isinstance(error, TypeError)):
+        return
     if method and not (args and isinstance(args[0], Tensor)):
-        better: Exception | None = no_method(name, args)
-    elif name.startswith("__"):  # of conversions and operators Python speaks itself
-        return error
-    else:
-        from .signatures import complaint, signatures_of
+        raise no_method(name, args) from None
+    if name.startswith("__"):  # of conversions and operators Python speaks itself
+        return
+    from .signatures import complaint, signatures_of
 
-        known = signatures_of(name)
-        better = complaint(known, name.removeprefix("nn.functional."), args, kwargs, method)
-        if better is None and not known and _speaks(error):
-            return error
+    known = signatures_of(name)
+    better = complaint(known, name.removeprefix("nn.functional."), args, kwargs, method)
     if better is not None:
-        better.__suppress_context__ = True
-        return better
-    return error if whose == "ours" else _translated(error, name, args, kwargs)
+        raise better from None
+    if whose == "ours" or (not known and _speaks(error)):
+        return
+    if isinstance(error, MemoryError) or str(error).startswith(_TOO_LARGE):
+        raise out_of_memory(getattr(error, "_total_size", None)) from None
+    raise _translated(error, name.removeprefix("nn.functional."), args, kwargs) from error
 
 
 # How NumPy speaks of arrays, which are no business of whoever has tensors.
@@ -76,7 +78,9 @@ def _origin(error: Exception) -> str:
     while part is not None:
         code, at = part.tb_frame.f_code, part.tb_lasti
         name = code.co_filename
-        if not name.startswith((_HERE, "<", *_COMPILED)) and not any(below in name for below in _BELOW):
+        if not name.startswith((_HERE, "<", *_COMPILED)) and not any(
+            below in name for below in _BELOW
+        ):
             return "program"
         part = part.tb_next
     if code is None or not code.co_filename.startswith(_HERE):
@@ -94,24 +98,17 @@ def no_method(name: str, args: tuple[Any, ...]) -> TypeError:
     )
 
 
-def _translated(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
-    """An accident in words; the cause stays visible below it."""
-    better: Exception
-    if isinstance(error, MemoryError) or str(error).startswith(_TOO_LARGE):
-        better = out_of_memory(getattr(error, "_total_size", None))
-        better.__suppress_context__ = True
-        return better
-    given = ", ".join(
-        [*(described(value) for value in args), *(f"{k}={described(v)}" for k, v in kwargs.items())]
-    )
-    kind = TypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeError
-    name = name.removeprefix("nn.functional.")
-    better = kind(f"{name}() was given arguments it cannot take: ({given})")
-    better.__cause__ = error
-    return better
-
-
 _TOO_LARGE = ("array is too big", "Maximum allowed ", "Unable to allocate")
+
+
+def _translated(
+    error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Exception:
+    """An accident in words."""
+    given = [described(value) for value in args]
+    given += [f"{key}={described(value)}" for key, value in kwargs.items()]
+    kind = TypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeError
+    return kind(f"{name}() was given arguments it cannot take: ({', '.join(given)})")
 
 
 def described(value: Any) -> str:
@@ -135,7 +132,8 @@ def described(value: Any) -> str:
 
 def marked(fn: Function) -> Function:
     """A function that explains its own accidents."""
-    fn.guard = fn  # type: ignore[attr-defined]  (a wrapper of it copies the attribute, but is another)
+    wrapper: Any = fn
+    wrapper.guard = fn  # a wrapper of this one copies the attribute, but is another
     return fn
 
 
@@ -160,7 +158,8 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
             try:
                 return fn(*args, **kwargs)
             except Exception as error:
-                raise explained(error, name, args, kwargs, method)
+                explain(error, name, args, kwargs, method)
+                raise
 
     functools.update_wrapper(call, fn)
     return marked(call)
@@ -171,7 +170,8 @@ def _one(fn: Function, name: str, method: bool) -> Any:
         try:
             return fn(a)
         except Exception as error:
-            raise explained(error, name, *_as_given(fn, (a,)), method)
+            explain(error, name, *_as_given(fn, (a,)), method)
+            raise
 
     return call
 
@@ -181,7 +181,8 @@ def _two(fn: Function, name: str, method: bool) -> Any:
         try:
             return fn(a, b)
         except Exception as error:
-            raise explained(error, name, *_as_given(fn, (a, b)), method)
+            explain(error, name, *_as_given(fn, (a, b)), method)
+            raise
 
     return call
 
@@ -191,7 +192,8 @@ def _three(fn: Function, name: str, method: bool) -> Any:
         try:
             return fn(a, b, c)
         except Exception as error:
-            raise explained(error, name, *_as_given(fn, (a, b, c)), method)
+            explain(error, name, *_as_given(fn, (a, b, c)), method)
+            raise
 
     return call
 
@@ -201,7 +203,8 @@ def _four(fn: Function, name: str, method: bool) -> Any:
         try:
             return fn(a, b, c, d)
         except Exception as error:
-            raise explained(error, name, *_as_given(fn, (a, b, c, d)), method)
+            explain(error, name, *_as_given(fn, (a, b, c, d)), method)
+            raise
 
     return call
 
@@ -214,7 +217,9 @@ def _as_given(fn: Function, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], d
     defaults = fn.__defaults__ or ()
     first = len(values) - len(defaults)
     names = fn.__code__.co_varnames
-    end = next((i for i in range(first, len(values)) if values[i] is defaults[i - first]), len(values))
+    end = next(
+        (i for i in range(first, len(values)) if values[i] is defaults[i - first]), len(values)
+    )
     kwargs = {
         names[i]: values[i] for i in range(end, len(values)) if values[i] is not defaults[i - first]
     }

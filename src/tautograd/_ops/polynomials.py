@@ -17,7 +17,6 @@ from .refusals import no_kernel
 from .samples import Sample, T
 from .special_functions import scipy_function
 
-
 # A recurrence takes as many steps as the degree says, which may be 2**62. Up to these degrees it is
 # run; beyond, a closed form says the same.
 _CHEBYSHEV_STEPS = 64

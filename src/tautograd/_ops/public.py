@@ -23,7 +23,7 @@ from .._autograd.modes import modes
 from .._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
 from .._tensor.tensor import Tensor
 from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
-from .guarding import explained, guarded, marked
+from .guarding import explain, guarded, marked
 from .out_dtypes import check_out, refuse_cast
 from .overlaps import refuse_overlap, refuse_partial_overlap
 
@@ -79,7 +79,10 @@ def public(
             if function:
                 (FUNCTIONS if namespace is None else namespace)[label] = exposed
             if method and namespace is None:
-                attach(label, _of_tensors(label, exposed) if number_first else _method(fn, policy, label))
+                attach(
+                    label,
+                    _of_tensors(label, exposed) if number_first else _method(fn, policy, label),
+                )
             if inplace:
                 twin = inplace_twin(label, fn)
                 attach(label + "_", twin)
@@ -156,7 +159,8 @@ def _parse(
         except Exception as error:
             if out is not None:
                 kwargs["out"] = out
-            raise explained(error, name, args, kwargs, method)
+            explain(error, name, args, kwargs, method)
+            raise
 
     return marked(call)
 
@@ -328,7 +332,8 @@ def inplace_twin(name: str, fn: Function) -> Function:
                 raise
             return write_into(self, result, name)
         except Exception as error:
-            raise explained(error, name + "_", (self, *args), kwargs, method=True)
+            explain(error, name + "_", (self, *args), kwargs, method=True)
+            raise
 
     marked(twin)
     twin.__name__ = twin.__qualname__ = name + "_"

@@ -88,7 +88,7 @@ hardtanh_op = Op(
 )
 threshold_op = Op(
     "threshold",
-    lambda x, threshold, value: np.astype(np.where(x <= threshold, value, x), x.dtype),
+    lambda x, threshold, value: np.where(x <= threshold, np.full_like(x, value), x),
     ("x",),
     vjp={"x": lambda g, x, threshold: masked(g, ~(x <= threshold))},
     jvp={"x": lambda t, x, threshold: masked(t, ~(x <= threshold))},

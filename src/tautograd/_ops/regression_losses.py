@@ -123,7 +123,9 @@ def _compared(op: Op, input: Tensor, target: Any, parameters: dict[str, Any]) ->
         if dtype is not _FLOAT32:  # which every loss is defined for
             refuse(op, dtype)
         return apply_two(op, input, target, parameters)  # type: ignore[no-any-return]
-    dtype = promote_types(input.dtype, target.dtype).numpy  # both are broadcast first: no dtype is weak
+    dtype = promote_types(
+        input.dtype, target.dtype
+    ).numpy  # both are broadcast first: no dtype is weak
     refuse(op, dtype)
     result: Tensor = apply(op, (input, target), parameters, dtype)
     return result

@@ -25,7 +25,11 @@ _NUMBERS_AS_TENSORS = {
 
 
 def complaint(
-    signatures: tuple[Signature, ...], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], method: bool
+    signatures: tuple[Signature, ...],
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    method: bool,
 ) -> Exception | None:
     """What is wrong with the types of a call's arguments; None if some overload takes them.
 
@@ -42,7 +46,9 @@ def complaint(
         return None
     given = len(args) + len(kwargs) - method
     plausible = [
-        error for form, error in found if form.least <= given and (given <= form.most or form.varied)
+        error
+        for form, error in found
+        if form.least <= given and (given <= form.most or form.varied)
     ]
     if len(found) == 1:
         return found[0][1]
@@ -66,7 +72,9 @@ class _Form:
         # The sizes may be given one by one, if they are all there is.
         self.varied = len(self.positional) == 1 and self.positional[0].kind == "int[]"
 
-    def complaint(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+    def complaint(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Exception | None:
         if self.varied and args and (len(args) > 1 or is_int(args[0])):
             args = (args,)
         if len(args) > len(self.positional):
@@ -94,7 +102,9 @@ class _Form:
                 return error
         if missing:
             names = ", ".join(f'"{each}"' for each in missing)
-            return TypeError(f"{name}() missing {len(missing)} required positional arguments: {names}")
+            return TypeError(
+                f"{name}() missing {len(missing)} required positional arguments: {names}"
+            )
         for key in left:
             if any(_shown(p) == key for p in self.positional[: len(args)]):
                 return TypeError(f"{name}() got multiple values for argument '{key}'")
@@ -107,7 +117,9 @@ class _Form:
         span = f"{most}" if least == most else f"from {least} to {most}"
         plural = "" if most == 1 and least == most else "s"
         was = "was" if given == 1 else "were"
-        return TypeError(f"{name}() takes {span} positional argument{plural} but {given} {was} given")
+        return TypeError(
+            f"{name}() takes {span} positional argument{plural} but {given} {was} given"
+        )
 
     def __str__(self) -> str:
         shown: list[str] = []
@@ -139,7 +151,9 @@ def _mismatch(name: str, parameter: Parameter, value: Any, position: str) -> Exc
     head = f"{name}(): argument '{_shown(parameter)}'{position}"
     if parameter.kind == "Tensor[]" and isinstance(value, (tuple, list)):
         at, wrong = next((i, v) for i, v in enumerate(value) if not KINDS["Tensor"][0](v))
-        return TypeError(f"expected Tensor as element {at} in argument 0, but got {type_name(wrong)}")
+        return TypeError(
+            f"expected Tensor as element {at} in argument 0, but got {type_name(wrong)}"
+        )
     if parameter.kind.endswith("[]") and isinstance(value, (tuple, list)):
         return TypeError(
             f"{head} must be {said}, but found element of type {type_name(value[0])} at pos 0"
@@ -188,7 +202,7 @@ def _invalid_combination(
 
 
 def _described(value: Any) -> str:
-    if isinstance(value, (tuple, list)) and not isinstance(value, str):
+    if isinstance(value, (tuple, list)):
         inside = ", ".join(type_name(part) for part in value)
         if isinstance(value, tuple):
             return f"tuple of ({inside}{',' if len(value) == 1 else ''})"

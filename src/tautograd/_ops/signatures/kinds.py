@@ -40,7 +40,11 @@ def is_float(value: Any) -> bool:
 
 def is_scalar(value: Any) -> bool:
     """Any number."""
-    return isinstance(value, (complex, np.complexfloating)) or is_float(value) or _number_of(value, "c")
+    return (
+        isinstance(value, (complex, np.complexfloating))
+        or is_float(value)
+        or _number_of(value, "c")
+    )
 
 
 def _list_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_PARAMETER = re.compile(r"(?P<type>[A-Za-z]+(\??\[\d*\])?)(?P<optional>\??) (?P<name>\w+)(=(?P<default>.+))?")
+_PARAMETER = re.compile(
+    r"(?P<type>[A-Za-z]+(\??\[\d*\])?)(?P<optional>\??) (?P<name>\w+)(=(?P<default>.+))?"
+)
 _COMMA = re.compile(r", (?![^\[]*\])")  # one that is not inside a list
 
 
@@ -48,7 +50,9 @@ def parse(line: str) -> Signature:
     """Read a line; one that is no signature is a ValueError."""
     name, bracket, rest = line.strip().partition("(")
     if not bracket or not rest.endswith(")") or not re.fullmatch(r"[\w.]+", name):
-        raise ValueError(f"'{line}' is not a signature: it should look like 'name(Type parameter=default)'")
+        raise ValueError(
+            f"'{line}' is not a signature: it should look like 'name(Type parameter=default)'"
+        )
     parameters: list[Parameter] = []
     keyword_only = False
     for part in _COMMA.split(rest[:-1]) if rest != ")" else ():
@@ -57,7 +61,9 @@ def parse(line: str) -> Signature:
             continue
         match = _PARAMETER.fullmatch(part)
         if match is None:
-            raise ValueError(f"'{part}' in the signature of '{name}' is not a parameter: 'Type name=default'")
+            raise ValueError(
+                f"'{part}' in the signature of '{name}' is not a parameter: 'Type name=default'"
+            )
         kind, length = _kind(match["type"])
         optional = bool(match["optional"])
         parameters.append(
