@@ -67,12 +67,17 @@ def chosen_reduction(reduction: str, size_average: Any = None, reduce: Any = Non
     return reduction
 
 
-def numbered_reduction(number: Any) -> str:
-    """The reduction of a number, as functions of the top level take it.
+class _Unread(int):
+    """A number that is declared as a default, and not read."""
 
-    Their default is 0, none: PyTorch's parser reads its own default, "Mean", as a number.
-    """
-    return _NUMBERED.get(number, "none")
+
+UNREAD_MEAN = _Unread(1)
+"""The default of the top level's functions: declared as 1, the mean, which PyTorch's parser reads as 0."""
+
+
+def numbered_reduction(number: Any) -> str:
+    """The reduction of a number, as functions of the top level take it."""
+    return "none" if number is UNREAD_MEAN else _NUMBERED.get(number, "none")
 
 
 def reduced(loss: Any, reduction: str) -> Any:
