@@ -45,16 +45,15 @@ class Functions(Target):
     def prepare(self) -> None:
         faulthandler.enable()  # a death says whose it was
         warnings.simplefilter("ignore")
-        import numpy as np
-        import torch
-
-        import tautograd
-
-        np.seterr(all="ignore")
-        torch.set_num_threads(1)
+        importlib.import_module("numpy").seterr(all="ignore")
+        self._load()
+        self.torch.set_num_threads(1)
         importlib.import_module("torch._dynamo")  # PyTorch's optimizers need it, and it takes long
-        self.torch, self.tautograd = torch, tautograd
         public_functions()
+
+    def _load(self) -> None:
+        self.torch: Any = importlib.import_module("torch")
+        self.tautograd: Any = importlib.import_module("tautograd")
 
     def case(self, rng: random.Random) -> Case:
         return nearly_right(rng, rng.choice(public_functions()))
@@ -65,7 +64,7 @@ class Functions(Target):
 
     def check(self, case: Case, counts: Counter[str]) -> str | None:
         if not hasattr(self, "torch"):
-            self.prepare()
+            self._load()
         torch, tautograd = self.torch, self.tautograd
         with warnings.catch_warnings(), open(os.devnull, "w") as nothing:
             warnings.simplefilter("ignore")
