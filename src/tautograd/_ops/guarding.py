@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import os
 import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from .._arrays.room import out_of_memory
 from .._tensor.tensor import Tensor
 
 Function = Callable[..., Any]
+Declared = TypeVar("Declared", bound=Function)
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _INSIDE = tuple(
@@ -42,7 +44,7 @@ def explain(
     if isinstance(error, Warning) or sys._getframe(2).f_code.co_filename.startswith(_INSIDE):
         return
     whose = _origin(error)
-    if whose == "program" or (whose == "ours" and isinstance(error, TypeError)):
+    if whose == "program" or (whose == "ours" and isinstance(error, (TypeError, AttributeError))):
         return
     if method and not (args and isinstance(args[0], Tensor)):
         raise no_method(name, args) from None
@@ -130,7 +132,7 @@ def described(value: Any) -> str:
 # ---- wrappers ------------------------------------------------------------------------------------
 
 
-def marked(fn: Function) -> Function:
+def marked(fn: Declared) -> Declared:
     """A function that explains its own accidents."""
     wrapper: Any = fn
     wrapper.guard = fn  # a wrapper of this one copies the attribute, but is another
@@ -145,82 +147,73 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
     """A function whose accidents are explained; with the same signature, and hardly slower."""
     if is_guarded(fn) or not hasattr(fn, "__code__"):
         return fn
-    code = fn.__code__
-    plain = not code.co_kwonlyargcount and not code.co_flags & 0x0C and not code.co_posonlyargcount
-    if plain and 0 < code.co_argcount <= len(_TEMPLATES):
-        call = _TEMPLATES[code.co_argcount - 1](fn, name, method)
-        names = code.co_varnames[: code.co_argcount]
-        call.__code__ = call.__code__.replace(co_varnames=(*names, "error"))
-        call.__defaults__ = fn.__defaults__
-    else:
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return fn(*args, **kwargs)
-            except Exception as error:
-                explain(error, name, args, kwargs, method)
-                raise
-
+    text = _wrapper(fn.__code__)
+    if text not in _MAKERS:
+        names: dict[str, Any] = {"_explain": explain, "_given": _given}
+        exec(compile(text, __file__, "exec"), names)
+        _MAKERS[text] = names["make"]
+    call = _MAKERS[text](fn, name, method)
+    call.__code__ = (
+        call.__code__.replace()
+    )  # of its own: the interpreter learns what each one calls
+    call.__defaults__, call.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
     functools.update_wrapper(call, fn)
     return marked(call)
 
 
-def _one(fn: Function, name: str, method: bool) -> Any:
-    def call(a: Any) -> Any:
+_MAKERS: dict[str, Any] = {}  # functions of one parameter list share the code of their wrappers
+
+
+def _wrapper(code: Any) -> str:
+    """The text of a wrapper that takes and hands on exactly these parameters.
+
+    Packing all arguments into a tuple and a dictionary would cost more than some operations take.
+    """
+    first, last = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    positional, named = code.co_varnames[:first], code.co_varnames[first:last]
+    rest = list(code.co_varnames[last:])
+    several = rest.pop(0) if code.co_flags & inspect.CO_VARARGS else ""
+    others = rest.pop(0) if code.co_flags & inspect.CO_VARKEYWORDS else ""
+    heads = list(positional)
+    if code.co_posonlyargcount:
+        heads.insert(code.co_posonlyargcount, "/")
+    if several or named:
+        heads.append(f"*{several}")
+    heads += [*named, *([f"**{others}"] if others else [])]
+    handed = [*positional, *([f"*{several}"] if several else []), *(f"{n}={n}" for n in named)]
+    call = f"_fn({', '.join(handed)})"
+    if others:
+        call = f"_fn({', '.join([*handed, f'**{others}'])}) if {others} else {call}"
+    values = f"({' '.join(f'{n},' for n in positional)})"
+    by_name = "{" + ", ".join(f"{n!r}: {n}" for n in named) + "}"
+    return f"""
+def make(_fn, _name, _method):
+    def call({", ".join(heads)}):
         try:
-            return fn(a)
-        except Exception as error:
-            explain(error, name, *_as_given(fn, (a,)), method)
+            return {call}
+        except Exception as _error:
+            given = _given(_fn, {values}, {several or "()"}, {by_name}, {others or "{}"})
+            _explain(_error, _name, *given, _method)
             raise
-
     return call
+"""
 
 
-def _two(fn: Function, name: str, method: bool) -> Any:
-    def call(a: Any, b: Any) -> Any:
-        try:
-            return fn(a, b)
-        except Exception as error:
-            explain(error, name, *_as_given(fn, (a, b)), method)
-            raise
-
-    return call
-
-
-def _three(fn: Function, name: str, method: bool) -> Any:
-    def call(a: Any, b: Any, c: Any) -> Any:
-        try:
-            return fn(a, b, c)
-        except Exception as error:
-            explain(error, name, *_as_given(fn, (a, b, c)), method)
-            raise
-
-    return call
-
-
-def _four(fn: Function, name: str, method: bool) -> Any:
-    def call(a: Any, b: Any, c: Any, d: Any) -> Any:
-        try:
-            return fn(a, b, c, d)
-        except Exception as error:
-            explain(error, name, *_as_given(fn, (a, b, c, d)), method)
-            raise
-
-    return call
-
-
-_TEMPLATES = (_one, _two, _three, _four)
-
-
-def _as_given(fn: Function, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _given(
+    fn: Function,
+    values: tuple[Any, ...],
+    several: tuple[Any, ...],
+    named: dict[str, Any],
+    others: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional and named arguments again: what is its parameter's default was not given."""
-    defaults = fn.__defaults__ or ()
+    defaults, names = fn.__defaults__ or (), fn.__code__.co_varnames
+    by_name = fn.__kwdefaults__ or {}
+    kwargs = {k: v for k, v in named.items() if k not in by_name or v is not by_name[k]} | others
+    if several:
+        return (*values, *several), kwargs
     first = len(values) - len(defaults)
-    names = fn.__code__.co_varnames
-    end = next(
-        (i for i in range(first, len(values)) if values[i] is defaults[i - first]), len(values)
-    )
-    kwargs = {
-        names[i]: values[i] for i in range(end, len(values)) if values[i] is not defaults[i - first]
-    }
+    usual = [i for i in range(first, len(values)) if values[i] is defaults[i - first]]
+    end = usual[0] if usual else len(values)
+    kwargs |= {names[i]: values[i] for i in range(end, len(values)) if i not in usual}
     return values[:end], kwargs

@@ -126,9 +126,12 @@ def _batched(input: Tensor, other: Tensor) -> Any:
 def _matmul_operator(self: Any, other: Any) -> Any:
     if not isinstance(other, Tensor):
         return NotImplemented
-    if not isinstance(self, Tensor):
-        raise no_method("matmul", (self,))
-    fast = None if EVER_USED and modes.lower is not None else fast_matmul(self, other)
+    try:
+        fast = None if EVER_USED and modes.lower is not None else fast_matmul(self, other)
+    except AttributeError:
+        if isinstance(self, Tensor):
+            raise
+        raise no_method("matmul", (self,)) from None
     return matmul(self, other) if fast is None else fast
 
 

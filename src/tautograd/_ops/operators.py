@@ -29,5 +29,5 @@ for _op, _operator in ((add_op, "add"), (sub_op, "sub"), (mul_op, "mul"), (div_o
 # Methods that other packages have put there, and those by which Python asks for a number or an element.
 _ASKED = ("bool", "complex", "float", "getitem", "index", "int", "invert", "len", "repr", "setitem")
 for _name, _method in list(vars(Tensor).items()):
-    if not _name.startswith("_") or _name[2:-2] in _ASKED:
+    if (not _name.startswith("_") and _name != "backward") or _name[2:-2] in _ASKED:
         setattr(_cls, _name, guarded(_method, _name, method=True))

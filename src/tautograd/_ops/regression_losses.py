@@ -164,9 +164,8 @@ def mse_loss(
         reduction = chosen_reduction(reduction, size_average, reduce)
     if not isinstance(input, Tensor):
         require_tensor("mse_loss", input)  # type: ignore[unreachable]
-    if input._data.shape != getattr(target, "_data", input._data).shape:
+    if not isinstance(target, Tensor) or input._data.shape != target._data.shape:
         same_size(input, target)
-    target.size  # noqa: B018  (anything that is no tensor has none)
     if weight is not None:
         return _weighted(_compared(mse_op, input, target, {"reduction": "none"}), weight, reduction)
     return _compared(mse_op, input, target, {"reduction": reduction})
