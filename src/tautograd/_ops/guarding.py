@@ -152,13 +152,14 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
         names: dict[str, Any] = {"_explain": explain, "_given": _given}
         exec(compile(text, __file__, "exec"), names)
         _MAKERS[text] = names["make"]
-    call = _MAKERS[text](fn, name, method)
+    call: Any = _MAKERS[text](fn, name, method)
     call.__code__ = (
         call.__code__.replace()
     )  # of its own: the interpreter learns what each one calls
     call.__defaults__, call.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
     functools.update_wrapper(call, fn)
-    return marked(call)
+    marked(call)
+    return call  # type: ignore[no-any-return]
 
 
 _MAKERS: dict[str, Any] = {}  # functions of one parameter list share the code of their wrappers

@@ -164,7 +164,7 @@ def mse_loss(
         reduction = chosen_reduction(reduction, size_average, reduce)
     if not isinstance(input, Tensor):
         require_tensor("mse_loss", input)  # type: ignore[unreachable]
-    if not isinstance(target, Tensor) or input._data.shape != target._data.shape:
+    if input._data.shape != getattr(getattr(target, "_data", None), "shape", None):
         same_size(input, target)
     if weight is not None:
         return _weighted(_compared(mse_op, input, target, {"reduction": "none"}), weight, reduction)
