@@ -141,6 +141,13 @@ def test_what_the_programs_own_code_raises_passes_through() -> None:
         tautograd.func.vmap(_raises)(x)
 
 
+def test_so_does_what_is_typed_at_a_prompt() -> None:
+    names: dict[str, Any] = {}
+    exec(compile("def look(value):\n    return {}[value]\n", "<stdin>", "exec"), names)
+    with pytest.raises(KeyError):
+        tautograd.ones(2).apply_(names["look"])
+
+
 def test_an_accident_says_what_was_given_and_keeps_its_cause() -> None:
     from tautograd._ops import guarding
     from tautograd._ops.guarding import guarded

@@ -17,6 +17,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from .._arrays.room import out_of_memory
 from .._tensor.tensor import Tensor
 
@@ -27,10 +29,13 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _INSIDE = tuple(
     _HERE + name + os.sep for name in ("_ops", "_tensor", "_autograd", "_arrays", "_random")
 )
-_BELOW = tuple(
-    f"{os.sep}site-packages{os.sep}{name}{os.sep}" for name in ("numpy", "scipy", "ml_dtypes")
+_PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(np.__file__)))
+_BELOW = (
+    *(os.path.join(_PACKAGES, name) + os.sep for name in ("numpy", "scipy", "ml_dtypes")),
+    *("numpy/", "scipy/"),  # names of Cython's files have no folder in front
+    "<__array_function__ internals>",
 )
-_COMPILED = ("numpy/", "scipy/")  # names of Cython's files have no folder in front
+_RECORDING = _HERE + "_compile" + os.sep  # where errors say how a recording goes on
 _RAISES = frozenset((dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]))
 
 
@@ -80,9 +85,7 @@ def _origin(error: Exception) -> str:
     while part is not None:
         code, at = part.tb_frame.f_code, part.tb_lasti
         name = code.co_filename
-        if not name.startswith((_HERE, "<", *_COMPILED)) and not any(
-            below in name for below in _BELOW
-        ):
+        if name.startswith(_RECORDING) or not name.startswith((_HERE, *_BELOW)):
             return "program"
         part = part.tb_next
     if code is None or not code.co_filename.startswith(_HERE):
