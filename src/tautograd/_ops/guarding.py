@@ -90,6 +90,8 @@ def _origin(error: Exception) -> str:
         part = part.tb_next
     if code is None or not code.co_filename.startswith(_HERE):
         return "accident"
+    if code.co_name == "__getattr__":  # a module or a dtype was asked for what a tensor has
+        return "accident"
     return "ours" if code.co_code[at] in _RAISES else "accident"
 
 
