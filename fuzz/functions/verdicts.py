@@ -72,8 +72,11 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
     if same and not isinstance(ours, RecursionError):
         return "", kind
     spoken = isinstance(ours, (IndexError, AssertionError)) and is_sentence(ours) and str(ours)
-    spoken = spoken or "int too big to convert" in str(ours)  # PyTorch's own words
-    if spoken and theirs is not None:
+    if isinstance(ours, (OverflowError, BufferError)):
+        spoken = is_sentence(ours) and str(ours)  # classes that PyTorch raises too
+    if spoken and theirs is None:
+        return "refused", kind
+    if spoken:
         return "other class", kind  # two arguments are wrong, and PyTorch speaks of the other one
     if isinstance(ours, NEVER) or type(ours).__module__.startswith(("numpy", "scipy")):
         return "failure", kind

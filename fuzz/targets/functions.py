@@ -40,7 +40,7 @@ UNSTABLE = (
 class Functions(Target):
     name = "functions"
     share = 3.0
-    memory = 4 << 30  # so that a tensor of 2**31 bytes finds no room, and takes no time
+    memory = 5 << 29  # so that a tensor of 2**31 bytes finds no room, and takes no time
 
     def prepare(self) -> None:
         faulthandler.enable()  # a death says whose it was

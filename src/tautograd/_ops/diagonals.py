@@ -14,7 +14,7 @@ from .._tensor.tensor import Tensor, make
 from .casting import cast
 from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
-from .parts import diagonal, diagonal_op
+from .parts import diagonal, diagonal_of, diagonal_op
 from .public import FUNCTIONS, public
 from .rearranging import in_order
 from .record import LINEAR, REGISTRY, Op
@@ -69,7 +69,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 diagonal_copy_op = Op(
     "diagonal_copy",
-    lambda x, offset, dim1, dim2: np.copy(np.diagonal(x, offset, dim1, dim2), order="C"),
+    lambda x, offset, dim1, dim2: np.copy(diagonal_of(x, offset, dim1, dim2), order="C"),
     ("x",),
     vjp={
         "x": lambda g, x_shape, offset, dim1, dim2: _diagonal_backward_op(

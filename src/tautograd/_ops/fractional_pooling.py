@@ -110,7 +110,7 @@ def _pooled(
             f"got {-rank})"
         )
     if output_size is None:
-        if len(output_ratio) > rank:
+        if hasattr(output_ratio, "__len__") and len(output_ratio) != rank:
             raise ValueError(
                 f"{name} requires output_ratio to either be a single Int or tuple of Ints."
             )

@@ -61,10 +61,12 @@ def explain(
     better = complaint(known, name.removeprefix("nn.functional."), args, kwargs, method)
     if better is not None:
         raise better from None
-    if whose == "ours" or (not known and _speaks(error)):
+    if whose == "ours":
         return
     if isinstance(error, MemoryError) or str(error).startswith(_TOO_LARGE):
         raise out_of_memory(getattr(error, "_total_size", None)) from None
+    if not known and _speaks(error):
+        return
     raise _translated(error, name.removeprefix("nn.functional."), args, kwargs) from error
 
 

@@ -90,6 +90,8 @@ def reduced(loss: Any, reduction: str) -> Any:
 def same_size(input: Tensor, target: Any) -> None:
     """Warn where a target will be broadcast."""
     if not isinstance(target, Tensor):
+        if hasattr(target, "size"):  # an array's is a number
+            raise TypeError(f"the target must be Tensor, not {type(target).__name__}")
         raise AttributeError(f"'{type(target).__name__}' object has no attribute 'size'")
     if target.size() != input.size():
         shapes = input._data.shape, target._data.shape

@@ -237,5 +237,9 @@ def unpad_sequence(
     padded: Any = padded_sequences
     if not batch_first:
         padded.transpose_(0, 1)
+    if len(padded) != len(lengths):
+        raise RuntimeError(
+            f"expected a length for each of {len(padded)} sequences, got {len(lengths)}"
+        )
     places = torch.arange(padded.shape[1], device=padded.device)
     return [sequence[places < length] for sequence, length in zip(padded, lengths, strict=True)]
