@@ -31,7 +31,9 @@ def main() -> int:
     parser.add_argument(
         "--only", default="", help=f"targets, separated by commas ({', '.join(targets)})"
     )
-    parser.add_argument("--keep", action="store_true", help=f"keep failures as tests, in {KEPT.name}/")
+    parser.add_argument(
+        "--keep", action="store_true", help=f"keep failures as tests, in {KEPT.name}/"
+    )
     parser.add_argument("--case", type=Path, help="run one kept case, and nothing else")
     options = parser.parse_args()
     if options.minutes <= 0 or options.jobs < 1:
