@@ -75,8 +75,19 @@ def _report(counts: Counter[str], failures: list[Failure], keep: bool) -> None:
             (folder / f"{failure.digest}.json").write_text(text + "\n", encoding="utf-8")
             print(f"  kept as {folder.name}/{failure.digest}.json")
     for name, count in sorted(counts.items()):
-        print(f"{count:>12,} {name}")
+        if ": " not in name:
+            print(f"{count:>12,} {name}")
+    _tables(counts)
     print(f"{len(failures)} kinds of failure")
+
+
+def _tables(counts: Counter[str], most: int = 30) -> None:
+    """What was counted by what it befell (`refused: name`): the most frequent."""
+    kinds = sorted({name.split(": ")[0] for name in counts if ": " in name})
+    for kind in kinds:
+        rows = [(n, name) for name, n in counts.most_common() if name.startswith(f"{kind}: ")]
+        shown = ", ".join(f"{name.removeprefix(f'{kind}: ')} {n}" for n, name in rows[:most])
+        print(f"{kind}: {len(rows)} of them; {shown}")
 
 
 if __name__ == "__main__":

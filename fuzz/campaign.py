@@ -118,6 +118,10 @@ class Campaign:
                 what = f"did not end in {target.limit:g} s" if stuck else _death(process.returncode)
                 errors.seek(0)
                 tail = errors.read()[-4000:].decode(errors="replace")
+                if target.excuses(tail):
+                    with self._lock:
+                        self.counts["workers lost to others"] += 1
+                    return max(seed, first)
                 if not begun:  # it failed before the first case, or while making one smaller
                     what = f"the worker {what}"
                 self._note_failure(target, seed, f"{what}{_where(tail)}\n{tail}", None)

@@ -39,6 +39,13 @@ class Target:
         """
         raise NotImplementedError
 
+    def excuses(self, errors: str) -> bool:
+        """Whether another than tautograd is to blame for a worker that died or never ended.
+
+        `errors` is what it left, with the trace of where it was.
+        """
+        return False
+
     def smaller(self, case: Case) -> Iterator[Case]:
         """Simpler cases that may fail the same way, most promising first."""
         return iter(())

@@ -167,11 +167,22 @@ _RANK = {d: i for i, d in enumerate((bool_, uint8, int8, int16, int32, int64))}
 _FLOAT_RANK = {float16: 0, bfloat16: 0, float32: 1, float64: 2}
 
 
+def _require(function: str, **given: Any) -> None:
+    for position, (name, value) in enumerate(given.items(), start=1):
+        if not isinstance(value, dtype):
+            raise TypeError(
+                f"{function}(): argument '{name}' (position {position}) must be torch.dtype, not "
+                f"{type(value).__name__}"
+            )
+
+
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that both can be cast to, as PyTorch orders them."""
     a, b = type1, type2
     if a is b:
         return a
+    if not (type(a) is type(b) is dtype):
+        _require("promote_types", type1=type1, type2=type2)
     if a.category != b.category:
         low, high = (a, b) if a.category < b.category else (b, a)
         if high.category == COMPLEX and low.category == FLOAT:
@@ -248,6 +259,8 @@ def combine_dtypes(
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether a cast keeps the category (bool < integer < float < complex) or raises it."""
+    if not (type(from_) is type(to) is dtype):
+        _require("can_cast", from_=from_, to=to)
     if from_.is_complex and not to.is_complex:
         return False
     if from_.is_floating_point and to.category < FLOAT:

@@ -20,6 +20,10 @@ def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list
     """The gradients to start from: those given, checked, and ones for scalars."""
     found = []
     for i, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        if not isinstance(output, Tensor):
+            raise TypeError(
+                f"Expected output to be a torch.Tensor, but outputs[{i}] is {type(output).__name__}"
+            )
         if isinstance(gradient, Tensor):
             if tuple(gradient._data.shape) != tuple(output._data.shape):
                 raise RuntimeError(
@@ -116,6 +120,11 @@ def backward(
     if inputs is not None:
         inputs, _ = _inputs("backward", inputs)
         for tensor in inputs:
+            if not isinstance(tensor, Tensor):
+                raise TypeError(
+                    "all inputs have to be Tensors or GradientEdges, but got "
+                    f"{type(tensor).__name__}"
+                )
             retain_grad(tensor)
     outputs = _as_sequence(tensors)
     gradients = _as_sequence(grad_tensors) if grad_tensors is not None else (None,) * len(outputs)
@@ -261,7 +270,14 @@ def _batched(
     """One backward for a whole batch of gradients, each carried through by itself."""
     from .vmap import batch, open_level, unbatch
 
-    with open_level(next(g.shape[0] for g in gradients if g is not None)) as level:
+    sizes = [g.shape[0] for g in gradients if isinstance(g, Tensor) and g.ndim]
+    if not sizes:
+        raise ValueError(
+            "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for an input but the input is of type "
+            "<class 'NoneType'>. We cannot vmap over non-Tensor arguments: is_grads_batched=True needs "
+            "grad_outputs"
+        )
+    with open_level(sizes[0]) as level:
         found = grad(
             outputs,
             inputs,

@@ -22,7 +22,12 @@ def tensor_backward(
     """Add this tensor's gradients to the `.grad` of the leaves it was computed from."""
     if gradient is None and inputs is None and not create_graph and not modes.forward_level:
         # The usual loss.backward(), without the sequences.
-        data = self._data
+        try:
+            data = self._data
+        except AttributeError:
+            raise TypeError(
+                f"backward() is a method of Tensor, not of {type(self).__name__}"
+            ) from None
         node = self._node if self._base is None else current_node(self)
         if (
             node is not None

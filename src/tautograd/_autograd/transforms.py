@@ -177,6 +177,9 @@ def grad(
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """`(output, vjp_fn)`: `vjp_fn(cotangents)` is the vector-Jacobian product at `primals`."""
+    for primal in leaves(primals):
+        if not isinstance(primal, Tensor):
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(primal)}")
     recording = modes.grad
     with inference_mode(False):  # recording, also inside `inference_mode`
         fresh = map_tree(fresh_alias, primals)

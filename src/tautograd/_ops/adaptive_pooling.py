@@ -105,6 +105,9 @@ def _maxima(x: Any, size: Ints, count: Ints) -> Any:
             position = np.add.outer(position * size[d], line[:, o])
         places.append(place)
         positions.append(position)
+    if not places:  # no windows were asked for
+        none = (*x.shape[:first], *count)
+        return np.zeros_like(x, shape=none), np.zeros_like(x, shape=none, dtype=np.int64)
     best = places[0]
     for place in places[1:]:
         best = np.maximum(best, place)
@@ -223,6 +226,8 @@ def _largest(rank: int, input: Any, output_size: Any, return_indices: bool) -> A
     name = f"adaptive_max_pool{rank}d"
     require_tensor(name, input)
     count = _count(name, input, output_size, rank)
+    if len(count) != rank:
+        raise RuntimeError(f"{name}(): output_size must be {rank} numbers, but got {len(count)}")
     shape = tuple(input._data.shape)
     _check(name, shape, rank, ":")
     if min(count) < 0:

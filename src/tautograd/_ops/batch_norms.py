@@ -44,7 +44,7 @@ def _sums(x: Any) -> Any:
     """The sum of each channel; each example's first, which lies in one piece."""
     if type(x) is not _ndarray or x.ndim < 3:
         return exact_sum(x, (0,)) if x.ndim < 3 else np.sum(x, axis=_others(x.ndim))
-    inner = exact_sum(np.reshape(x, (*x.shape[:2], -1)), (2,))
+    inner = exact_sum(np.reshape(x, (*x.shape[:2], math.prod(x.shape[2:]))), (2,))
     return exact_sum(inner, (0,))
 
 
@@ -54,7 +54,7 @@ def _products(x: Any, y: Any) -> Any:
         return np.sum(x * y, axis=_others(x.ndim))
     if x.ndim < 3:
         return exact_sum(x * y, (0,))
-    rows = (np.reshape(v, (*v.shape[:2], -1)) for v in (x, y))
+    rows = (np.reshape(v, (*v.shape[:2], math.prod(v.shape[2:]))) for v in (x, y))
     return exact_sum(np.vecdot(*rows), (0,))
 
 

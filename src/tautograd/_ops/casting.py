@@ -80,6 +80,12 @@ def cast(
 ) -> Tensor:
     """The tensor in another dtype; itself where nothing is to change."""
     asked = preserve_format if memory_format is None else memory_format
+    if type(asked) is not type(preserve_format):
+        name = "to" if wanted is None else wanted.name
+        raise TypeError(
+            f"{name}(): argument 'memory_format' must be torch.memory_format, not "
+            f"{type(asked).__name__}"
+        )
     if wanted is None or wanted.numpy == input._data.dtype:
         if not copy and asked in (preserve_format, suggested_format(input._data)):
             return input
@@ -89,7 +95,7 @@ def cast(
 
 
 def _is_dtype(value: Any) -> bool:
-    return isinstance(value, dtype) or value in (float, int, bool, complex)
+    return isinstance(value, dtype) or any(value is kind for kind in (float, int, bool, complex))
 
 
 @public(function=False, out=False)

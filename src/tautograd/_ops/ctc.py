@@ -16,7 +16,7 @@ from .._autograd.apply import apply
 from .._tensor.tensor import Tensor, make
 from .elementwise import refuse, require_tensor
 from .gathering import scatter_add_op
-from .loss_reductions import chosen_reduction, function, functional, numbered_reduction
+from .loss_reductions import UNREAD_MEAN, chosen_reduction, function, functional, numbered_reduction
 from .public import FUNCTIONS
 from .record import Op
 from .refusals import no_kernel
@@ -309,7 +309,7 @@ def _ctc_loss(
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
-    reduction: int = 1,
+    reduction: int = UNREAD_MEAN,
     zero_infinity: bool = False,
 ) -> Tensor:
     """Minus the log-likelihood of label sequences, over all their alignments with the input."""

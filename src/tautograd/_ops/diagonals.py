@@ -14,7 +14,7 @@ from .._tensor.tensor import Tensor, make
 from .casting import cast
 from .dims import require_int, wrap_dim
 from .elementwise import require_tensor
-from .parts import diagonal, diagonal_op
+from .parts import diagonal, diagonal_of, diagonal_op
 from .public import FUNCTIONS, public
 from .rearranging import in_order
 from .record import LINEAR, REGISTRY, Op
@@ -69,7 +69,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 diagonal_copy_op = Op(
     "diagonal_copy",
-    lambda x, offset, dim1, dim2: np.copy(np.diagonal(x, offset, dim1, dim2), order="C"),
+    lambda x, offset, dim1, dim2: np.copy(diagonal_of(x, offset, dim1, dim2), order="C"),
     ("x",),
     vjp={
         "x": lambda g, x_shape, offset, dim1, dim2: _diagonal_backward_op(
@@ -115,6 +115,10 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     from .writing import fill_
 
     shape = self._data.shape
+    if not isinstance(wrap, bool):
+        raise TypeError(
+            f"fill_diagonal_(): argument 'wrap' must be bool, not {type(wrap).__name__}"
+        )
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:
@@ -166,7 +170,11 @@ def _triangle(name: str, op: Op, input: Any, diagonal: Any) -> Tensor:
     require_tensor(name, input)
     if input._data.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    parameters = {"diagonal": require_int(diagonal, name, "diagonal")}
+    rows, columns = input._data.shape[-2:]
+    wanted = require_int(diagonal, name, "diagonal")
+    if not -rows <= wanted <= columns and -(2**63) <= wanted < 2**63:
+        wanted = -rows if wanted < 0 else columns  # beyond the corner nothing changes any more
+    parameters = {"diagonal": wanted}
     result: Tensor = apply(op, (input,), parameters)
     return result
 

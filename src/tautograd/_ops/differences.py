@@ -60,8 +60,7 @@ def _widths(x: Any, y: Any, axis: int, name: str) -> Any:
         x = x.view(shape)
     elif x._data.ndim < y._data.ndim:
         x = x.view([1] * (y._data.ndim - x._data.ndim) + list(x._data.shape))
-    axis += x._data.ndim - y._data.ndim
-    left, right = _neighbours(x, axis)
+    left, right = _neighbours(x, axis)  # a dimension of y's, even where x has more
     return right - left
 
 
@@ -87,10 +86,10 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     axis = wrap_dim(dim, y._data.ndim, "trapezoid")
     _no_bool("trapezoid", y, x)
     if y._data.shape[axis] == 0:
-        return y.sum(axis) * 1.0 if y._data.dtype.kind in "iu" else y.sum(axis)
+        return y.sum(axis, dtype=y.dtype)
     if x is not None:
         left, right = _neighbours(y, axis)
-        return (_widths(x, y, axis, "trapezoid") * (left + right)).sum(axis) / 2.0
+        return ((left + right) * _widths(x, y, axis, "trapezoid")).sum(axis) / 2.0
     ends = y.select(axis, 0) + y.select(axis, -1)
     return (y.sum(axis) - ends * 0.5) * (1.0 if dx is None else dx)
 
@@ -112,5 +111,5 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
     left, right = _neighbours(y, axis)
     if x is not None:
         widths = _widths(x, y, axis, "cumulative_trapezoid")
-        return (widths * (left + right)).cumsum(axis) / 2.0
+        return ((left + right) * widths).cumsum(axis) / 2.0
     return ((1.0 if dx is None else dx) / 2.0 * (left + right)).cumsum(axis)

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.dtypes import LEGACY_NAMES
+from .._arrays.dtypes import LEGACY_NAMES, promote_types
 from .._arrays.result_layout import in_c_order
 from .._autograd.apply import apply
 from .._autograd.grad_mode import no_grad
 from .._autograd.node import rename_node
 from .elementwise import refuse, require_tensor
 from .norms import norm, norm_slope, norm_slope_along, vector_norm, vector_norm_of
-from .promotion import common_dtype
 from .public import FUNCTIONS, NN_FUNCTIONAL, public
 from .record import Op
 from .refusals import no_kernel
@@ -244,7 +243,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between `x1` and `x2` along `dim`, with norms of at least `eps`."""
     require_tensor("cosine_similarity", x1, "x1")
     require_tensor("cosine_similarity", x2, "x2", 2)
-    common = common_dtype((x1, x2))
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps}")
+    common = promote_types(x1.dtype, x2.dtype)
     if not common.is_floating_point:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is "

@@ -18,6 +18,7 @@ from .. import _random
 from .._autograd.modes import modes
 from .._tensor.draws import draw, fill_like
 from .._tensor.tensor import Tensor, make
+from .elementwise import require_tensor
 from .public import FUNCTIONS, NN_FUNCTIONAL
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -41,6 +42,8 @@ def _noise(input: Tensor, keep: float, by_feature: bool) -> Tensor:
 
 
 def _dropped(input: Any, p: float, train: bool, inplace: bool, by_feature: bool) -> Any:
+    if not isinstance(input, Tensor):
+        require_tensor("feature_dropout" if by_feature else "dropout", input)
     _check_probability(p, RuntimeError)
     if p == 0 or not train or not input._data.size:
         return input
@@ -53,6 +56,8 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, by_feature: bool)
 
 
 def _alpha_dropped(input: Any, p: float, train: bool, inplace: bool, by_feature: bool) -> Any:
+    if not isinstance(input, Tensor):
+        require_tensor("feature_alpha_dropout" if by_feature else "alpha_dropout", input)
     _check_probability(p, RuntimeError)
     if p == 0 or not train or not input._data.size:
         return input
@@ -109,7 +114,7 @@ _declare(
 
 def _functional(fn: Function) -> Function:
     NN_FUNCTIONAL[fn.__name__] = fn
-    return fn
+    return NN_FUNCTIONAL[fn.__name__]  # type: ignore[return-value]
 
 
 @_functional

@@ -18,8 +18,9 @@ from .._arrays.dtypes import HALF_CODES
 from .._autograd.apply import apply, apply_one
 from .._autograd.lifted import COUNTERPARTS
 from .._tensor.tensor import Tensor
+from .guarding import explain, marked, no_method
 from .promotion import compute_dtype, number_as
-from .public import public
+from .public import Namespace, public
 from .record import Op
 from .rule_calls import DerivedRule, Rule, written
 
@@ -168,7 +169,7 @@ def unary(
     inplace: bool = True,
     function: bool = True,
     method: bool = True,
-    namespace: dict[str, Any] | None = None,
+    namespace: Namespace | None = None,
     aliases: tuple[str, ...] = (),
     node: str | None = None,
     **record: Any,
@@ -186,11 +187,17 @@ def unary(
     direct = frozenset(code for code in "fdFD" if np.dtype(code) not in refused)
 
     def call(input: Any) -> Any:
-        if not isinstance(input, Tensor):
-            require_tensor(label, input)
-        if input._data.dtype.char in direct:
-            return apply_one(op, input)  # nothing to promote
-        return call_elementwise(op, (input,), {})
+        try:
+            if not isinstance(input, Tensor):
+                require_tensor(label, input)
+            if input._data.dtype.char in direct:
+                return apply_one(op, input)  # nothing to promote
+            return call_elementwise(op, (input,), {})
+        except Exception as error:
+            explain(error, label, (input,), {})
+            raise
+
+    marked(call)
 
     call.__name__ = call.__qualname__ = op.public_name.rpartition(".")[2]
     call.__doc__ = doc
@@ -220,7 +227,7 @@ def binary(
     numbers: str = "",
     function: bool = True,
     method: bool = True,
-    namespace: dict[str, Any] | None = None,
+    namespace: Namespace | None = None,
     aliases: tuple[str, ...] = (),
     node: str | None = None,
     **record: Any,
@@ -238,11 +245,17 @@ def binary(
     label = op.public_name.replace(".", "_")
 
     def call(input: Any, other: Any) -> Any:
-        if not isinstance(input, Tensor) and not ("x" in numbers and isinstance(other, Tensor)):
-            require_tensor(label, input)
-        if not isinstance(other, Tensor):
-            (require_operand if numbers else require_tensor)(label, other, "other", 2)
-        return call_elementwise(op, (input, other), {})
+        try:
+            if not isinstance(input, Tensor) and not ("x" in numbers and isinstance(other, Tensor)):
+                require_tensor(label, input)
+            if not isinstance(other, Tensor):
+                (require_operand if numbers else require_tensor)(label, other, "other", 2)
+            return call_elementwise(op, (input, other), {})
+        except Exception as error:
+            explain(error, label, (input, other), {})
+            raise
+
+    marked(call)
 
     call.__name__ = call.__qualname__ = op.public_name.rpartition(".")[2]
     call.__doc__ = doc
@@ -290,6 +303,8 @@ def operator(
 
     @functools.wraps(slow)
     def method(self: Any, other: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise no_method(slow.__name__, (self,))
         if not isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
             return NotImplemented
         return slow(other, self) if reflected else slow(self, other)
@@ -305,6 +320,8 @@ def updating(method: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
     @functools.wraps(method)
     def update(self: Any, other: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise no_method(method.__name__, (self,))
         return method(self, other) if isinstance(other, NUMBER) else NotImplemented
 
     return update

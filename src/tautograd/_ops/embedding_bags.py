@@ -241,8 +241,6 @@ def embedding_bag(
         raise ValueError("max mode does not support scaling the gradient by the frequency")
     if mode == "max" and sparse:
         raise ValueError("max mode does not support sparse weights")
-    if max_norm is not None:
-        renormalise(weight, input, max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
@@ -251,6 +249,8 @@ def embedding_bag(
     check_indices("embedding_bag", input)
     _check_weight(weight, per_sample_weights)
     refuse_sparse(sparse, weight)
+    if max_norm is not None:  # which writes, so after all that can be refused
+        renormalise(weight, input, max_norm, norm_type)
     count = weight._data.shape[0]
     if padding_idx is not None and not -count <= padding_idx < count:
         raise RuntimeError(

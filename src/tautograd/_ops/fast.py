@@ -53,7 +53,10 @@ def fast_operator(
             recording, quietly = modes.way
             if recording is None:
                 return slow(self, other)
-        x = self._data
+        try:
+            x = self._data
+        except AttributeError:
+            return slow(self, other)
         dtype = x.dtype
         if type(other) is Tensor or isinstance(other, Tensor):
             y = other._data
@@ -149,8 +152,12 @@ def fast_power(slow: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """`x ** 2`: a float tensor to the power of a Python number needs no promotion."""
 
     def method(self: Any, other: Any) -> Any:
-        if _is_plain_number(other) and self._data.dtype.char in "fd":
-            return apply_one(pow_scalar_op, self, {"exponent": other})
+        try:
+            if _is_plain_number(other) and self._data.dtype.char in "fd":
+                return apply_one(pow_scalar_op, self, {"exponent": other})
+        except AttributeError:
+            if isinstance(self, Tensor):
+                raise
         return slow(self, other)
 
     method.__name__ = slow.__name__

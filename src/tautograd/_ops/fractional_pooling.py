@@ -104,8 +104,13 @@ def _pooled(
     shape = tuple(input._data.shape)
     size = shape[len(shape) - rank :]
     kernel = tuple([int_of(k) for k in _each(kernel_size, rank)])
+    if len(size) < rank:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but "
+            f"got {-rank})"
+        )
     if output_size is None:
-        if len(output_ratio) > rank:
+        if hasattr(output_ratio, "__len__") and len(output_ratio) != rank:
             raise ValueError(
                 f"{name} requires output_ratio to either be a single Int or tuple of Ints."
             )
@@ -116,6 +121,10 @@ def _pooled(
         raise RuntimeError(
             f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor with non-zero size for "
             f"non-batch dimensions, but got: {list(shape)}"
+        )
+    if len(kernel) != rank or len(count) != rank:
+        raise RuntimeError(
+            f"{name}: kernel_size and output_size must either be a single Int or tuple of {rank} Ints"
         )
     for axis, n, k, c in zip(_AXES[rank], size, kernel, count, strict=True):
         if c + k - 1 > n - (rank == 3):

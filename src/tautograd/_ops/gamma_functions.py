@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.room import out_of_memory
 from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .dims import require_int
@@ -56,7 +57,8 @@ digamma_op: Op = unary(
 def _polygamma(x: Any, n: int) -> Any:
     if n == 0:
         return _psi(x)
-    return (-1) ** (n + 1) * math.gamma(n + 1) * _zeta(np.full_like(x, n + 1), x)
+    factorial = math.gamma(n + 1) if n <= 170 else math.inf
+    return (factorial if n % 2 else -factorial) * _zeta(np.full_like(x, n + 1), x)
 
 
 _POLYGAMMA: dict[str, Any] = {
@@ -117,10 +119,20 @@ attach("polygamma_", inplace_twin("polygamma", _polygamma_for_twin))
 
 def _over_steps(function: Any, x: Any, p: int) -> Any:
     """f(x) + f(x - 1/2) + … + f(x - (p - 1)/2)."""
-    total = function(x)
-    for j in range(1, p):
-        total = total + function(x - j / 2)
+    if p <= _ONE_BY_ONE:
+        total = function(x)
+        for j in range(1, p):
+            total = total + function(x - j / 2)
+        return total
+    total = np.zeros_like(x)
+    for first in range(0, p, _BLOCK):
+        steps = np.arange(first, min(first + _BLOCK, p)) / 2
+        total = total + np.sum(function(np.expand_dims(x, -1) - np.astype(steps, x.dtype)), -1)
     return total
+
+
+_ONE_BY_ONE, _BLOCK = 64, 1 << 14
+_MOST_STEPS = 1 << 28  # of all elements together; PyTorch holds all of them at once
 
 
 mvlgamma_op = Op(
@@ -146,6 +158,8 @@ def mvlgamma(input: Any, p: int) -> Tensor:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     refuse(mvlgamma_op, input._data.dtype)
+    if p * max(input._data.size, 1) > _MOST_STEPS:
+        raise out_of_memory(p * input._data.size * 8)
     return contiguous(call_elementwise(mvlgamma_op, (input,), {"p": p}))
 
 
@@ -157,6 +171,11 @@ def _gamma_density(a: Any, x: Any) -> Any:
 def _endless(x: Any, y: Any) -> Any:
     """Of infinite order: all of the integral lies beyond any y, and even NaN."""
     return (x == np.inf) & ~(y < 0) & (y != np.inf)
+
+
+def _of_no_order(y: Any) -> Any:
+    """Of order NaN: the integral to 0 is 0 and to infinity 1, whatever is integrated."""
+    return np.where(y == 0, 0, np.where(y == np.inf, 1, y * np.nan))
 
 
 def _lower(x: Any, y: Any) -> Any:
@@ -197,6 +216,7 @@ def _series_is_short(x: Any, y: Any) -> Any:
 
 def _igamma(x: Any, y: Any) -> Any:
     found = np.where(_endless(x, y), 0, scipy_function("gammainc")(x, y))
+    found = np.where(np.isnan(x), _of_no_order(y), found)
     if x.dtype != np.float64:
         return found
     return _where(_series_is_short(x, y), _lower, x, y, found)
@@ -209,6 +229,7 @@ _STEPS = ((1, 2, 100), (2, 4, 50), (4, 10, 30))
 
 def _igammac(x: Any, y: Any) -> Any:
     found = np.where(_endless(x, y), 1, scipy_function("gammaincc")(x, y))
+    found = np.where(np.isnan(x), 1 - _of_no_order(y), found)
     if x.dtype != np.float64:
         return found
     found = _where(_series_is_short(x, y), lambda x, y: 1 - _lower(x, y), x, y, found)

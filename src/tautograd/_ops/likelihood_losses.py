@@ -11,6 +11,7 @@ import numpy as np
 from .._tensor.tensor import Tensor
 from .loss_reductions import (
     REDUCTIONS,
+    UNREAD_MEAN,
     chosen_reduction,
     function,
     functional,
@@ -62,7 +63,9 @@ def kl_div(
     return loss  # type: ignore[no-any-return]
 
 
-def _kl_div(input: Any, target: Any, reduction: int = 1, *, log_target: bool = False) -> Tensor:
+def _kl_div(
+    input: Any, target: Any, reduction: int = UNREAD_MEAN, *, log_target: bool = False
+) -> Tensor:
     """The Kullback-Leibler divergence of log-probabilities from a target."""
     found: Tensor = reduced(_divergence(input, target, log_target), numbered_reduction(reduction))
     return found

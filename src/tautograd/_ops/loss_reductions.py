@@ -33,14 +33,14 @@ _PLAIN = (np.ndarray, np.generic, float)
 
 def functional(fn: Declared) -> Declared:
     """Declare a function of `nn.functional`."""
-    NN_FUNCTIONAL[fn.__name__] = declared = autocasting(fn)
-    return declared
+    NN_FUNCTIONAL[fn.__name__] = autocasting(fn)
+    return NN_FUNCTIONAL[fn.__name__]  # type: ignore[return-value]
 
 
 def function(fn: Declared) -> Declared:
     """Declare a function of the top level."""
-    FUNCTIONS[fn.__name__] = declared = autocasting(fn)
-    return declared
+    FUNCTIONS[fn.__name__] = autocasting(fn)
+    return FUNCTIONS[fn.__name__]  # type: ignore[return-value]
 
 
 # --- the argument --------------------------------------------------------------------------------
@@ -67,9 +67,17 @@ def chosen_reduction(reduction: str, size_average: Any = None, reduce: Any = Non
     return reduction
 
 
+class _Unread(int):
+    """A number that is declared as a default, and not read."""
+
+
+UNREAD_MEAN = _Unread(1)
+"""The default of the top level's functions: declared as 1, the mean, which PyTorch's parser reads as 0."""
+
+
 def numbered_reduction(number: Any) -> str:
     """The reduction of a number, as functions of the top level take it."""
-    return _NUMBERED.get(number, "none")
+    return "none" if number is UNREAD_MEAN else _NUMBERED.get(number, "none")
 
 
 def reduced(loss: Any, reduction: str) -> Any:
@@ -81,6 +89,10 @@ def reduced(loss: Any, reduction: str) -> Any:
 
 def same_size(input: Tensor, target: Any) -> None:
     """Warn where a target will be broadcast."""
+    if not isinstance(target, Tensor):
+        if hasattr(target, "size"):  # an array's is a number
+            raise TypeError(f"the target must be Tensor, not {type(target).__name__}")
+        raise AttributeError(f"'{type(target).__name__}' object has no attribute 'size'")
     if target.size() != input.size():
         shapes = input._data.shape, target._data.shape
         warnings.warn(

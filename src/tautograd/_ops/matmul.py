@@ -14,6 +14,7 @@ from .._tensor.tensor import Tensor
 from .broadcasting import expand_to
 from .elementwise import check_broadcast
 from .fast_products import fast_matmul
+from .guarding import no_method
 from .matrices import turn
 from .ones import squeeze, squeeze_dim_op, unsqueeze
 from .permutations import t, transpose
@@ -125,7 +126,12 @@ def _batched(input: Tensor, other: Tensor) -> Any:
 def _matmul_operator(self: Any, other: Any) -> Any:
     if not isinstance(other, Tensor):
         return NotImplemented
-    fast = None if EVER_USED and modes.lower is not None else fast_matmul(self, other)
+    try:
+        fast = None if EVER_USED and modes.lower is not None else fast_matmul(self, other)
+    except AttributeError:
+        if isinstance(self, Tensor):
+            raise
+        raise no_method("matmul", (self,)) from None
     return matmul(self, other) if fast is None else fast
 
 

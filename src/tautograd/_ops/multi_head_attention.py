@@ -39,6 +39,8 @@ def canonical_mask(
 
 
 def dtype_of(mask: Any) -> Any:
+    if mask is not None and not isinstance(mask, Tensor):
+        raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
     return None if mask is None else mask.dtype
 
 

@@ -10,6 +10,7 @@ from .arithmetic import add_op, mul_op, sub_op
 from .division import div_op
 from .elementwise import updating
 from .fast import FLOATS, NUMBERS, fast_operator, fast_power, fast_update
+from .guarding import guarded
 from .public import METHODS, attach
 
 # Complex sums are products with alpha as well, see `arithmetic`.
@@ -24,3 +25,9 @@ for _op, _operator in ((add_op, "add"), (sub_op, "sub"), (mul_op, "mul"), (div_o
     _update = fast_update(_op, METHODS[_op.name + "_"])
     attach(_op.name + "_", _update)
     setattr(_cls, f"__i{_operator}__", updating(_update))
+
+# Methods that other packages have put there, and those by which Python asks for a number or an element.
+_ASKED = ("bool", "complex", "float", "getitem", "index", "int", "invert", "len", "repr", "setitem")
+for _name, _method in list(vars(Tensor).items()):
+    if (not _name.startswith("_") and _name != "backward") or _name[2:-2] in _ASKED:
+        setattr(_cls, _name, guarded(_method, _name, method=True))

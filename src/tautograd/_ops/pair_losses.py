@@ -8,6 +8,7 @@ from .._tensor.tensor import Tensor
 from .distances import pairwise_distance
 from .elementwise import require_tensor
 from .loss_reductions import (
+    UNREAD_MEAN,
     chosen_reduction,
     function,
     functional,
@@ -178,21 +179,21 @@ def triplet_margin_with_distance_loss(
 
 
 def _hinge_embedding_loss(
-    input: Any, target: Any, margin: float = 1.0, reduction: int = 1
+    input: Any, target: Any, margin: float = 1.0, reduction: int = UNREAD_MEAN
 ) -> Tensor:
     """The distance itself where the target is 1, max(0, margin - distance) where it is -1."""
     return reduced(_hinge(input, target, margin), numbered_reduction(reduction))  # type: ignore[no-any-return]
 
 
 def _margin_ranking_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = UNREAD_MEAN
 ) -> Tensor:
     """max(0, -y (x1 - x2) + margin)."""
     return _ranking(input1, input2, target, margin, numbered_reduction(reduction))
 
 
 def _cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = UNREAD_MEAN
 ) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     return _cosine(input1, input2, target, margin, numbered_reduction(reduction))
@@ -206,7 +207,7 @@ def _triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
-    reduction: int = 1,
+    reduction: int = UNREAD_MEAN,
 ) -> Tensor:
     """max(0, margin + distance to the positive - distance to the negative)."""
     chosen = numbered_reduction(reduction)

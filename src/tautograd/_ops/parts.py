@@ -176,8 +176,13 @@ def narrow(input: Any, dim: Any, start: Any, length: Any) -> Tensor:
 # --- diagonals ------------------------------------------------------------------------------------
 
 
+def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
+    """NumPy's diagonal; beyond the corner, where NumPy would count past its memory, there is none."""
+    return np.diagonal(x, max(-x.shape[dim1], min(offset, x.shape[dim2])), dim1, dim2)
+
+
 def _diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
-    found = np.diagonal(x, offset, dim1, dim2)
+    found = diagonal_of(x, offset, dim1, dim2)
     if type(found) is np.ndarray:  # NumPy's is read-only, though it shares memory
         found.setflags(write=x.flags.writeable)
     return found

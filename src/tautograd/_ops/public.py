@@ -23,17 +23,33 @@ from .._autograd.modes import modes
 from .._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
 from .._tensor.tensor import Tensor
 from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
+from .guarding import explain, guarded, marked
 from .out_dtypes import check_out, refuse_cast
 from .overlaps import refuse_overlap, refuse_partial_overlap
 
 Function = Callable[..., Any]
 Declared = TypeVar("Declared", bound=Function)  # what is declared keeps its own signature
 
-FUNCTIONS: dict[str, Function] = {}  # what `tautograd.<name>` offers
+
+class Namespace(dict[str, Function]):
+    """Public functions by name; what goes in comes out guarded (`guarding`).
+
+    `prefix` stands before the name of PyTorch's operator: `linalg_det`.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        super().__init__()
+        self.prefix = prefix
+
+    def __setitem__(self, name: str, fn: Function) -> None:
+        super().__setitem__(name, guarded(fn, self.prefix + name))
+
+
+FUNCTIONS = Namespace()  # what `tautograd.<name>` offers
 METHODS: dict[str, Function] = {}  # what Tensor offers
-LINALG: dict[str, Function] = {}  # what `tautograd.linalg.<name>` offers
-SPECIAL: dict[str, Function] = {}  # what `tautograd.special.<name>` offers
-NN_FUNCTIONAL: dict[str, Function] = {}  # what `tautograd.nn.functional.<name>` offers
+LINALG = Namespace("linalg_")  # what `tautograd.linalg.<name>` offers
+SPECIAL = Namespace("special_")  # what `tautograd.special.<name>` offers
+NN_FUNCTIONAL = Namespace("nn.functional.")  # what `tautograd.nn.functional.<name>` offers
 
 _SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 
@@ -45,7 +61,7 @@ def public(
     method: bool = True,
     inplace: bool = False,
     out: bool | Function = True,
-    namespace: dict[str, Function] | None = None,
+    namespace: Namespace | None = None,
     aliases: tuple[str, ...] = (),
     number_first: bool = False,
 ) -> Callable[[Declared], Declared]:
@@ -57,12 +73,16 @@ def public(
     def declare(fn: Declared) -> Declared:
         labels = (name or fn.__name__, *aliases)
         policy = policy_of(labels, "linalg." if namespace is LINALG else "")
-        exposed: Any = _parse(fn, out, policy) if function or method else fn
+        operator = (namespace.prefix if namespace is not None else "") + labels[0]
+        exposed: Any = _parse(fn, out, policy, operator) if function or method else fn
         for label in labels:
             if function:
                 (FUNCTIONS if namespace is None else namespace)[label] = exposed
             if method and namespace is None:
-                attach(label, _of_tensors(label, exposed) if number_first else _method(fn, policy))
+                attach(
+                    label,
+                    _of_tensors(label, exposed) if number_first else _method(fn, policy, label),
+                )
             if inplace:
                 twin = inplace_twin(label, fn)
                 attach(label + "_", twin)
@@ -87,7 +107,7 @@ _INPLACE_FUNCTIONS = {
 
 
 def attach(name: str, fn: Function) -> None:
-    METHODS[name] = fn
+    METHODS[name] = fn = guarded(fn, name, method=True)
     setattr(Tensor, name, fn)
 
 
@@ -96,15 +116,21 @@ def _names(fn: Function) -> frozenset[str]:
     return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
-def _method(fn: Function, policy: Policy | None) -> Function:
+def _method(fn: Function, policy: Policy | None, name: str) -> Function:
     """The function as a method, which takes no `out`; itself, if nothing in it has two spellings."""
     several = frozenset(_SPELLINGS.values()) - {"input"}
     if _names(fn) & several or policy is not None:
-        return _parse(fn, False, policy)
+        return _parse(fn, False, policy, name, method=True)
     return fn
 
 
-def _parse(fn: Function, takes_out: bool | Function, policy: Policy | None = None) -> Function:
+def _parse(
+    fn: Function,
+    takes_out: bool | Function,
+    policy: Policy | None,
+    name: str,
+    method: bool = False,
+) -> Function:
     names = _names(fn)
     casting = NEVER if policy is None else EVER_USED
     if "out" in names:
@@ -112,24 +138,31 @@ def _parse(fn: Function, takes_out: bool | Function, policy: Policy | None = Non
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            out = kwargs.pop("out", None) if takes_out else None
-            for alias in _SPELLINGS.keys() & kwargs.keys():
-                if alias not in names and _SPELLINGS[alias] in names:
-                    kwargs[_SPELLINGS[alias]] = kwargs.pop(alias)
+        out = None
+        try:
+            if kwargs:
+                out = kwargs.pop("out", None) if takes_out else None
+                for alias in _SPELLINGS.keys() & kwargs.keys():
+                    if alias not in names and _SPELLINGS[alias] in names:
+                        kwargs[_SPELLINGS[alias]] = kwargs.pop(alias)
+                if out is not None:
+                    if modes.function_modes:
+                        from .._autograd.function_modes import shown
+
+                        return shown(call, args, {**kwargs, "out": out})
+                    if callable(takes_out):
+                        args = takes_out(fn.__name__, args, kwargs, out)
+                    return write_out(fn, args, kwargs, out)
+            if casting and policy is not None and modes.lower is not None:
+                return cast_and_call(policy, fn, args, kwargs)
+            return fn(*args, **kwargs)
+        except Exception as error:
             if out is not None:
-                if modes.function_modes:
-                    from .._autograd.function_modes import shown
+                kwargs["out"] = out
+            explain(error, name, args, kwargs, method)
+            raise
 
-                    return shown(call, args, {**kwargs, "out": out})
-                if callable(takes_out):
-                    args = takes_out(fn.__name__, args, kwargs, out)
-                return write_out(fn, args, kwargs, out)
-        if casting and policy is not None and modes.lower is not None:
-            return cast_and_call(policy, fn, args, kwargs)
-        return fn(*args, **kwargs)
-
-    return call
+    return marked(call)
 
 
 # Functions that PyTorch computes aside when `out` is given: which results are then in C order.
@@ -228,7 +261,14 @@ def _check_room(self: Tensor, others: tuple[Any, ...]) -> None:
     from .promotion import common_dtype
 
     tensors = [x for x in others if isinstance(x, Tensor)]
-    shape = np.broadcast_shapes(self._data.shape, *(x._data.shape for x in tensors))
+    shapes = [x._data.shape for x in (self, *tensors)]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        from .elementwise import check_broadcast
+
+        check_broadcast(*shapes)
+        raise
     _check_shape(self, shape)
     numbers = [x for x in others if isinstance(x, (int, float, complex)) and not tensors]
     kind = common_dtype((self, *tensors, *numbers))
@@ -268,29 +308,34 @@ def inplace_twin(name: str, fn: Function) -> Function:
 
     @functools.wraps(fn)
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(self, Tensor):
-            raise no_method(name + "_", self)
-        if EVER_USED and modes.lower is not None:
-            return as_it_is(twin, (self, *args), kwargs)
-        others = (*args, *kwargs.values())
-        check_writable(self, *others)
-        refuse_partial_overlap(self, *others)
-        if modes.special:
-            if modes.function_modes:  # called by its function, which no method is in front of
-                from .._autograd.function_modes import shown
-
-                return shown(twin, (self, *args), kwargs)
-            from .._autograd.packing import overwriting
-
-            return write_into(self, overwriting(self, fn, args, kwargs), name)
         try:
-            result = fn(self, *args, **kwargs)
-        except RuntimeError as error:  # NotImplementedError is one
-            if isinstance(error, NotImplementedError) or str(error) == "ZeroDivisionError":
-                _check_room(self, others)
-            raise
-        return write_into(self, result, name)
+            if not isinstance(self, Tensor):
+                raise no_method(name + "_", self)
+            if EVER_USED and modes.lower is not None:
+                return as_it_is(twin, (self, *args), kwargs)
+            others = (*args, *kwargs.values())
+            check_writable(self, *others)
+            refuse_partial_overlap(self, *others)
+            if modes.special:
+                if modes.function_modes:  # called by its function, which no method is in front of
+                    from .._autograd.function_modes import shown
 
+                    return shown(twin, (self, *args), kwargs)
+                from .._autograd.packing import overwriting
+
+                return write_into(self, overwriting(self, fn, args, kwargs), name)
+            try:
+                result = fn(self, *args, **kwargs)
+            except RuntimeError as error:  # NotImplementedError is one
+                if isinstance(error, NotImplementedError) or str(error) == "ZeroDivisionError":
+                    _check_room(self, others)
+                raise
+            return write_into(self, result, name)
+        except Exception as error:
+            explain(error, name + "_", (self, *args), kwargs, method=True)
+            raise
+
+    marked(twin)
     twin.__name__ = twin.__qualname__ = name + "_"
     twin.__doc__ = f"In-place version of `{name}`."
     return twin

@@ -86,9 +86,16 @@ hardtanh_op = Op(
     | refusal("clamp is not supported for complex types", "c", NotImplementedError),
     samples=both_sides({"min_val": -2, "max_val": 1}),
 )
+
+
+def _threshold(x: Any, threshold: Any, value: Any) -> Any:
+    kept: Any = np.where(x <= threshold, value, x)
+    return np.astype(kept, x.dtype)  # a value of another kind is cast, as by a write
+
+
 threshold_op = Op(
     "threshold",
-    lambda x, threshold, value: np.where(x <= threshold, value, x),
+    _threshold,
     ("x",),
     vjp={"x": lambda g, x, threshold: masked(g, ~(x <= threshold))},
     jvp={"x": lambda t, x, threshold: masked(t, ~(x <= threshold))},

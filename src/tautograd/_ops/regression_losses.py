@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.blend import blend
+from .._arrays.dtypes import promote_types
 from .._arrays.result_layout import as_iterated
 from .._autograd.apply import apply, apply_two
 from .._tensor.tensor import Tensor
@@ -23,7 +24,6 @@ from .loss_reductions import (
     share,
     times,
 )
-from .promotion import compute_dtype
 from .record import Op
 from .refusals import no_kernel
 
@@ -123,10 +123,20 @@ def _compared(op: Op, input: Tensor, target: Any, parameters: dict[str, Any]) ->
         if dtype is not _FLOAT32:  # which every loss is defined for
             refuse(op, dtype)
         return apply_two(op, input, target, parameters)  # type: ignore[no-any-return]
-    dtype = compute_dtype((input, target), "common")
+    dtype = promote_types(
+        input.dtype, target.dtype
+    ).numpy  # both are broadcast first: no dtype is weak
     refuse(op, dtype)
     result: Tensor = apply(op, (input, target), parameters, dtype)
     return result
+
+
+def _distance(input: Tensor, target: Tensor) -> Any:
+    """The absolute difference, in the dtype that both have in common."""
+    if input.dtype is not target.dtype:
+        common = promote_types(input.dtype, target.dtype)
+        input, target = input.to(common), target.to(common)
+    return (input - target).abs()
 
 
 def _weighted(loss: Any, weight: Any, reduction: str, by_weight: bool = True) -> Tensor:
@@ -154,9 +164,8 @@ def mse_loss(
         reduction = chosen_reduction(reduction, size_average, reduce)
     if not isinstance(input, Tensor):
         require_tensor("mse_loss", input)  # type: ignore[unreachable]
-    if input._data.shape != getattr(target, "_data", input._data).shape:
+    if input._data.shape != getattr(getattr(target, "_data", None), "shape", None):
         same_size(input, target)
-    target.size  # noqa: B018  (anything that is no tensor has none)
     if weight is not None:
         return _weighted(_compared(mse_op, input, target, {"reduction": "none"}), weight, reduction)
     return _compared(mse_op, input, target, {"reduction": reduction})
@@ -174,7 +183,7 @@ def l1_loss(
     """The mean (or sum) of absolute differences."""
     reduction = chosen_reduction(reduction, size_average, reduce)
     same_size(input, target)
-    loss: Any = (input - target).abs()
+    loss: Any = _distance(input, target)
     if weight is not None:
         return _weighted(loss, weight, reduction)
     return reduced(loss, reduction)  # type: ignore[no-any-return]
@@ -195,7 +204,7 @@ def smooth_l1_loss(
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
-        return reduced((input - target).abs(), reduction)  # type: ignore[no-any-return]
+        return reduced(_distance(input, target), reduction)  # type: ignore[no-any-return]
     return _compared(smooth_l1_op, input, target, {"reduction": reduction, "beta": beta})
 
 

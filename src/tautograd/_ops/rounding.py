@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ round_op = Op(
 
 
 def _round_decimals(x: Any, decimals: int) -> Any:
-    scale = 10.0 ** abs(decimals)
+    scale = 10.0 ** abs(decimals) if abs(decimals) < 308 else math.inf
     return np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale
 
 

@@ -277,7 +277,10 @@ logit_op = Op(
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """`log(x / (1 - x))`, with x kept between eps and 1 - eps if eps is given."""
     require_tensor("logit", input)
-    return call_elementwise(logit_op, (input,), {"eps": eps})
+    given: Any = eps
+    if isinstance(given, np.generic):
+        given = given.item()  # which decides no dtype
+    return call_elementwise(logit_op, (input,), {"eps": given})
 
 
 # --- names in torch.special ----------------------------------------------------------------------

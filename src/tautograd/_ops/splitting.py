@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES
+from .._arrays.room import room_for_parts
 from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
@@ -211,6 +212,7 @@ def _sections(input: Tensor, sections: int, dim: int) -> tuple[Tensor, ...]:
     """Views of nearly equal size, the larger ones first."""
     if sections <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+    room_for_parts(sections)
     size, larger = divmod(input._data.shape[dim], sections)
     positions = tuple([i * size + min(i, larger) for i in range(1, sections)])
     return _at(input, positions, dim)

@@ -60,8 +60,10 @@ def vander(x: Any, *, N: int | None = None) -> Any:
             "linalg.vander supports floating point, complex, and integer tensors, but got "
             f"{spoken(x)}"
         )
+    if not x._data.ndim:
+        x = x.unsqueeze(0)
     shape = x._data.shape
-    count = (shape[-1] if shape else 1) if N is None else N
+    count = shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
     from .joining import cat

@@ -19,6 +19,7 @@ from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .elementwise import require_tensor
+from .guarding import explain, marked
 from .public import public
 from .record import LINEAR, Op, renamed
 from .samples import Sample, T
@@ -235,14 +236,23 @@ view_dtype_op = Op(
 
 
 @public(function=False, out=False)
+@marked
 def view(self: Tensor, *size: Any, **given: Any) -> Tensor:
     """The same memory in another shape, never a copy; or, given a dtype, as elements of it."""
-    data = self._data
-    if size and not given and type(data) is np.ndarray and data.flags.c_contiguous:
-        shown = _shown(data, size)
-        if shown is not None:
-            short: Tensor = apply_view(view_op, self, {"size": shown.shape}, shown)
-            return short
+    try:
+        data = self._data
+        if size and not given and type(data) is np.ndarray and data.flags.c_contiguous:
+            shown = _shown(data, size)
+            if shown is not None:
+                short: Tensor = apply_view(view_op, self, {"size": shown.shape}, shown)
+                return short
+        return _any_view(self, size, given)
+    except Exception as error:
+        explain(error, "view", (self, *size), given, method=True)
+        raise
+
+
+def _any_view(self: Tensor, size: Any, given: dict[str, Any]) -> Tensor:
     wanted = given.get("dtype", size[0] if len(size) == 1 else None)
     if isinstance(wanted, dtype):
         return _view_dtype(self, wanted)

@@ -76,7 +76,7 @@ def _poisson_large(rate: float, source: Lookahead) -> int:
         u = source.uniform() - 0.5
         v = source.uniform()
         us = 0.5 - abs(u)
-        k = math.floor((2 * a / us + b) * u + rate + 0.43) if us else -1
+        k = _whole((2 * a / us + b) * u + rate + 0.43) if us else -1
         if us >= 0.07 and v <= tight:
             return k
         if k < 0 or (us < 0.013 and v > us):
@@ -84,6 +84,11 @@ def _poisson_large(rate: float, source: Lookahead) -> int:
         left = _log(v) + math.log(inverse_alpha) - math.log(a / (us * us) + b)
         if left <= -rate + k * log_rate - math.lgamma(k + 1.0):
             return k
+
+
+def _whole(value: float) -> int:
+    """The integer below, in 64 bits; what does not fit is the least of them, as on x86-64."""
+    return math.floor(value) if abs(value) < 2.0**63 else -(2**63)
 
 
 def _log(value: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._arrays.dtypes import get_default_dtype
 from .._autograd.effects import value_asked
+from .._ops.guarding import marked, no_method
 from .._ops.public import FUNCTIONS, attach
 from . import printing
 from .tensor import Tensor
@@ -28,11 +29,16 @@ def numel(input: Tensor) -> int:
 
 def item(self: Tensor) -> Any:
     """The one element as a Python number."""
-    if self._data.size != 1:
-        raise RuntimeError(
-            f"a Tensor with {self._data.size} elements cannot be converted to Scalar"
-        )
-    return _python(self._data).item()
+    try:
+        data = self._data
+    except AttributeError:
+        raise no_method("item", (self,)) from None
+    if data.size != 1:
+        raise RuntimeError(f"a Tensor with {data.size} elements cannot be converted to Scalar")
+    return _python(data).item()
+
+
+marked(item)
 
 
 def _python(array: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from .._autograd.effects import value_asked
 from .._autograd.modes import modes
 from .._ops.public import FUNCTIONS, attach
-from .creation import as_tensor, from_numpy
+from .creation import from_numpy
 from .tensor import Tensor
 
 
@@ -66,7 +66,11 @@ def to_dlpack(tensor: Any) -> Any:
     """A DLPack capsule on this tensor's memory."""
     from .dlpack import export_capsule
 
-    return export_capsule(as_tensor(tensor))
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            f"_to_dlpack(): argument 'data' (position 1) must be Tensor, not {type(tensor).__name__}"
+        )
+    return export_capsule(tensor)
 
 
 def dlpack(

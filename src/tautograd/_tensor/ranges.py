@@ -56,6 +56,8 @@ def arange(
     if kind.is_complex or kind.name == "bool":
         raise _not_implemented("arange_cpu", kind)
     count = _count(start, end, step, kind)
+    if count >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?")
     values = _progression(start, step, count, kind)
     if out is not None:
         _resize_with_warning(out, count)

@@ -54,6 +54,8 @@ _LINEAR = frozenset(
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """The factor that keeps the variance of activations through this nonlinearity."""
+    if not isinstance(nonlinearity, str):
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
     if nonlinearity in _LINEAR:
         return 1
     if nonlinearity == "tanh":

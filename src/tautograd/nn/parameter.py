@@ -36,6 +36,11 @@ def _leaf(cls: type, data: Tensor, requires_grad: bool) -> Any:
     out._requires_grad = False
     if data._is_inference:
         out._is_inference = True
+    if not isinstance(requires_grad, bool):
+        raise TypeError(
+            "_make_subclass(): argument 'require_grad' (position 3) must be bool, not "
+            f"{type(requires_grad).__name__}"
+        )
     if requires_grad:
         if not (data.dtype.is_floating_point or data.dtype.is_complex):
             raise RuntimeError(

@@ -134,7 +134,7 @@ def _agree(product: Any, expected: Any, scale: float) -> bool:
         return True
     largest = max(float(np.max(np.abs(expected))), 1.0)
     unit = float(np.finfo(expected.real.dtype).eps) if expected.dtype.kind in "fc" else 1e-3
-    tolerance = max(1e-5, 64 * unit / scale) * largest
+    tolerance = max(1e-5, 64 * unit / scale if scale else np.inf) * largest
     return bool(np.all(np.abs(product - expected) <= tolerance))
 
 

@@ -116,7 +116,7 @@ class ReLU(_Inplace):
     """max(0, x)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return input.relu_() if self.inplace else _relu(input)
+        return F.relu_(input) if self.inplace else _relu(input)
 
 
 class SiLU(_Inplace):

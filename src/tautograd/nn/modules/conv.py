@@ -280,6 +280,17 @@ class _ConvTransposeNd(_ConvNd):
                 f"ConvTranspose{rank}D: for {len(shape)}D input, output_size must have {rank} or "
                 f"{lead + rank} elements (got {len(wanted)})"
             )
+        if (
+            not len(shape[lead:])
+            == len(self.stride)
+            == len(padding)
+            == len(self.kernel_size)
+            == rank
+        ):
+            raise RuntimeError(
+                f"expected {rank + 1}D or {rank + 2}D input and {rank} numbers each for kernel_size, stride "
+                f"and padding, but got an input of shape {list(shape)} and kernel_size={self.kernel_size}"
+            )
         least = [
             (n - 1) * s - 2 * p + d * (k - 1) + 1
             for n, s, p, d, k in zip(

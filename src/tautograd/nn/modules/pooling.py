@@ -235,7 +235,7 @@ class _FractionalMaxPool(Module):
         super().__init__()
         each = _ntuple(self._rank)
         self.kernel_size = each(kernel_size)
-        if self._rank == 3 and min(self.kernel_size) <= 0:
+        if self._rank == 3 and min(self.kernel_size, default=1) <= 0:
             raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)

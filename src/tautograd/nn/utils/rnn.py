@@ -206,6 +206,11 @@ def _padded(sequences: Any, batch_first: bool, value: float, side: str) -> Tenso
             raise TypeError(
                 f"expected Tensor as element {i} in argument 0, but got {type(sequence).__name__}"
             )
+    if not isinstance(value, (int, float)):
+        raise TypeError(
+            f"pad_sequence(): argument 'padding_value' (position 3) must be float, not "
+            f"{type(value).__name__}"
+        )
     if side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {side}.")
     first = sequences[0]
@@ -232,5 +237,9 @@ def unpad_sequence(
     padded: Any = padded_sequences
     if not batch_first:
         padded.transpose_(0, 1)
+    if len(padded) != len(lengths):
+        raise RuntimeError(
+            f"expected a length for each of {len(padded)} sequences, got {len(lengths)}"
+        )
     places = torch.arange(padded.shape[1], device=padded.device)
     return [sequence[places < length] for sequence, length in zip(padded, lengths, strict=True)]

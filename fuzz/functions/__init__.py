@@ -1,0 +1,1 @@
+"""What the target `functions` is made of: values, calls, engines and verdicts."""

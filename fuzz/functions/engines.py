@@ -1,0 +1,92 @@
+"""One call on one engine: what came of it, and whether anything changed that should not.
+
+The two functions that run a call have names of their own, so that the trace of a process that died or
+never ended says which engine was at work.
+"""
+
+from __future__ import annotations
+
+import operator
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fuzz.functions.values import Decoder
+
+
+@dataclass
+class Outcome:
+    """What a call gave, or raised; and the tensors that it was given."""
+
+    result: Any
+    error: BaseException | None
+    tensors: list[tuple[Any, np.ndarray[Any, Any]]]
+
+    def changed(self) -> bool:
+        """Whether a tensor that was given holds other values than before."""
+        for tensor, before in self.tensors:
+            if tuple(tensor.shape) != before.shape:
+                return True
+            held = tensor.detach()
+            if str(held.dtype).endswith("bfloat16"):
+                held = held.to(held.float().dtype)
+                before = before.astype(np.float32)
+            if held.resolve_conj().numpy().tobytes() != before.tobytes():
+                return True
+        return False
+
+
+class Unending(BaseException):
+    """PyTorch is still at it."""
+
+
+def _give_up(*_: Any) -> None:
+    raise Unending
+
+
+def pytorch_runs(torch: Any, case: Any, patience: float = 2.0) -> Outcome | None:
+    """The call on PyTorch; None if it does not end, or cannot even have the arguments."""
+    before = signal.signal(signal.SIGALRM, _give_up)
+    signal.setitimer(signal.ITIMER_REAL, patience)
+    try:
+        return _run(torch, case)
+    except Unending:
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def tautograd_runs(torch: Any, case: Any) -> Outcome:
+    """The call on tautograd."""
+    return _run(torch, case)
+
+
+def _run(torch: Any, case: Any) -> Outcome:
+    made = Decoder(torch)
+    args: list[Any] = [made.value(code) for code in case["args"]]
+    kwargs = {name: made.value(code) for name, code in case["kwargs"].items()}
+    then = [made.value(code) for code in case.get("then", ())]
+    path = case["fn"].removeprefix("torch.")
+    try:
+        result = operator.attrgetter(path)(torch)(*args, **kwargs)
+        if "then" in case and callable(result):
+            result = result(*then)
+        if path.startswith("optim.") and hasattr(result, "step"):
+            _step(torch, result)
+    except Exception as error:
+        return Outcome(None, error, made.tensors)
+    return Outcome(result, None, made.tensors)
+
+
+def _step(torch: Any, chosen: Any) -> None:
+    for group in getattr(chosen, "param_groups", ()):
+        for parameter in group["params"]:
+            if isinstance(parameter, torch.Tensor) and parameter.requires_grad:
+                parameter.grad = torch.ones_like(parameter)
+    if hasattr(chosen, "zero_grad"):
+        chosen.step((lambda: torch.ones(())) if type(chosen).__name__ == "LBFGS" else None)
+    else:
+        chosen.step()

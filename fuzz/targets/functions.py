@@ -1,0 +1,184 @@
+"""Every public function beside PyTorch, with hostile arguments.
+
+The same call on both: a result of the same structure, dtypes and shapes, or an error in a sentence, of
+a class that PyTorch raises; never an internal error, a crash, or a call that does not end. What one
+of the two refuses and the other takes is counted by function: `refused: name`, `accepted: name`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import importlib
+import os
+import random
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from fuzz.functions.engines import Outcome, pytorch_runs, tautograd_runs
+from fuzz.functions.names import public_functions
+from fuzz.functions.nearly import nearly_right
+from fuzz.functions.values import UserError
+from fuzz.functions.verdicts import difference, judge_errors, nan_difference, unchanged
+from fuzz.target import Case, Target
+
+UNSTABLE = (
+    "empty",
+    "rand",
+    "normal",
+    "multinomial",
+    "bernoulli",
+    "poisson",
+    "dropout",
+    "rrelu",
+    "resize",
+)
+
+
+class Functions(Target):
+    name = "functions"
+    share = 3.0
+    memory = 5 << 29  # so that a tensor of 2**31 bytes finds no room, and takes no time
+
+    def prepare(self) -> None:
+        faulthandler.enable()  # a death says whose it was
+        warnings.simplefilter("ignore")
+        importlib.import_module("numpy").seterr(all="ignore")
+        self._load()
+        self.torch.set_num_threads(1)
+        importlib.import_module("torch._dynamo")  # PyTorch's optimizers need it, and it takes long
+        public_functions()
+
+    def _load(self) -> None:
+        self.torch: Any = importlib.import_module("torch")
+        self.tautograd: Any = importlib.import_module("tautograd")
+
+    def case(self, rng: random.Random) -> Case:
+        return nearly_right(rng, rng.choice(public_functions()))
+
+    def excuses(self, errors: str) -> bool:
+        # The trace names the function in which the call was made.
+        return "in pytorch_runs" in errors
+
+    def check(self, case: Case, counts: Counter[str]) -> str | None:
+        if not hasattr(self, "torch"):
+            self._load()
+        torch, tautograd = self.torch, self.tautograd
+        with warnings.catch_warnings(), open(os.devnull, "w") as nothing:
+            warnings.simplefilter("ignore")
+            with contextlib.redirect_stdout(nothing):
+                alone = endless(case)
+                theirs = None if alone else pytorch_runs(torch, case)
+                self._restore(torch)
+                if theirs is None and not alone:
+                    counts["PyTorch did not end"] += 1
+                    return None
+                ours = tautograd_runs(tautograd, case)
+        counts["calls"] += 1
+        if theirs is None:
+            wrong = _alone(case["fn"], ours)
+        else:
+            wrong = self._judge(case["fn"], theirs, ours, counts)
+        return self._restore(tautograd) or wrong
+
+    def _restore(self, torch: Any) -> str | None:
+        """Undo what a call may have set; what a failed one has set is wrong."""
+        if not torch.is_grad_enabled():
+            torch.set_grad_enabled(True)
+            return "the grad mode changed"
+        if torch.get_default_dtype() != torch.float32:
+            torch.set_default_dtype(torch.float32)
+            return "the default dtype changed"
+        return None
+
+    def _judge(self, name: str, theirs: Outcome, ours: Outcome, counts: Counter[str]) -> str | None:
+        if ours.error is None and theirs.error is None:
+            counts["both gave a result"] += 1
+            if "uninitialized" in type(theirs.result).__name__.lower():
+                return None
+            wrong = difference(theirs.result, ours.result, self.torch, self.tautograd)
+            if wrong:
+                return f"{name}: {wrong}"
+            if not any(word in name for word in UNSTABLE):
+                with contextlib.suppress(Exception):
+                    if nan_difference(theirs.result, ours.result, self.torch):
+                        counts[f"nan differs: {name}"] += 1
+            return None
+        if theirs.result is NotImplemented and isinstance(ours.error, TypeError):
+            return None  # of an operator that is asked directly; Python would say the same
+        if ours.error is None:
+            counts["accepted"] += 1
+            counts[f"accepted: {name}"] += 1
+            return None
+        if isinstance(theirs.error, UserError):
+            if isinstance(ours.error, UserError):
+                return None
+            return f"{name}: the program's own error became {type(ours.error).__name__}\n{ours.error!r}"
+        if isinstance(ours.error, UserError):
+            return None
+        if theirs.error is not None:
+            counts["both raised"] += 1
+        verdict, kind = judge_errors(name, theirs.error, ours.error)
+        said = f"{kind}\nours: {ours.error!r}\nPyTorch: {theirs.error!r}"[:1500]
+        if verdict == "failure":
+            return said
+        if verdict:
+            counts[verdict] += 1
+            counts[f"{verdict}: {name}"] += 1
+        if not unchanged(theirs, ours):
+            return f"{name}: what it was given is changed, though it failed\n{said}"
+        return None
+
+    def smaller(self, case: Case) -> Iterator[Case]:
+        for key in case["kwargs"]:
+            yield {**case, "kwargs": {k: v for k, v in case["kwargs"].items() if k != key}}
+        for i in range(len(case["args"]) - 1, -1, -1):
+            for simpler in _simpler(case["args"][i]):
+                yield {**case, "args": [*case["args"][:i], simpler, *case["args"][i + 1 :]]}
+        for key, value in case["kwargs"].items():
+            for simpler in _simpler(value):
+                yield {**case, "kwargs": {**case["kwargs"], key: simpler}}
+
+
+def _alone(name: str, ours: Outcome) -> str | None:
+    """The verdict where PyTorch cannot be asked."""
+    if ours.error is None:
+        return None
+    verdict, kind = judge_errors(name, None, ours.error)
+    if "int too big to convert" in str(ours.error):
+        return None  # PyTorch's own words
+    return f"{kind}\nours: {ours.error!r}" if verdict == "failure" else None
+
+
+def endless(case: Case) -> bool:
+    """Whether PyTorch would be at it for years, deaf to signals: some take a step for each degree."""
+    if "polynomial" not in case["fn"] and "matrix_power" not in case["fn"]:
+        return False
+    for code in (*case["args"], *case["kwargs"].values()):
+        if isinstance(code, int) and abs(code) > 10**6:
+            return True
+        if isinstance(code, dict) and "tensor" in code and code["tensor"][0].startswith("int"):
+            return True
+    return False
+
+
+def _simpler(code: Any) -> Iterator[Any]:
+    if isinstance(code, dict) and "tensor" in code:
+        dtype, shape, fill, layout, wants = code["tensor"]
+        if wants:
+            yield {"tensor": [dtype, shape, fill, layout, False]}
+        if layout != "plain":
+            yield {"tensor": [dtype, shape, fill, "plain", wants]}
+        if fill != "ones":
+            yield {"tensor": [dtype, shape, "ones", layout, wants]}
+        if dtype != "float32":
+            yield {"tensor": ["float32", shape, fill, layout, wants]}
+        if shape:
+            yield {"tensor": [dtype, shape[1:], fill, layout, wants]}
+    elif isinstance(code, list) and code:
+        yield code[1:]
+
+
+TARGET = Functions()

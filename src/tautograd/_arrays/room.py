@@ -1,0 +1,21 @@
+"""PyTorch's errors for what finds no room in memory."""
+
+from __future__ import annotations
+
+MOST_PARTS = 1 << 24
+"""Tensors that one call may give: at 500 bytes each, more would take all memory there is, and hours."""
+
+
+def out_of_memory(size: int | None) -> RuntimeError:
+    """The error for a tensor of so many bytes; None if that is beyond counting."""
+    much = "more bytes than there are" if size is None else f"{size} bytes"
+    return RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you "
+        f"tried to allocate {much}. Error code 12 (Cannot allocate memory)"
+    )
+
+
+def room_for_parts(count: int) -> None:
+    """Refuse a number of results that no list can hold."""
+    if count > MOST_PARTS:
+        raise out_of_memory(count * 8)
