@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tautograd._cli.commands import COMMANDS, COULD_NOT_RUN
+from tautograd._files.printable import printable
 from tautograd._nearest import nearest
 from tautograd._version import __version__
 
@@ -18,7 +19,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        print(f"{self.prog}: error: {message}", file=sys.stderr)
+        print(f"{self.prog}: error: {printable(message, lines=True)}", file=sys.stderr)
         print(f"try '{self.prog} --help' for an example", file=sys.stderr)
         sys.exit(COULD_NOT_RUN)
 

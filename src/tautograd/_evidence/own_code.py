@@ -17,6 +17,7 @@ from typing import Any
 
 from tautograd._evidence import targets
 from tautograd._evidence.canonical import sha256
+from tautograd._evidence.compiled import is_code_of
 from tautograd._evidence.definitions import (
     Definition,
     NotDefined,
@@ -52,7 +53,7 @@ class Own:
 
     def take(self, module: ModuleType) -> Any:
         """The object that the text defines, out of the module that came of it."""
-        found = _found(module, self.definition, self.path)
+        found = _found(module, self.definition, self.path, self.source)
         if found is None:
             raise CannotRun(
                 f"once '{self.path}' is imported, its '{self.definition.name}' is not what its text "
@@ -117,6 +118,8 @@ def own_code(
 def _typed(target: str) -> str:
     """A target as it is to be typed, if anybody would type it."""
     sane = len(target) <= 200 and target.isprintable()
+    if sane and target.startswith("-"):  # or it would be an option
+        target = f"./{target}"
     return shlex.quote(target) if sane else "pkg.mod:fn"
 
 
@@ -151,7 +154,7 @@ def check_companion(own: Own) -> None:
 # ---- the live object -----------------------------------------------------------------------------
 
 
-def _found(module: ModuleType, definition: Definition, path: str) -> Any:
+def _found(module: ModuleType, definition: Definition, path: str, source: bytes) -> Any:
     """The object of a definition in an imported module; None if it is another one."""
     namespace: Any = vars(module)
     owner: Any = None
@@ -171,9 +174,10 @@ def _found(module: ModuleType, definition: Definition, path: str) -> Any:
     function = _unwrapped(called)
     if not isinstance(function, FunctionType) or function.__globals__ is not vars(module):
         return None
+    if function is not called and not definition.decorated:  # nothing in the text wraps it
+        return None
     code = function.__code__
-    named = code.co_name == ("<lambda>" if definition.kind == "lambda" else last)
-    if not (named and _is_in(code, path) and code.co_firstlineno == definition.line):
+    if not (_is_in(code, path) and is_code_of(code, definition, source)):
         return None
     return MethodType(called, owner) if isinstance(found, classmethod) else called
 
