@@ -25,11 +25,10 @@ def _compiled(module: CodeType, definition: Definition) -> Iterator[CodeType]:
     for name in outer:
         scopes = [code for scope in scopes for code in _inside(scope) if code.co_name == name]
     wanted = "<lambda>" if definition.kind == "lambda" else last
-    for scope in scopes:
-        for code in _inside(scope):
-            if code.co_name == wanted and code.co_firstlineno == definition.line:
-                if definition.body is None or _is_within(code, definition.body):
-                    yield code
+    for code in (code for scope in scopes for code in _inside(scope)):
+        is_it = code.co_name == wanted and code.co_firstlineno == definition.line
+        if is_it and (definition.body is None or _is_within(code, definition.body)):
+            yield code
 
 
 def _inside(scope: CodeType) -> Iterator[CodeType]:
@@ -45,7 +44,7 @@ def _is_within(code: CodeType, place: tuple[int, int, int, int]) -> bool:
     """Whether the expression at a place was compiled to code: two lambdas may share a line."""
     first, last = place[:2], place[2:]
     return any(
-        None not in at and first <= (at[0], at[2]) and (at[1], at[3]) <= last  # type: ignore[operator]
+        None not in at and first <= (at[0], at[2]) and (at[1], at[3]) <= last
         for at in code.co_positions()
     )
 
