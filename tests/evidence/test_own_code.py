@@ -192,6 +192,32 @@ def test_a_lambda_is_told_from_others_on_its_line(made, tmp_path, text):
     assert not (tmp_path / "RAN").exists()
 
 
+CLASSES = """
+class Evil(nn.Module):
+    def forward(self, x):
+        ran('evil')
+        return x
+class Net(nn.Module):
+    def forward(self, x): return x * x
+    @staticmethod
+    def more(x): return x
+net = Net()
+"""
+
+
+@pytest.mark.parametrize("name", ["Net", "net"])
+def test_a_class_is_not_another_of_its_name(made, tmp_path, name):
+    path = made(
+        name,
+        CLASSES
+        + "globals()['Net'] = type('Net', (Evil,), {})\nglobals()['net'] = vars()['Net']()\n",
+    )
+    (tmp_path / "RAN").unlink(missing_ok=True)
+    with pytest.raises(evidence.CannotRun, match="is not what its text defines"):
+        evidence.replay(path)
+    assert not (tmp_path / "RAN").exists()
+
+
 BOUND_OUTSIDE_STATEMENTS = [
     "def fn(x): pass\ndef g(a=(fn := abs)): pass",
     "def fn(x): pass\ndef g(*, a=(fn := abs)): pass",

@@ -64,7 +64,7 @@ def _environment(settings: dict[str, str]) -> dict[str, str]:
 def _without_filters(listed: str) -> dict[str, str]:
     """Settings by which the filters that the repository itself names do nothing."""
     fields = listed.split("\0")
-    found = {}
+    found: dict[str, str] = {}
     for scope, key in zip(fields[::2], fields[1::2], strict=False):
         if key.startswith("filter.") and scope in ("local", "worktree"):
             name = key.rpartition(".")[0]

@@ -37,6 +37,8 @@ class Definition:
     """Whether what is bound to the name is what a decorator makes of it."""
     body: tuple[int, int, int, int] | None = None
     """Where the expression of a lambda stands: first line and column, last line and column."""
+    methods: tuple[Definition, ...] = ()
+    """The functions that stand in a class as they are."""
 
 
 def parsed(source: bytes) -> ast.Module:
@@ -203,7 +205,9 @@ def _described(node: ast.AST, name: str, tree: ast.Module, values: bool) -> Defi
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         line = min([node.lineno, *(part.lineno for part in node.decorator_list)])
         if isinstance(node, ast.ClassDef):
-            return Definition(name, "class", line)
+            own = [n for n in node.body if isinstance(n, ast.FunctionDef) and not _is_descriptor(n)]
+            methods = (_described(n, f"{name}.{n.name}", tree, values) for n in own)
+            return Definition(name, "class", line, methods=tuple(methods))
         return Definition(
             name, "function", line, needs=_needed(node.args), decorated=bool(node.decorator_list)
         )

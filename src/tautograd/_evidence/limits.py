@@ -118,11 +118,9 @@ def check_arguments(definition: dict[str, Any], say: str, *, called: bool) -> No
 def check_state(state: dict[str, Any], say: str) -> None:
     """Refuse a state of a module with text in it: the module's own code may be handed all of it."""
     for leaf in _leaves(state):
-        value = leaf.get("value")
-        if leaf["kind"] == "key" and _PARAMETER.fullmatch(value):
-            continue
-        if not _is_harmless(value):
-            raise _passes_text(value, say)
+        named = leaf["kind"] == "key" and _PARAMETER.fullmatch(leaf["value"])
+        if not named and not _is_harmless(leaf.get("value")):
+            raise _passes_text(leaf["value"], say)
 
 
 def _passes_text(text: str, say: str) -> CannotRun:

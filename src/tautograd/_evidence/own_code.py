@@ -166,9 +166,9 @@ def _found(module: ModuleType, definition: Definition, path: str, source: bytes)
         namespace = type.__getattribute__(owner, "__dict__")
     found = namespace.get(last)
     if definition.kind == "class":
-        return found if _is_class(found, module, definition) else None
+        return found if _is_class(found, module, definition, source) else None
     if definition.kind == "instance":
-        made = definition.of is not None and _is_class(type(found), module, definition.of)
+        made = definition.of is not None and _is_class(type(found), module, definition.of, source)
         return found if made else None
     called = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
     function = _unwrapped(called)
@@ -190,13 +190,24 @@ def _unwrapped(value: Any) -> Any:
         return None
 
 
-def _is_class(value: Any, module: ModuleType, definition: Definition) -> bool:
+def _is_class(value: Any, module: ModuleType, definition: Definition, source: bytes) -> bool:
     return (
         isinstance(value, type)
         and value.__module__ == module.__name__
         and value.__qualname__ == definition.name
         and value.__dict__.get("__firstlineno__", definition.line) == definition.line
+        and (not definition.methods or _has_any_of(value, definition, source))
     )
+
+
+def _has_any_of(cls: type, definition: Definition, source: bytes) -> bool:
+    """Whether a class has a method of a definition: names of classes are for anybody to give."""
+    for method in definition.methods:
+        found = cls.__dict__.get(method.name.rpartition(".")[2])
+        function = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
+        if isinstance(function, FunctionType) and is_code_of(function.__code__, method, source):
+            return True
+    return False
 
 
 def _is_in(code: CodeType, path: str) -> bool:
