@@ -253,6 +253,7 @@ def corpus(folder: Path) -> Iterator[tuple[str, bytes]]:
     yield from _hashes(build)
     yield from _companions(build)
     yield from _requests(build)
+    yield from _states(build)
 
 
 _IN_THE_PROJECT = {
@@ -335,6 +336,23 @@ def _requests(build: Builder) -> Iterator[tuple[str, bytes]]:
     ):
         model = {**MODEL, "state": state}
         yield f"state {number}", forged({**build.changed(), "model": model})
+
+
+def _states(build: Builder) -> Iterator[tuple[str, bytes]]:
+    """States of a module with text in them, which the module's own code would be handed."""
+    text: dict[str, Any] = {"kind": "value", "value": "rm -rf ~"}
+    nest = {"kind": "list", "items": [TENSOR, {"kind": "tuple", "items": [text]}]}
+    inner = {"kind": "dict", "keys": ["/etc/passwd"], "items": [TENSOR]}
+    for number, item in enumerate((text, nest, inner)):
+        state = {"kind": "dict", "keys": ["_extra_state"], "items": [item]}
+        content = {**build.about("model.py", "Net"), "model": {**MODEL, "state": state}}
+        yield f"text in a state {number}", forged(content)
+    for key in ("rm -rf ~", "../first", "first..weight", ".first", "a" * 501, "first\n", "été"):
+        content = build.about("model.py", "Net")
+        yield (
+            f"key of a state {key[:20]!r}",
+            forged({**content, "model": {**MODEL, "state": _keys([key], 1)}}),
+        )
 
 
 def _keys(keys: list[str], count: int = 0) -> dict[str, Any]:

@@ -293,3 +293,52 @@ def test_an_interrupt_ends_a_replay_within_a_second(tmp_path, saved):
     assert replaying.returncode == 130
     assert "interrupted" in said
     assert "Traceback" not in said
+
+
+RAISED = {
+    "no Exception": "class E(BaseException): pass\nerror = E('\\x1b[2J')",
+    "an error that cannot be printed": """
+class E(Exception):
+    def __str__(self): raise self
+    __repr__ = __str__
+error = E()
+""",
+    "neither": """
+class E(BaseException):
+    def __str__(self): raise self
+    __repr__ = __str__
+error = E()
+""",
+    "an end that cannot be printed": """
+class Code:
+    def __str__(self): raise ValueError('\\x1b')
+    __repr__ = __str__
+error = SystemExit(Code())
+""",
+}
+
+
+@pytest.mark.parametrize("raised", RAISED.values(), ids=RAISED)
+@pytest.mark.parametrize("place", ["raise error\n", "def fn(x): raise error\n"])
+def test_whatever_code_raises_ends_in_words(tmp_path, monkeypatch, capsys, raised, place):
+    (tmp_path / "raising.py").write_text(f"import tautograd\n{raised}\n{place}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "raising", raising=False)
+    with pytest.raises(SystemExit) as stopped:
+        main(["verify", "raising.py:fn", "--inputs", "3"])
+    assert stopped.value.code == 2
+    printed = capsys.readouterr().err
+    assert "raising.py" in printed
+    assert printed.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "arguments", [[STEERING], ["replay", f"--{STEERING}"], ["evidence", STEERING]]
+)
+def test_what_was_typed_is_shown_as_text_too(capsys, arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    printed = capsys.readouterr().err
+    assert all(char.isprintable() or char == "\n" for char in printed)

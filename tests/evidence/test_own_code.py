@@ -148,6 +148,15 @@ REBOUND = [
     "globals()['fn'] = type(fn)(fn.__code__, {'x': 1})",
     "fn.__wrapped__ = fn",
     "from os import *\nglobals()['fn'] = system",
+    "def around(x): return evil(x)\naround.__wrapped__ = fn\nglobals()['fn'] = around",
+    (
+        "fn.__code__ = evil.__code__.replace(co_name='fn', co_qualname='fn', "
+        "co_firstlineno=fn.__code__.co_firstlineno)"
+    ),
+    (
+        "exec(compile('\\n' * (fn.__code__.co_firstlineno - 1) + 'def fn(x): return evil(x)', "
+        "__file__, 'exec'))"
+    ),
 ]
 
 
@@ -167,6 +176,88 @@ def test_a_name_that_the_module_binds_anew_is_not_run(made, tmp_path, more):
     assert not (tmp_path / "RAN").exists()
 
 
+LAMBDAS = [
+    "fn = lambda x: x * x; globals().update(fn=lambda x: evil(x))",
+    "fn = lambda x: x * x; other = lambda x: evil(x); fn.__code__ = other.__code__",
+    "fn = lambda x, f=abs: f(x); globals().update(fn=lambda x, f=evil: f(x))",
+]
+
+
+@pytest.mark.parametrize("text", LAMBDAS)
+def test_a_lambda_is_told_from_others_on_its_line(made, tmp_path, text):
+    path = made("fn", SOUND.replace("def fn(x): return x * x", "") + text)
+    (tmp_path / "RAN").unlink(missing_ok=True)
+    with pytest.raises(evidence.CannotRun, match="is not what its text defines"):
+        evidence.replay(path)
+    assert not (tmp_path / "RAN").exists()
+
+
+CLASSES = """
+class Evil(nn.Module):
+    def forward(self, x):
+        ran('evil')
+        return x
+class Net(nn.Module):
+    def forward(self, x): return x * x
+    @staticmethod
+    def more(x): return x
+net = Net()
+"""
+
+
+@pytest.mark.parametrize("name", ["Net", "net"])
+def test_a_class_is_not_another_of_its_name(made, tmp_path, name):
+    path = made(
+        name,
+        CLASSES
+        + "globals()['Net'] = type('Net', (Evil,), {})\nglobals()['net'] = vars()['Net']()\n",
+    )
+    (tmp_path / "RAN").unlink(missing_ok=True)
+    with pytest.raises(evidence.CannotRun, match="is not what its text defines"):
+        evidence.replay(path)
+    assert not (tmp_path / "RAN").exists()
+
+
+BOUND_OUTSIDE_STATEMENTS = [
+    "def fn(x): pass\ndef g(a=(fn := abs)): pass",
+    "def fn(x): pass\ndef g(*, a=(fn := abs)): pass",
+    "def fn(x): pass\ndef g(a: (fn := abs)): pass",
+    "def fn(x): pass\ndef g() -> (fn := abs): pass",
+    "def fn(x): pass\n@(fn := abs)\ndef g(): pass",
+    "def fn(x): pass\n@(fn := abs)\nclass C: pass",
+    "def fn(x): pass\nclass C((fn := object)): pass",
+    "def fn(x): pass\nclass C(metaclass=(fn := type)): pass",
+    "def fn(x): pass\ng = lambda a=(fn := abs): a",
+    "def fn(x): pass\ng: (fn := abs) = 1",
+    "def fn(x): pass\ng[(fn := abs)]: int = 1",
+    "def fn(x): pass\nclass C:\n    def m(self, a=lambda b=[fn := abs]: b): pass\n    global fn\n",
+]
+
+
+@pytest.mark.parametrize("text", BOUND_OUTSIDE_STATEMENTS)
+def test_a_name_is_bound_wherever_its_scope_evaluates_an_expression(text):
+    with pytest.raises(NotDefined, match="more than once"):
+        definition_in(parsed(text.encode()), "fn")
+
+
+PRIVATE = [
+    ("_C__f", "def _C__f(x): pass\nclass C:\n    global __f\n    __f = abs"),
+    ("_C__f", "def _C__f(x): pass\nclass C:\n    def m(self):\n        global __f\n        import os as __f"),
+    ("C._C__f", "class C:\n    def _C__f(x): pass\n    __f = abs"),
+    ("C._C__f", "class C:\n    def _C__f(x): pass\n    from os import system as __f"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text"), PRIVATE)
+def test_a_private_name_of_a_class_is_the_name_that_it_is_mangled_to(name, text):
+    with pytest.raises(NotDefined, match="more than once"):
+        definition_in(parsed(text.encode()), name)
+
+
+def test_a_name_with_two_underscores_in_it_is_a_name():
+    assert definition_in(parsed(b"def _my__fn(x): return x"), "_my__fn").kind == "function"
+
+
 def test_a_maker_beside_it_that_is_not_the_file_s_is_not_run(made, tmp_path):
     text = SOUND + "fn_inputs = functools.partial(ran, 'maker')\n"
     path = made("fn", text)
@@ -180,16 +271,68 @@ def test_a_maker_beside_it_that_is_not_the_file_s_is_not_run(made, tmp_path):
 
 def test_compiled_code_that_is_no_longer_the_source_s_is_not_run(made, tmp_path):
     path = made("fn", SOUND)
-    code = tmp_path / "under_test.py"
+    poison_cache(tmp_path / "under_test.py")
+    assert evidence.replay(path).exact
+    assert not (tmp_path / "RAN").exists()
+
+
+def poison_cache(code: Path) -> None:
+    """Put bytecode beside a source that is not its own, and that an import takes for it."""
     cached = Path(importlib.util.cache_from_source(str(code)))
     cached.parent.mkdir(exist_ok=True)
     # "Unchecked" is what its flags say, so that an import takes it for the source's whatever that is.
     import importlib._bootstrap_external as machinery
 
-    evil = compile(HEAD + "ran('cache')\ndef fn(x): return x", str(code), "exec")
+    evil = compile(HEAD + "ran('cache')\ndef fn(x): return x * x\n", str(code), "exec")
     cached.write_bytes(machinery._code_to_hash_pyc(evil, b"\0" * 8, False))
-    assert evidence.replay(path).exact
+
+
+@pytest.mark.parametrize(
+    "package", ["from . import part", "from .part import fn", "import package.part"]
+)
+def test_a_package_that_imports_the_file_gets_the_bytes_that_were_hashed(made, tmp_path, package):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text(package)
+    path = made("fn", RUNS["fn"], file="package/part.py")
+    poison_cache(tmp_path / "package" / "part.py")
+    assert evidence.replay(path).same_results
+    assert not (tmp_path / "package" / "RAN").exists()
+
+
+def test_a_package_that_changes_the_file_changes_nothing(made, tmp_path):
+    (tmp_path / "package").mkdir()
+    inside = tmp_path / "package" / "__init__.py"
+    inside.write_text("from . import part")
+    path = made("fn", RUNS["fn"], file="package/part.py")
+    later = HEAD + "ran('later')\ndef fn(x): return x * x\n"
+    inside.write_text(
+        "import pathlib\n"
+        f"pathlib.Path(__file__).with_name('part.py').write_text({later!r})\n"
+        "from . import part\n"
+    )
+    evidence.replay(path)
+    assert not (tmp_path / "package" / "RAN").exists()
+
+
+def test_a_maker_that_the_function_s_file_imports_is_made_of_the_bytes_that_were_hashed(
+    made, tmp_path
+):
+    (tmp_path / "maker.py").write_text(
+        "import tautograd as torch\ndef fn(): return torch.ones(3)\n"
+    )
+    path = made("fn", "import maker\n" + RUNS["fn"])
+    content = read(path)
+    digest = hashlib.sha256((tmp_path / "maker.py").read_bytes()).hexdigest()
+    content["data"]["definition"] = {
+        "kind": "function", "target": "maker.py:fn", "file": "maker.py",
+        "files": [{"path": "maker.py", "sha256": digest}], "seed": 0,
+    }  # fmt: skip
+    write(content, path, overwrite=True)
+    poison_cache(tmp_path / "maker.py")
+    finders = [*sys.meta_path]
+    evidence.replay(path)
     assert not (tmp_path / "RAN").exists()
+    assert sys.meta_path == finders
 
 
 def test_the_bytes_that_were_hashed_are_those_that_run(made, tmp_path, monkeypatch):
@@ -256,6 +399,15 @@ def test_what_is_to_be_typed_is_quoted(made):
     content["computation"].update(target="x; touch RAN", file=None)
     write(content, path, overwrite=True)
     with pytest.raises(evidence.CannotRun, match="taut replay FILE 'x; touch RAN'"):
+        evidence.replay(path)
+
+
+def test_what_is_to_be_typed_is_no_option(made):
+    path = made("fn", SOUND)
+    content = read(path)
+    content["computation"].update(target="--inputs-from=os:abort", file=None)
+    write(content, path, overwrite=True)
+    with pytest.raises(evidence.CannotRun, match=r"taut replay FILE \./--inputs-from=os:abort"):
         evidence.replay(path)
 
 

@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 from tautograd._evidence import sources
+from tautograd._evidence.commit import git_of
 from tests.evidence.conftest import Project
 
 FILES = {
@@ -101,21 +102,118 @@ def test_git_says_which_files_are_not_of_the_commit(tmp_path, project):
     work = Project(tmp_path, project / "src", "tautograd").fill()
     root = os.path.realpath(tmp_path)
     files = ["model.py", "helper.py"]
-    assert sources.git_of(root, files) is None
+    assert git_of(root, files) is None
     work.git("init", "-q")
-    assert sources.git_of(root, files) is None  # no commit yet
+    assert git_of(root, files) is None  # no commit yet
     work.git("add", "model.py")
     work.git("commit", "-qm", "first")
-    state = sources.git_of(root, files)
+    state = git_of(root, files)
     assert state["commit"] == work.git("rev-parse", "HEAD").strip()
     assert (state["clean"], state["changed"]) == (False, ["helper.py"])
     work.git("add", "helper.py")
     work.git("commit", "-qm", "second")
-    assert sources.git_of(root, files)["clean"] is True
+    assert git_of(root, files)["clean"] is True
     work.write("model.py", "")
-    assert sources.git_of(root, files)["changed"] == ["model.py"]
+    assert git_of(root, files)["changed"] == ["model.py"]
 
 
 def test_without_git_there_is_no_commit(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert sources.git_of(str(tmp_path), []) is None
+    assert git_of(str(tmp_path), []) is None
+
+
+@pytest.fixture
+def repository(tmp_path, project):
+    """A project with a commit, and a program that leaves a file behind when it is run."""
+    work = Project(tmp_path / "work", project / "src", "tautograd").fill()
+    work.git("init", "-q")
+    work.git("add", ".")
+    work.git("commit", "-qm", "first")
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch '{tmp_path}/RAN'\nexec cat\n")
+    program.chmod(0o755)
+    return work, str(program)
+
+
+def _filters(work, program, config=".git/config"):
+    with open(work.folder / config, "a", encoding="utf-8") as file:
+        file.write(f'[filter "a.b=c"]\n\tclean = {program}\n[filter "P"]\n\tPROCESS = {program}\n')
+    names = "model.py filter=a.b=c\nhelper.py filter=P\n"
+    (work.folder / ".git" / "info" / "attributes").write_text(names)
+
+
+def _included(work, program):
+    _filters(work, program, "included")
+    work.git("config", "include.path", str(work.folder / "included"))
+
+
+def _of_the_worktree(work, program):
+    work.git("config", "extensions.worktreeConfig", "true")
+    _filters(work, program, ".git/config.worktree")
+
+
+def _monitor(work, program):
+    work.git("config", "core.fsmonitor", program)
+
+
+def _submodule(work, program):
+    inner = Project(work.folder / "inner", work.folder, "tautograd")
+    inner.write("a.py", "x = 1\n")
+    inner.git("init", "-q")
+    inner.git("add", "a.py")
+    inner.git("commit", "-qm", "inner")
+    inner.write(".git/info/attributes", "* filter=f\n")
+    work.git("add", "inner")
+    work.git("commit", "-qm", "outer")
+    inner.git("config", "core.fsmonitor", program)
+    inner.git("config", "filter.f.clean", program)
+    os.utime(inner.folder / "a.py", (1, 1))
+
+
+def _fetched(work, program, url="."):
+    for key, value in {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": url,
+        "remote.origin.uploadpack": program,
+        "protocol.ext.allow": "always",
+    }.items():
+        work.git("config", key, value)
+    tree = work.git("rev-parse", "HEAD^{tree}").strip()
+    os.remove(work.folder / ".git" / "objects" / tree[:2] / tree[2:])
+
+
+def _fetched_by_a_program(work, program):
+    _fetched(work, program, f"ext::{program}")
+
+
+PROGRAMS = [
+    *(_filters, _included, _of_the_worktree, _monitor, _submodule, _fetched, _fetched_by_a_program),
+]  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize("arranged", PROGRAMS)
+def test_no_program_runs_that_a_repository_names(repository, tmp_path, arranged):
+    work, program = repository
+    arranged(work, program)
+    for file in ("model.py", "helper.py"):
+        os.utime(work.folder / file, (1, 1))  # git has to look at what is in it
+    (tmp_path / "RAN").unlink(missing_ok=True)
+    found = git_of(str(work.folder), ["model.py", "helper.py"])
+    assert not (tmp_path / "RAN").exists()
+    assert found is None or found["clean"]
+    assert (found is None) == (arranged in (_fetched, _fetched_by_a_program))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_path_that_is_no_text_is_told_of_all_the_same(repository):
+    work, _ = repository
+    path = os.fsencode(work.folder) + b"/\xff.py"
+    with open(path, "wb"):
+        pass
+    work.git("add", ".")
+    work.git("commit", "-qm", "second")
+    os.remove(path)
+    assert git_of(str(work.folder), [])["changed"] == ["\\xff.py"]

@@ -104,9 +104,9 @@ def _replayed(namespace: argparse.Namespace, progress: Progress) -> Any:
     progress.begin(printable(job.target), 1, 1)
     try:
         return replay.again(before, job, subject, progress)
-    except (EvidenceError, CannotRun):
+    except (EvidenceError, CannotRun, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # code may raise what is derived from that alone
         from tautograd._cli.verify import why_not
 
         raise CannotRun(why_not(job.target, error), lines=True) from error

@@ -235,7 +235,9 @@ def _verify(
         if alone:
             raise
         return Result(target, "could not run", error=str(reason))
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # code may raise what is derived from that alone
         if alone:
             raise CannotRun(why_not(target, error), lines=True) from error
         return Result(target, "could not run", error=why_not(target, error))
@@ -263,7 +265,8 @@ def why_not(target: str, error: BaseException) -> str:
 
 def what_happened(error: BaseException) -> str:
     """An error of the user's code in one line, with the line that raised it."""
+    from tautograd._evidence.refusals import said_by
     from tautograd._verify.places import line_of
 
     at = line_of(error)
-    return f"{type(error).__name__}: {error}{f' ({at})' if at else ''}"
+    return f"{type(error).__name__}: {said_by(error)}{f' ({at})' if at else ''}"

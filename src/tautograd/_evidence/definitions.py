@@ -33,6 +33,12 @@ class Definition:
     """The class of an instance."""
     needs: int = 0
     """Arguments that a function cannot be called without."""
+    decorated: bool = False
+    """Whether what is bound to the name is what a decorator makes of it."""
+    body: tuple[int, int, int, int] | None = None
+    """Where the expression of a lambda stands: first line and column, last line and column."""
+    methods: tuple[Definition, ...] = ()
+    """The functions that stand in a class as they are."""
 
 
 def parsed(source: bytes) -> ast.Module:
@@ -104,7 +110,7 @@ def _only_binding(scope: _Scope, name: str, tree: ast.Module) -> ast.AST:
         found += [n for n in ast.walk(tree) if isinstance(n, ast.Global) and name in n.names]
     if not found:
         raise NotDefined(f"does not define '{name}'")
-    if len(found) > 1:
+    if len(found) > 1 or _is_private_of_a_class(name, tree):
         raise NotDefined(f"binds '{name}' more than once, so its text does not say what it is")
     if isinstance(found[0], (ast.Import, ast.ImportFrom)):
         raise NotDefined(f"does not define '{name}' but imports it")
@@ -155,12 +161,41 @@ def _of_scope(scope: _Scope) -> Iterator[ast.AST]:
             if not isinstance(node.targets[0], ast.Name):
                 inner.append(node.targets[0])
         elif isinstance(node, ast.AnnAssign):
-            inner = [node.value] if node.value is not None else []
-        elif isinstance(node, (*_DEFINES, ast.Lambda, ast.Import, ast.ImportFrom)):
+            inner = [node.annotation, *([node.value] if node.value is not None else [])]
+            if not isinstance(node.target, ast.Name):
+                inner.append(node.target)
+        elif isinstance(node, (*_DEFINES, ast.Lambda)):
+            inner = _outside(node)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
         else:
             inner = list(ast.iter_child_nodes(node))
         waiting += reversed(inner)
+
+
+def _outside(node: ast.AST) -> list[ast.AST]:
+    """What of a function, class or lambda the scope around it evaluates: all but what is in it."""
+    parts: list[ast.AST] = [*getattr(node, "decorator_list", ())]
+    if isinstance(node, ast.ClassDef):
+        return [*parts, *node.bases, *node.keywords]
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        returns = getattr(node, "returns", None)
+        parts += [node.args, *([returns] if returns is not None else [])]
+    return parts
+
+
+def _is_private_of_a_class(name: str, tree: ast.Module) -> bool:
+    """Whether a file says `__x` where a name is `_Class__x`: in a class, that is the same name."""
+    if not name.startswith("_") or "__" not in name[1:]:
+        return False
+    said = {
+        text
+        for node in ast.walk(tree)
+        for _, value in ast.iter_fields(node)
+        for text in (value if isinstance(value, list) else [value])
+        if isinstance(text, str) and text.startswith("__") and not text.endswith("__")
+    }
+    return any(name != text and name.endswith(text) for text in said)
 
 
 # ---- what is bound -------------------------------------------------------------------------------
@@ -170,11 +205,17 @@ def _described(node: ast.AST, name: str, tree: ast.Module, values: bool) -> Defi
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         line = min([node.lineno, *(part.lineno for part in node.decorator_list)])
         if isinstance(node, ast.ClassDef):
-            return Definition(name, "class", line)
-        return Definition(name, "function", line, needs=_needed(node.args))
+            own = [n for n in node.body if isinstance(n, ast.FunctionDef) and not _is_descriptor(n)]
+            methods = (_described(n, f"{name}.{n.name}", tree, values) for n in own)
+            return Definition(name, "class", line, methods=tuple(methods))
+        return Definition(
+            name, "function", line, needs=_needed(node.args), decorated=bool(node.decorator_list)
+        )
     value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
     if isinstance(value, ast.Lambda):
-        return Definition(name, "lambda", value.lineno, needs=_needed(value.args))
+        return Definition(
+            name, "lambda", value.lineno, needs=_needed(value.args), body=_place(value.body)
+        )
     made_of = _own_class(value, tree)
     if made_of is not None:
         return Definition(name, "instance", value.lineno if value else 0, of=made_of)
@@ -190,6 +231,10 @@ def _is_descriptor(node: ast.AST) -> bool:
         not (isinstance(part, ast.Name) and part.id in ("staticmethod", "classmethod"))
         for part in decorators
     )
+
+
+def _place(node: ast.expr) -> tuple[int, int, int, int]:
+    return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0
 
 
 def _needed(arguments: ast.arguments) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tautograd._evidence import sources
 from tautograd._evidence.canonical import sha256, sha256_of
+from tautograd._evidence.commit import git_of
 from tautograd._evidence.files import FORMAT
 from tautograd._evidence.observe import Observation, observe, stored_inputs, stored_state
 from tautograd._evidence.runtime import peak_memory, runtime_of
@@ -87,7 +88,7 @@ def computation_of(observation: Observation) -> dict[str, Any]:
         "text_sha256": sources.text_hash(observation.source),
         "files": files,
         "files_sha256": sha256_of(files),
-        "git": None if installed else sources.git_of(root, [row["path"] for row in files]),
+        "git": None if installed else git_of(root, [row["path"] for row in files]),
     }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tautograd._evidence import inputs as given
+from tautograd._evidence.as_read import imported_as_read
 from tautograd._evidence.canonical import sha256_of_file
 from tautograd._evidence.gather import computation_of
 from tautograd._evidence.observe import Observation, observe
@@ -65,6 +66,12 @@ class NoInputs(CannotRun):
 
 def prepare(job: Job, *, subject: Any = None) -> Prepared:
     """Import what a job names (unless it is given), build it, make its inputs, take note of all."""
+    owns = [own for own in (job.own, job.own_maker) if own is not None]
+    with imported_as_read({own.path: own.source for own in owns}):
+        return _prepared(job, subject)
+
+
+def _prepared(job: Job, subject: Any) -> Prepared:
     seed_all(job.seed)
     module: ModuleType | None = None
     target = Target.parse(job.target) if job.target else None

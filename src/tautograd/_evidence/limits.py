@@ -21,6 +21,8 @@ _LONGEST_SHAPES = 10_000  # characters
 _LARGEST_STATE = 2**16  # bytes of a random state; the engines' own have 5 kB
 _SEEDS = range(2**64)
 _WORD = re.compile(r"[A-Za-z0-9_]{0,64}")
+_PARAMETER = re.compile(r"(?=.{1,500}$)\w+(?:[.-]\w+)*", re.ASCII)
+"""A parameter's name in the state of a module."""
 
 
 def check_limits(evidence: dict[str, Any]) -> None:
@@ -100,11 +102,7 @@ def check_arguments(definition: dict[str, Any], say: str, *, called: bool) -> No
         leaves = list(_leaves(definition["values"]))
         for leaf in leaves:
             if not _is_harmless(leaf.get("value")):
-                text = shown(repr(leaf["value"]), 40)
-                raise CannotRun(
-                    f"the evidence would call a function of yours with the text {text}; if you "
-                    f"want that, name the function: {say}"
-                )
+                raise _passes_text(leaf["value"], say)
         tensors = any(leaf["kind"] == "tensor" for leaf in leaves)
     elif kind == "shapes":
         tensors = bool(_drawn_in(definition["text"]))
@@ -115,6 +113,21 @@ def check_arguments(definition: dict[str, Any], say: str, *, called: bool) -> No
             "the evidence would call a function of yours without any tensor, so it is about no "
             f"gradient; if you want that, name the function: {say}"
         )
+
+
+def check_state(state: dict[str, Any], say: str) -> None:
+    """Refuse a state of a module with text in it: the module's own code may be handed all of it."""
+    for leaf in _leaves(state):
+        named = leaf["kind"] == "key" and _PARAMETER.fullmatch(leaf["value"])
+        if not named and not _is_harmless(leaf.get("value")):
+            raise _passes_text(leaf["value"], say)
+
+
+def _passes_text(text: str, say: str) -> CannotRun:
+    return CannotRun(
+        f"the evidence would call a function of yours with the text {shown(repr(text), 40)}; if you "
+        f"want that, name the function: {say}"
+    )
 
 
 def _is_harmless(value: Any) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 
 from tautograd._evidence import targets
 from tautograd._evidence.canonical import sha256
+from tautograd._evidence.compiled import is_code_of
 from tautograd._evidence.definitions import (
     Definition,
     NotDefined,
@@ -52,7 +53,7 @@ class Own:
 
     def take(self, module: ModuleType) -> Any:
         """The object that the text defines, out of the module that came of it."""
-        found = _found(module, self.definition, self.path)
+        found = _found(module, self.definition, self.path, self.source)
         if found is None:
             raise CannotRun(
                 f"once '{self.path}' is imported, its '{self.definition.name}' is not what its text "
@@ -117,6 +118,8 @@ def own_code(
 def _typed(target: str) -> str:
     """A target as it is to be typed, if anybody would type it."""
     sane = len(target) <= 200 and target.isprintable()
+    if sane and target.startswith("-"):  # or it would be an option
+        target = f"./{target}"
     return shlex.quote(target) if sane else "pkg.mod:fn"
 
 
@@ -151,7 +154,7 @@ def check_companion(own: Own) -> None:
 # ---- the live object -----------------------------------------------------------------------------
 
 
-def _found(module: ModuleType, definition: Definition, path: str) -> Any:
+def _found(module: ModuleType, definition: Definition, path: str, source: bytes) -> Any:
     """The object of a definition in an imported module; None if it is another one."""
     namespace: Any = vars(module)
     owner: Any = None
@@ -163,17 +166,18 @@ def _found(module: ModuleType, definition: Definition, path: str) -> Any:
         namespace = type.__getattribute__(owner, "__dict__")
     found = namespace.get(last)
     if definition.kind == "class":
-        return found if _is_class(found, module, definition) else None
+        return found if _is_class(found, module, definition, source) else None
     if definition.kind == "instance":
-        made = definition.of is not None and _is_class(type(found), module, definition.of)
+        made = definition.of is not None and _is_class(type(found), module, definition.of, source)
         return found if made else None
     called = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
     function = _unwrapped(called)
     if not isinstance(function, FunctionType) or function.__globals__ is not vars(module):
         return None
+    if function is not called and not definition.decorated:  # nothing in the text wraps it
+        return None
     code = function.__code__
-    named = code.co_name == ("<lambda>" if definition.kind == "lambda" else last)
-    if not (named and _is_in(code, path) and code.co_firstlineno == definition.line):
+    if not (_is_in(code, path) and is_code_of(code, definition, source)):
         return None
     return MethodType(called, owner) if isinstance(found, classmethod) else called
 
@@ -186,13 +190,24 @@ def _unwrapped(value: Any) -> Any:
         return None
 
 
-def _is_class(value: Any, module: ModuleType, definition: Definition) -> bool:
+def _is_class(value: Any, module: ModuleType, definition: Definition, source: bytes) -> bool:
     return (
         isinstance(value, type)
         and value.__module__ == module.__name__
         and value.__qualname__ == definition.name
         and value.__dict__.get("__firstlineno__", definition.line) == definition.line
+        and (not definition.methods or _has_any_of(value, definition, source))
     )
+
+
+def _has_any_of(cls: type, definition: Definition, source: bytes) -> bool:
+    """Whether a class has a method of a definition: names of classes are for anybody to give."""
+    for method in definition.methods:
+        found = cls.__dict__.get(method.name.rpartition(".")[2])
+        function = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
+        if isinstance(function, FunctionType) and is_code_of(function.__code__, method, source):
+            return True
+    return False
 
 
 def _is_in(code: CodeType, path: str) -> bool:

@@ -30,3 +30,13 @@ class CannotRun(Exception):
 def shown(name: str, most: int = 200) -> str:
     """A name that a file holds, as a refusal has it: not endless."""
     return name if len(name) <= most else f"{name[:most]}..."
+
+
+def said_by(error: BaseException) -> str:
+    """What an error of the user's code says; to say it is code of theirs too, which may fail."""
+    try:
+        return str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as another:
+        return f"(it cannot be printed: {type(another).__name__})"

@@ -18,7 +18,7 @@ from tautograd._evidence.causes import Comparison, compare
 from tautograd._evidence.files import Path, read
 from tautograd._evidence.gather import gather
 from tautograd._evidence.job import Job, prepare, run
-from tautograd._evidence.limits import check_arguments, check_limits
+from tautograd._evidence.limits import check_arguments, check_limits, check_state
 from tautograd._evidence.own_code import Own, check_companion, own_code
 from tautograd._evidence.project_paths import own_path
 from tautograd._evidence.refusals import CannotRun, EvidenceError, shown
@@ -210,6 +210,8 @@ def _recorded_model(job: Job, before: dict[str, Any], subject: Any) -> None:
         check_values(state)
         if state["kind"] != "dict":
             raise EvidenceError("the state of the model is no dictionary")
+        if job.own is not None:
+            check_state(state, job.own.say)
         job.stored_state = lambda engine: dict(decode(state, engine))
 
 

@@ -1,4 +1,4 @@
-"""The code of a computation: its own text, the files of the project it imports, the commit.
+"""The code of a computation: its own text, and the files of the project it imports.
 
 The files are found from their import statements, without running them: the set is then the same in
 a process that has loaded half the project as in a fresh one. Installed packages are not followed;
@@ -11,16 +11,14 @@ import ast
 import functools
 import inspect
 import os
-import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from tautograd._evidence.canonical import sha256, sha256_of_file
 
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _OWN_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
@@ -187,40 +185,3 @@ def code_of(file: str | None, root: str | None) -> list[dict[str, Any]]:
 def _installed_name(file: str) -> str:
     package = _package_of(file)
     return "/".join(["<installed>", *package, os.path.basename(file)])
-
-
-# ---- git -----------------------------------------------------------------------------------------
-
-
-def git_of(root: str | None, files: list[str]) -> dict[str, Any] | None:
-    """The commit a project is at and which tracked or used files differ from it; None without git."""
-    if root is None:
-        return None
-
-    def git(*arguments: str) -> str:
-        return subprocess.run(
-            # Not what the repository's own settings would have run: its hooks and monitor.
-            ["git", "-C", root, *_NO_PROGRAMS, *arguments],
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
-            stdin=subprocess.DEVNULL,
-        ).stdout
-
-    try:
-        return _git_state(git, files)
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _git_state(git: Callable[..., str], files: list[str]) -> dict[str, Any]:
-    commit = git("rev-parse", "HEAD").strip()
-    status = git("status", "--porcelain", "--untracked-files=no", "-z").split("\0")
-    changed = {entry[3:] for entry in status if len(entry) > 3}
-    own = [file for file in files if not file.startswith("<installed>")]
-    if own:
-        tracked = set(git("ls-files", "-z", "--", *own).split("\0"))
-        changed |= set(own) - tracked
-    return {"commit": commit, "clean": not changed, "changed": sorted(changed)[:50]}

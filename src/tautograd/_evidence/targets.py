@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.machinery
 import importlib.util
 import inspect
 import os
@@ -12,11 +11,12 @@ import sys
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
+from tautograd._evidence.as_read import AsRead
 from tautograd._evidence.canonical import sha256
-from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.refusals import CannotRun, said_by
 from tautograd._evidence.sources import project_root, relative
 from tautograd._nearest import nearest
 from tautograd._verify.engines import engines, is_module
@@ -100,17 +100,6 @@ def load_file(path: str) -> ModuleType:
         return _load_as(name, real)
 
 
-class _AsRead(importlib.machinery.SourceFileLoader):
-    """Loads a file from bytes that were read already: neither a cache nor a newer file is used."""
-
-    def __init__(self, name: str, path: str, source: bytes) -> None:
-        super().__init__(name, path)
-        self._source = source
-
-    def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self._source, self.path)
-
-
 def load_source(path: str, source: bytes) -> ModuleType:
     """Import a file of which the bytes were looked at before, from those bytes."""
     name, base = module_name(os.path.realpath(path))
@@ -129,7 +118,7 @@ def load_source(path: str, source: bytes) -> ModuleType:
             return sys.modules[name]  # its package has imported it
         if loaded is not None or (home is None and _is_another(name, path)):
             name = _name_of_its_own(name, path)  # the plain name is another module's
-        module = _load_as(name, path, _AsRead(name, path, source))
+        module = _load_as(name, path, AsRead(name, path, source))
         if home is not None:
             setattr(home, last, module)
         return module
@@ -183,13 +172,15 @@ def _failures_of(name: str) -> Iterator[None]:
         raise
     except SystemExit as stopped:
         raise CannotRun(
-            f"importing '{name}' ended with sys.exit({stopped.code!r}); put what a script does "
+            f"importing '{name}' ended with sys.exit({said_by(stopped)}); put what a script does "
             "under: if __name__ == '__main__'"
         ) from None
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # code may raise what is derived from that alone
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise CannotRun(
-            f"importing '{name}' failed: {type(error).__name__}: {error} "
+            f"importing '{name}' failed: {type(error).__name__}: {said_by(error)} "
             f"({last.filename}:{last.lineno})",
             lines=True,
         ) from error
