@@ -510,7 +510,7 @@ def test_a_header_that_differs_from_the_directory_is_refused() -> None:
     for start, value in ((6, 1), (8, 8), (18, 7), (22, 7), (28, 20), (28, 60_000)):
         data = bytearray(good)
         data[at + start : at + start + 2] = value.to_bytes(2, "little")
-        with pytest.raises(RuntimeError, match="two ways|two sizes|overlaps"):
+        with pytest.raises(RuntimeError, match=r"two ways|two sizes|overlaps"):
             tautograd.load(io.BytesIO(data))
 
 
