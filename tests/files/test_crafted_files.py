@@ -504,6 +504,43 @@ def test_overlapping_records_are_refused() -> None:
         tautograd.load(file)
 
 
+def test_a_header_that_differs_from_the_directory_is_refused() -> None:
+    good = archive(described(b"K\x00", b"K\x02\x85", b"K\x01\x85"))
+    at = good.index(b"archive/data/0") - 30
+    for start, value in ((6, 1), (8, 8), (18, 7), (22, 7), (28, 20), (28, 60_000)):
+        data = bytearray(good)
+        data[at + start : at + start + 2] = value.to_bytes(2, "little")
+        with pytest.raises(RuntimeError, match=r"two ways|two sizes|overlaps"):
+            tautograd.load(io.BytesIO(data))
+
+
+# ---- attributes and keys ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value", [storage(), named("torch FloatStorage"), b"]" * 1100 + b"a" * 1099]
+)
+def test_attributes_of_an_empty_ordered_dict_are_looked_at(value: bytes) -> None:
+    body = named("collections OrderedDict") + b")R}" + text("a") + value + b"sb."
+    with pytest.raises(UnsafeFile):
+        load(b"\x80\x02" + body)
+
+
+def test_few_keys_that_take_long_to_compare_end_soon() -> None:
+    """Tuples of equal hashes that begin with equal sets, whose elements all have the hash 0."""
+    body = b"\x80\x04"
+    for copy in range(20):
+        elements = b"".join(number((2**61 - 1) * n) for n in range(5, 85))
+        body += b"(" + elements + b"\x91q" + bytes([copy]) + b"0"
+    body += b"}("
+    for n in range(999):
+        bits = b"".join(number(-1 if n >> bit & 1 else -2) for bit in range(10))
+        body += b"(h" + bytes([n % 20]) + bits + b"tN"
+    data = archive(body + b"u.")
+    assert isinstance(tried(data), UnsafeFile)
+    assert seconds_of(data) < SECONDS
+
+
 # ---- what is no file -------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from .refusals import DamagedFile, UnsafeFile
@@ -28,7 +28,7 @@ KEY_PARTS = 256
 DICT, FIRST_ITEM, ITEM, SET, ELEMENT, LIST, TUPLE = 80, 150, 80, 240, 80, 80, 64
 ORDERED_DICT, ORDERED_ITEM, COUNTER = 500, 170, 300
 
-_BATCH = 1000  # keys between two looks at the clock
+_BATCH = 1000  # keys without parts between two looks at the clock
 _FEW, _TEXT = 16, frozenset((str,))  # Python keeps the hashes of text secret
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1  # integers that need no closer look
 _ATOMS: frozenset[type] = frozenset((str, bytes, float, bool, type(None), complex, type))
@@ -65,22 +65,32 @@ class Allowance:
         ordered = type(target) is OrderedDict
         self.take((ORDERED_ITEM if ordered else ITEM) * count + first)
         write: Any = OrderedDict.update if ordered else dict.update  # a Counter's own one adds
-        for start in range(0, len(keys), _BATCH):
-            some = keys[start : start + _BATCH]
+        for batch in self._batches(keys):
             began = self._clock()
-            self._check_keys(some)
-            write(target, zip(some, values[start : start + _BATCH], strict=True))
-            self._hashed(len(some), began)
+            write(target, zip(keys[batch], values[batch], strict=True))
+            self._hashed(batch.stop - batch.start, began)
 
     def add(self, target: set[Any], elements: Sequence[Any]) -> None:
         """`target.add(element)` for each."""
         self.take(ELEMENT * len(elements))
-        for start in range(0, len(elements), _BATCH):
-            some = elements[start : start + _BATCH]
+        for batch in self._batches(elements):
             began = self._clock()
-            self._check_keys(some)
-            target.update(some)
-            self._hashed(len(some), began)
+            target.update(elements[batch])
+            self._hashed(batch.stop - batch.start, began)
+
+    def _batches(self, keys: Sequence[Any]) -> Iterator[slice]:
+        """Keys that are checked, as many at a time as can be put into a table without a look at the clock.
+
+        To compare two that have parts can take as long as their number squared (sets whose elements
+        collide), so that a thousand of them would take half a minute.
+        """
+        for start in range(0, len(keys), _BATCH):
+            stop = min(start + _BATCH, len(keys))
+            began = self._clock()
+            step = _BATCH if self._check_keys(keys[start:stop]) else 1
+            self._hashed(0, began)  # to look at long keys takes time as well
+            for first in range(start, stop, step):
+                yield slice(first, min(first + step, stop))
 
     def _hashed(self, count: int, began: float) -> None:
         self._seconds += HASHING_PER_KEY * count - (self._clock() - began)
@@ -94,12 +104,16 @@ class Allowance:
                 "takes far longer than other keys do"
             )
 
-    def _check_keys(self, keys: Sequence[Any]) -> None:
+    def _check_keys(self, keys: Sequence[Any]) -> bool:
+        """Whether all of them are compared at once, having no parts."""
         if self._atoms.issuperset(map(type, keys)):
-            return
+            return True
+        atoms = True
         for key in keys:
             if type(key) is not int or not _SMALLEST <= key <= _LARGEST:
                 self._check_key(key)
+                atoms = atoms and type(key) in self._atoms
+        return atoms
 
     def _check_key(self, key: Any) -> None:
         """A key's hash and comparison must be short and not leave the types of plain data."""

@@ -7,7 +7,6 @@ bytes, before memory is set aside.
 
 from __future__ import annotations
 
-import io
 import struct
 import zipfile
 import zlib
@@ -17,9 +16,11 @@ import numpy as np
 
 from .refusals import DamagedFile, shown
 
-_LOCAL = struct.Struct("<4s22x2H")  # the header before a record: its mark, and two lengths
+# The header before a record: its mark, flags, method, two sizes, and the lengths of what follows.
+_LOCAL = struct.Struct("<4s2xHH8xIIHH")
 _DENSEST = 1040  # deflate makes at most 1,032 bytes of one, and some of none
-_ENCRYPTED, _UTF8 = 0x1, 0x800  # flags of a record
+_ENCRYPTED, _SIZES_FOLLOW, _UTF8 = 0x1, 0x8, 0x800  # flags of a record
+_ELSEWHERE = 0xFFFFFFFF  # a size of more than 32 bits, which stands behind the name
 _PIECE = 1 << 20
 
 
@@ -28,15 +29,14 @@ class Archive:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        file.seek(0, io.SEEK_END)
-        self._size = file.tell()
         self._records: dict[str, zipfile.ZipInfo] = {}
         with zipfile.ZipFile(file) as directory:
             records = directory.infolist()
+            end = directory.start_dir
         for record in records:
             self._check(record)
             self._records[record.filename] = record
-        _check_apart(records, self._size)
+        self._ends = _ends(records, end)
 
     def _check(self, record: zipfile.ZipInfo) -> None:
         name = shown(record.filename)
@@ -92,11 +92,20 @@ class Archive:
         header = self._file.read(_LOCAL.size)
         if len(header) != _LOCAL.size or header[:4] != b"PK\x03\x04":
             raise DamagedFile(f"record {name} of its archive is not where the directory says")
-        _, name_length, extra_length = _LOCAL.unpack(header)
+        _, flags, method, stored, size, name_length, extra_length = _LOCAL.unpack(header)
         coding = "utf-8" if record.flag_bits & _UTF8 else "cp437"
         if self._file.read(name_length) != record.orig_filename.encode(coding):
             raise DamagedFile(f"record {name} of its archive has two names")
-        self._file.seek(extra_length, io.SEEK_CUR)
+        # Other programs believe this header and not the directory: the two may not differ.
+        if flags & _ENCRYPTED or method != record.compress_type:
+            raise DamagedFile(f"record {name} of its archive is packed in two ways")
+        told = ((stored, record.compress_size), (size, record.file_size))
+        if not flags & _SIZES_FOLLOW and any(n not in (true, _ELSEWHERE) for n, true in told):
+            raise DamagedFile(f"record {name} of its archive has two sizes")
+        start = record.header_offset + _LOCAL.size + name_length + extra_length
+        if start + record.compress_size > self._ends[record.filename]:
+            raise DamagedFile(f"record {name} of its archive overlaps what follows it")
+        self._file.seek(start)
 
     def _copied(self, out: memoryview) -> bool:
         """Read as many bytes as there is room for."""
@@ -109,7 +118,7 @@ class Archive:
                 piece = self._file.read(min(_PIECE, len(out) - start))
                 count = len(piece)
                 out[start : start + count] = piece
-            if not count:
+            if not 0 < count <= len(out) - start:
                 return False
             start += count
         return True
@@ -133,12 +142,15 @@ class Archive:
         return start == len(out)
 
 
-def _check_apart(records: list[zipfile.ZipInfo], size: int) -> None:
-    """Records may not lie over each other: the same bytes would be unpacked again and again."""
-    end = 0
-    for record in sorted(records, key=lambda record: record.header_offset):
-        if record.header_offset < end:
+def _ends(records: list[zipfile.ZipInfo], end: int) -> dict[str, int]:
+    """Where each record must have ended: where the next one begins, and the last at the directory.
+
+    Records may not lie over each other: the same bytes would be unpacked again and again.
+    """
+    ends = {}
+    for record in sorted(records, key=lambda record: record.header_offset, reverse=True):
+        if record.header_offset + _LOCAL.size + record.compress_size > end:
             raise DamagedFile(f"record {shown(record.filename)} of its archive overlaps another")
-        end = record.header_offset + _LOCAL.size + record.compress_size
-    if end > size:
-        raise DamagedFile("its archive ends in the middle of a record")
+        ends[record.filename] = end
+        end = record.header_offset
+    return ends

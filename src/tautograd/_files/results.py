@@ -50,7 +50,7 @@ class ResultCheck:
         for _ in range(NESTING + 1):
             if self._leaves.issuperset(map(type, level)):
                 return True
-            containers = [part for part in level if type(part) in _CONTAINERS and part]
+            containers = [part for part in level if type(part) in _CONTAINERS and _holds(part)]
             leaves = [part for part in level if type(part) not in _CONTAINERS]
             most -= len(containers) + sum(map(len, containers))
             if most < 0 or not self._leaves.issuperset(map(type, leaves)):
@@ -120,3 +120,8 @@ class ResultCheck:
             return None
         attributes = getattr(value, "__dict__", None)
         return attributes.values() if attributes else None
+
+
+def _holds(container: Any) -> bool:
+    """Whether a container has anything in it: an ordered dictionary without items may have attributes."""
+    return bool(container) or (type(container) is OrderedDict and bool(vars(container)))
