@@ -580,3 +580,16 @@ def test_an_ordered_dict_keeps_its_own_attributes_and_order() -> None:
     found = load(b"\x80\x02" + named("collections OrderedDict") + b"](K\x02N\x86K\x01N\x86e\x85R.")
     assert type(found) is OrderedDict
     assert list(found.items()) == [(2, None), (1, None)]
+
+
+@pytest.mark.parametrize("count", [-1, 0, 1 << 62, None])
+def test_a_reader_that_lies_about_what_it_read_is_refused(count: int | None) -> None:
+    saved = io.BytesIO()
+    tautograd.save({"a": tautograd.arange(1000)}, saved)
+
+    class Lies(io.BytesIO):
+        def readinto(self, buffer: object) -> int:  # type: ignore[override]
+            return count  # type: ignore[return-value]
+
+    with pytest.raises(RuntimeError, match="damaged"):
+        tautograd.load(Lies(saved.getvalue()))
