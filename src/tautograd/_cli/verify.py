@@ -16,6 +16,7 @@ from tautograd._cli.progress import Progress
 from tautograd._cli.verify_results import Result, show
 from tautograd._files import destinations
 from tautograd._files.printable import printable
+from tautograd._files.terminal import Lines
 
 if TYPE_CHECKING:
     from tautograd._evidence.job import Job
@@ -112,7 +113,7 @@ def execute(namespace: argparse.Namespace) -> int:
                 results.append(_verify(namespace, target, progress, number, len(targets)))
     except (CannotRun, OSError) as reason:
         progress.clear()
-        parser.error(printable(str(reason), lines=True))
+        parser.error(Lines(reason) if isinstance(reason, CannotRun) else str(reason))
     except KeyboardInterrupt:
         progress.clear()
         if results:  # those before it are done
