@@ -111,6 +111,16 @@ def test_our_own_and_empty_ones_are_replaced_and_others_with_force(shop):
     assert json.loads(log)["runs"]
 
 
+def test_two_reports_are_not_written_to_one_file(shop):
+    (shop.folder / "page.sarif").symlink_to("page.html")
+    done = shop.taut(
+        "doctor", "--force", "--html", "page.html", "--sarif", "page.sarif", "train.py"
+    )
+    assert done.returncode == 2
+    assert "another report" in done.stderr
+    assert not (shop.folder / "page.html").exists()
+
+
 def test_a_file_that_the_script_itself_makes_meanwhile_is_kept(shop):
     shop.train(extra="open('out.html', 'w').write('the result of a long run')")
     done = shop.taut("doctor", "--html", "out.html", "train.py")
