@@ -181,6 +181,9 @@ def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
     if namespace.html is not None:
         destinations.check(namespace.html, destinations.PAGE, force=True)
         may_write(namespace.html, overwrite=namespace.force)
+        if namespace.evidence is not None:
+            for target in targets:
+                destinations.check_apart(_evidence_path(namespace, target), namespace.html)
 
 
 def _evidence_path(namespace: argparse.Namespace, target: str) -> str:
