@@ -111,6 +111,16 @@ def test_our_own_and_empty_ones_are_replaced_and_others_with_force(shop):
     assert json.loads(log)["runs"]
 
 
+def test_two_reports_are_not_written_to_one_file(shop):
+    (shop.folder / "page.sarif").symlink_to("page.html")
+    done = shop.taut(
+        "doctor", "--force", "--html", "page.html", "--sarif", "page.sarif", "train.py"
+    )
+    assert done.returncode == 2
+    assert "another report" in done.stderr
+    assert not (shop.folder / "page.html").exists()
+
+
 def test_a_file_that_the_script_itself_makes_meanwhile_is_kept(shop):
     shop.train(extra="open('out.html', 'w').write('the result of a long run')")
     done = shop.taut("doctor", "--html", "out.html", "train.py")
@@ -271,6 +281,31 @@ def test_what_is_said_of_hostile_arguments_is_text(arguments, capsys, tmp_path, 
     )
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["{}"], ["run", "{}.py"], ["doctor", "{}.py"], ["doctor", "--{}", "x.py"],
+        ["doctor", "--html", "{}", "x.py"], ["doctor", "--html", "{}/x.html", "x.py"],
+        ["view", "-o", "{}", "x.py"], ["verify", "{}:f"], ["verify", "m:f", "--evidence", "{}"],
+        ["replay", "{}.json"], ["evidence", "show", "{}.json"], ["lab", "{}"],
+    ],
+)  # fmt: skip
+def test_a_name_begins_no_line_and_has_none_of_our_colours_on_a_terminal(
+    arguments, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    name = "a\n\x1b[32mtaut doctor: no finding"
+    with pytest.raises(SystemExit) as stopped:
+        main([argument.format(name) for argument in arguments])
+    said = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert "a\\n\\x1b[32mtaut" in said
+    assert "\x1b[32m" not in said
+    assert not re.search("^taut doctor: no finding", said, re.MULTILINE)
+
+
 # ---- what a script may do to the process that it runs in ----------------------------------------------
 
 UNKIND = {
@@ -279,6 +314,7 @@ UNKIND = {
     "throws its streams away": "sys.stdout = sys.stderr = open(os.devnull, 'w')",
     "has none": "sys.stdout = sys.stderr = None",
     "has odd ones": "sys.stdout = sys.stderr = object()",
+    "closes the descriptors that it did not open": "os.closerange(3, 256)",
     "sends descriptors elsewhere": "log = open('log', 'w'); os.dup2(log.fileno(), 1); os.dup2(log.fileno(), 2)",
     "goes elsewhere": "os.chdir('/')",
     "cannot call deep": "sys.setrecursionlimit(60)",
@@ -300,6 +336,19 @@ def test_the_report_survives_what_the_script_does_to_its_process(how, shop):
     assert "TG101" in done.stderr
     assert "mistake of tautograd" not in done.stderr
     if how != "has no memory left":
+        assert "TG101" in (shop.folder / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("option", ["--html", "--json"])
+def test_nothing_is_written_to_files_that_a_script_has_opened_under_our_numbers(option, shop):
+    shop.train(
+        extra="import os\nos.closerange(3, 256)\nmine = [open(f'mine{i}', 'w') for i in range(8)]\n"
+        "os.dup2(mine[0].fileno(), 1)\nos.dup2(mine[0].fileno(), 2)"
+    )
+    done = shop.taut("doctor", option, *["page.html"] * (option == "--html"), "train.py")
+    assert done.returncode == 2  # no way leads to stderr any more
+    assert {(shop.folder / f"mine{i}").read_text() for i in range(8)} == {""}
+    if option == "--html":
         assert "TG101" in (shop.folder / "page.html").read_text(encoding="utf-8")
 
 

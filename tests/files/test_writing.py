@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import socket
 import stat
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -60,6 +63,15 @@ def as_nobody(code: str) -> str:
         said = file.read().decode()
     os.waitpid(child, 0)
     return said
+
+
+@pytest.fixture
+def folder_of_nobody():
+    """One that such a user can reach, which those of pytest are not."""
+    folder = Path(tempfile.mkdtemp())
+    os.chown(folder, NOBODY, NOBODY)
+    yield folder
+    shutil.rmtree(folder)
 
 
 # ---- what is no plain file ---------------------------------------------------------------------------
@@ -197,6 +209,81 @@ def test_the_owner_is_kept(tmp_path):
     os.chown(path, NOBODY, NOBODY)
     tautograd.save(X, path)
     assert (path.stat().st_uid, path.stat().st_gid) == (NOBODY, NOBODY)
+
+
+@only_root
+@pytest.mark.parametrize(
+    ("old", "new"), [(0o606, 0o600), (0o640, 0o600), (0o646, 0o644), (0o664, 0o644), (0o600, 0o600)]
+)
+def test_a_group_that_is_lost_opens_a_file_to_nobody(old, new, folder_of_nobody):
+    """Whoever was in the group is one of all others afterwards, and must not have more rights so."""
+    folder = folder_of_nobody
+    path = folder / "model"
+    path.write_bytes(b"old")
+    os.chown(path, NOBODY, 4242)
+    path.chmod(old)
+    tautograd.save(X, folder / "before")  # imports what a user without rights may not read
+    assert as_nobody(f"tautograd.save(X, {str(path)!r})") == "done"
+    assert path.stat().st_gid == NOBODY
+    assert stat.S_IMODE(path.stat().st_mode) == new
+
+
+def access_rules(*rules: tuple[int, int, int]) -> bytes:
+    """A POSIX access control list as the system keeps it: (tag, rights, id)."""
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *rule) for rule in rules)
+
+
+RULES = access_rules(
+    (0x01, 6, 2**32 - 1),  # the owner: rw
+    (0x02, 6, 4711),  # one user: rw
+    (0x04, 0, 2**32 - 1),  # the group: nothing
+    (0x10, 6, 2**32 - 1),  # at most: rw, which the mode shows as the group's rights
+    (0x20, 0, 2**32 - 1),  # all others: nothing
+)
+
+
+def has_rules(path: Path, name: str) -> bool:
+    try:
+        os.setxattr(path, name, RULES)
+    except OSError:
+        return False  # a file system without them
+    return True
+
+
+@only_root
+def test_access_rules_are_kept_or_only_the_owner_may_read(folder_of_nobody):
+    folder = folder_of_nobody
+    kept, lost = folder / "kept", folder / "lost"
+    for path, group in ((kept, NOBODY), (lost, 4242)):
+        path.write_bytes(b"old")
+        if not has_rules(path, "system.posix_acl_access"):
+            return
+        os.chown(path, NOBODY, group)
+    tautograd.save(X, folder / "before")
+    for path in (kept, lost):
+        assert as_nobody(f"tautograd.save(X, {str(path)!r})") == "done"
+    assert os.getxattr(kept, "system.posix_acl_access") == RULES
+    assert "system.posix_acl_access" not in os.listxattr(lost)
+    assert stat.S_IMODE(lost.stat().st_mode) == 0o600
+
+
+def test_rules_of_the_folder_give_nobody_rights_on_the_way(tmp_path, monkeypatch):
+    """A mode that is set while they are there would be the upper bound of what they allow."""
+    path = tmp_path / "model"
+    path.write_bytes(b"old")
+    path.chmod(0o660)
+    if not has_rules(tmp_path, "system.posix_acl_default"):
+        return
+    seen = []
+    set_mode = os.fchmod
+
+    def look(handle, mode):
+        set_mode(handle, mode)
+        seen.append("system.posix_acl_access" in os.listxattr(handle))
+
+    monkeypatch.setattr(os, "fchmod", look)
+    tautograd.save(X, path)
+    assert seen == [False]
 
 
 def test_links_are_followed_and_stay(tmp_path):

@@ -17,7 +17,7 @@ from typing import TypeVar
 from tautograd._files import destinations
 from tautograd._files.destinations import Kind
 from tautograd._files.printable import utf8
-from tautograd._files.terminal import warn
+from tautograd._files.terminal import line, warn
 
 Made = TypeVar("Made")
 
@@ -83,9 +83,9 @@ class Delivery:
 
 
 def say_on(text: str) -> None:
-    """Say it on stderr, if anybody can hear it."""
+    """Say it on stderr, in one line (unless it is `Lines`), if anybody can hear it."""
     with contextlib.suppress(OSError, ValueError):
-        warn(text)
+        warn(line(text))
 
 
 def deafen() -> None:

@@ -137,11 +137,12 @@ def _doctor(namespace: argparse.Namespace) -> Doctor:
 
 def _check_paths(namespace: argparse.Namespace) -> None:
     """Before a long run: files that could not be written after it."""
-    from tautograd._files.destinations import PAGE, SARIF, check
+    from tautograd._files.destinations import PAGE, SARIF, check, check_apart
 
     for path, kind in ((namespace.sarif, SARIF), (namespace.html, PAGE)):
         if path is not None:
             check(path, kind, force=namespace.force)
+    check_apart(namespace.sarif, namespace.html)
     if namespace.tensorboard is not None:
         from tautograd._doctor.events_file import check_folder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tautograd._files.terminal import say, warn
+from tautograd._files.terminal import line, say, warn
 
 if TYPE_CHECKING:
     from tautograd._lab.learner import Learner
@@ -222,7 +222,7 @@ def _list(namespace: argparse.Namespace, progress: Progress) -> int:
         for lesson in all_lessons()
     ]
     for note in progress.notes:
-        warn(f"taut lab: {note}")
+        warn(line(f"taut lab: {note}"))
     if namespace.json:
         say(json.dumps({"progress": str(progress.path), "lessons": rows}, indent=2))
         return _FINE
@@ -248,5 +248,5 @@ def _notebooks(namespace: argparse.Namespace, name: str | None) -> int:
         say(json.dumps({"notebooks": [str(path) for path in paths]}, indent=2))
     else:
         for path in paths:
-            say(str(path))
+            say(line(str(path)))
     return _FINE

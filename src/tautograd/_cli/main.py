@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from tautograd._cli.commands import COMMANDS, COULD_NOT_RUN
 from tautograd._cli.delivery import deafen, say_on
-from tautograd._files.terminal import warn
+from tautograd._files.terminal import Lines, line, warn
 from tautograd._nearest import nearest
 from tautograd._version import __version__
 
@@ -20,7 +20,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         warn(self.format_usage(), end="")
-        warn(f"{self.prog}: error: {message}")
+        warn(f"{self.prog}: error: {line(message)}")
         warn(f"try '{self.prog} --help' for an example")
         sys.exit(COULD_NOT_RUN)
 
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError) and error.filename is None:  # of what was printed
             return _not_printed(error)
         # Python's status for an error is 1, which is what findings have.
-        say_on(traceback.format_exc())
+        say_on(Lines(traceback.format_exc()))
         say_on("taut: this is a mistake of tautograd's own; what it shows above helps to mend it")
         return COULD_NOT_RUN
     return status if namespace.command == "run" else _flushed(status)

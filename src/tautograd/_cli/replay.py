@@ -12,7 +12,7 @@ from tautograd._cli.delivery import say_on
 from tautograd._cli.inputs_options import add_engine, add_inputs
 from tautograd._cli.progress import Progress
 from tautograd._files.printable import printable
-from tautograd._files.terminal import say
+from tautograd._files.terminal import Lines, say
 
 SUMMARY = "run the verification of an evidence file again, and say what is the same and what is not"
 EXAMPLE = """\
@@ -63,7 +63,7 @@ def execute(namespace: argparse.Namespace) -> int:
             found = _replayed(namespace, progress)
     except (EvidenceError, CannotRun) as reason:
         progress.clear()
-        parser.error(str(reason))
+        parser.error(Lines(reason))  # which has escaped the names in it
     except KeyboardInterrupt:
         progress.clear()
         say_on("interrupted")

@@ -16,6 +16,7 @@ from tautograd._cli.progress import Progress
 from tautograd._cli.verify_results import Result, show
 from tautograd._files import destinations
 from tautograd._files.printable import printable
+from tautograd._files.terminal import Lines
 
 if TYPE_CHECKING:
     from tautograd._evidence.job import Job
@@ -112,7 +113,7 @@ def execute(namespace: argparse.Namespace) -> int:
                 results.append(_verify(namespace, target, progress, number, len(targets)))
     except (CannotRun, OSError) as reason:
         progress.clear()
-        parser.error(printable(str(reason), lines=True))
+        parser.error(Lines(reason) if isinstance(reason, CannotRun) else str(reason))
     except KeyboardInterrupt:
         progress.clear()
         if results:  # those before it are done
@@ -180,6 +181,9 @@ def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
     if namespace.html is not None:
         destinations.check(namespace.html, destinations.PAGE, force=True)
         may_write(namespace.html, overwrite=namespace.force)
+        if namespace.evidence is not None:
+            for target in targets:
+                destinations.check_apart(_evidence_path(namespace, target), namespace.html)
 
 
 def _evidence_path(namespace: argparse.Namespace, target: str) -> str:

@@ -15,7 +15,7 @@ from tautograd._cli import as_torch, runner
 from tautograd._cli.delivery import Delivery, say_on
 from tautograd._cli.script_options import add_script, positive, require_script
 from tautograd._cli.watched import process_kept, run_target, run_watched, stdout_kept_for
-from tautograd._files.terminal import say
+from tautograd._files.terminal import Lines, say
 
 if TYPE_CHECKING:
     from tautograd._view.view import View
@@ -232,7 +232,7 @@ def _run(namespace: argparse.Namespace, page: Path | None) -> int:
             write_events(report, events, here)
             say_on(f"written: {os.path.relpath(events, here)}")
     if delivery.is_lost:
-        say_on(as_text(report, root=here))
+        say_on(Lines(as_text(report, root=here)))
     ending.pass_on()
     if delivery.failed:
         return _COULD_NOT_RUN

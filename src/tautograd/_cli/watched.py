@@ -7,6 +7,8 @@ status is then the one that the script chose, but never that of findings; Ctrl-C
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import sys
 import threading
@@ -17,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import runner
 from tautograd._cli.delivery import say_on
-from tautograd._files.terminal import warn
 
 if TYPE_CHECKING:
     from tautograd._doctor.doctor import Doctor
@@ -91,34 +92,75 @@ def process_kept() -> Iterator[None]:
     try:
         yield
     finally:
-        for name, (stream, number, handle) in kept.items():
-            setattr(sys, name, _reopened(stream, number, handle))
+        for name, (stream, place) in kept.items():
+            setattr(sys, name, _reopened(stream, place))
         with contextlib.suppress(RecursionError):
             sys.setrecursionlimit(max(depth, sys.getrecursionlimit()))
 
 
-def _kept_stream(stream: Any) -> tuple[Any, int, int]:
-    """A stream with its descriptor, and another for the same place (-1 where there is none)."""
+@dataclass(frozen=True)
+class _Kept:
+    """A second descriptor for the place that a first one leads to, while a script runs.
+
+    The script may close all descriptors that it did not open, as daemons do, and open files of its own
+    under their numbers: nothing of ours must ever be written to those.
+    """
+
+    number: int
+    handle: int
+    place: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, number: int) -> _Kept:
+        return cls(number, os.dup(number), _place(number))
+
+    def put_back(self) -> bool:
+        """Have the first descriptor lead there again; False if no way there is left."""
+        if self._leads_there(self.handle):
+            os.dup2(self.handle, self.number)
+            os.close(self.handle)
+            return True
+        return self._leads_there(self.number)
+
+    def _leads_there(self, number: int) -> bool:
+        try:
+            return _place(number) == self.place
+        except OSError:
+            return False
+
+
+class _Unreachable(io.TextIOBase):
+    """A stream for a place that nothing leads to any more: to write to it is an error, at once."""
+
+    def write(self, text: str, /) -> int:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+def _place(number: int) -> tuple[int, int, int]:
+    """What a descriptor leads to."""
+    status = os.fstat(number)
+    return status.st_dev, status.st_ino, status.st_rdev
+
+
+def _kept_stream(stream: Any) -> tuple[Any, _Kept | None]:
+    """A stream, and what keeps its place, if it has one."""
     try:
-        number = stream.fileno()
-        return stream, number, os.dup(number)
+        return stream, _Kept.of(stream.fileno())
     except (AttributeError, OSError, ValueError):
-        return stream, -1, -1
+        return stream, None
 
 
-def _reopened(stream: Any, number: int, handle: int) -> Any:
-    """The stream as it was: open, and leading where it led."""
-    if handle < 0:
+def _reopened(stream: Any, kept: _Kept | None) -> Any:
+    """The stream as it was: open, and leading where it led, or else one that fails."""
+    if kept is None:
         return stream
-    try:
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
-        os.dup2(handle, number)
-        if not stream.closed:
-            return stream
-        return open(number, "w", encoding=stream.encoding, errors=stream.errors, closefd=False)
-    finally:
-        os.close(handle)
+    with contextlib.suppress(OSError, ValueError):
+        stream.flush()
+    if not kept.put_back():
+        return _Unreachable()
+    if not stream.closed:
+        return stream
+    return open(kept.number, "w", encoding=stream.encoding, errors=stream.errors, closefd=False)
 
 
 def run_target(
@@ -135,7 +177,7 @@ def run_target(
         try:
             watch(engine)
         except Exception as reason:  # an engine of another make: the script must run all the same
-            warn(f"taut: {engine.__name__} cannot be watched: {reason!r}")
+            say_on(f"taut: {engine.__name__} cannot be watched: {reason!r}")
 
     name, *arguments = target
     try:
@@ -163,15 +205,15 @@ def stdout_kept_for(wanted: bool) -> Iterator[None]:
         yield
         return
     sys.stdout.flush()
-    kept = os.dup(1)
+    kept = _Kept.of(1)
     os.dup2(2, 1)
     try:
         yield
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        if not kept.put_back():
+            sys.stdout = _Unreachable()
 
 
 def _wait_for_threads() -> None:

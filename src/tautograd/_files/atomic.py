@@ -23,7 +23,8 @@ from .temporaries import Temporary
 
 Path = str | os.PathLike[str]
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_KEPT_ATTRIBUTES = ("user.", "system.posix_acl_access", "security.selinux")
+_ACCESS_RULES = "system.posix_acl_access"
+_KEPT_ATTRIBUTES = ("user.", _ACCESS_RULES, "security.selinux")
 
 
 @contextlib.contextmanager
@@ -223,24 +224,58 @@ def _keep_attributes(handle: int, target: str, old: os.stat_result) -> None:
     """Owner, permissions and attributes of the file that is replaced; what a write takes away (the
     bits that lend the owner's rights) goes here as well."""
     mode = stat.S_IMODE(old.st_mode) & 0o777
+    attributes = _attributes(target)
+    rules = attributes.pop(_ACCESS_RULES, None)
+    if hasattr(os, "removexattr"):
+        # What the folder has handed down, the old one may not have had. The new file's mode holds it
+        # down so far; the old one's would not.
+        with contextlib.suppress(OSError):
+            os.removexattr(handle, _ACCESS_RULES)
     if hasattr(os, "fchown"):
         new = os.fstat(handle)
         if new.st_uid != old.st_uid:
             with contextlib.suppress(OSError):
                 os.fchown(handle, old.st_uid, -1)
-        if new.st_gid != old.st_gid:
-            try:
-                os.fchown(handle, -1, old.st_gid)
-            except OSError:  # another group than it was meant for gets no more than everybody
-                mode &= ~0o070 | (mode & 0o007) << 3
-        os.fchmod(handle, mode)
+        is_of_its_group = new.st_gid == old.st_gid or _give_group(handle, old.st_gid)
+        if rules is not None:
+            # With rules of access the bits of the group are their upper bound, not the group's rights:
+            # without the rules, or for another group, they would open the file to others than before.
+            if not (is_of_its_group and _set_attribute(handle, _ACCESS_RULES, rules)):
+                os.fchmod(handle, mode & 0o700)
+        elif is_of_its_group:
+            os.fchmod(handle, mode)
+        else:
+            # Another group than it was meant for gets no more than everybody; and everybody, among
+            # whom its own group is from now on, no more than that group.
+            both = mode & 0o007 & mode >> 3
+            os.fchmod(handle, mode & 0o700 | both << 3 | both)
+    for name, value in attributes.items():
+        _set_attribute(handle, name, value)
+
+
+def _give_group(handle: int, group: int) -> bool:
+    try:
+        os.fchown(handle, -1, group)
+    except OSError:
+        return False
+    return True
+
+
+def _attributes(path: str) -> dict[str, bytes]:
+    """The extended attributes that a new file keeps, as far as they can be read."""
+    found: dict[str, bytes] = {}
     if hasattr(os, "listxattr"):
-        with contextlib.suppress(
-            OSError
-        ):  # what the folder has handed down, the old one may not have had
-            os.removexattr(handle, "system.posix_acl_access")
         with contextlib.suppress(OSError):
-            for name in os.listxattr(target):
+            for name in os.listxattr(path):
                 if name.startswith(_KEPT_ATTRIBUTES):
                     with contextlib.suppress(OSError):
-                        os.setxattr(handle, name, os.getxattr(target, name))
+                        found[name] = os.getxattr(path, name)
+    return found
+
+
+def _set_attribute(handle: int, name: str, value: bytes) -> bool:
+    try:
+        os.setxattr(handle, name, value)
+    except OSError:
+        return False
+    return True

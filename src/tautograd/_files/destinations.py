@@ -71,6 +71,18 @@ def check(path: str, kind: Kind, *, force: bool = False) -> None:
         raise Refused(f"{shown}: {reason(error)}") from None
 
 
+def check_apart(*paths: str | None) -> None:
+    """Raise `Refused` if two names lead to one plain file: the second report would replace the first."""
+    seen: set[str] = set()
+    for path in paths:
+        if path is not None and atomic.is_plain_or_new(path):
+            if os.path.realpath(path) in seen:
+                raise Refused(
+                    f"cannot write '{path}': another report is to be written to that file"
+                )
+            seen.add(os.path.realpath(path))
+
+
 def write(path: str, text: str, kind: Kind, *, force: bool = False) -> None:
     """Write it, if that is still as it was when it was checked."""
     check(path, kind, force=force)

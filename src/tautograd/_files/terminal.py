@@ -38,6 +38,15 @@ def warn(text: str = "", *, end: str = "\n") -> None:
         say(text, sys.stderr, end=end)
 
 
+class Lines(str):
+    """A message whose line feeds are its own, and none of a name in it."""
+
+
+def line(text: str) -> str:
+    """A message with names in it, which can neither begin another line nor pass for one of our colours."""
+    return printable(text, lines=isinstance(text, Lines))
+
+
 def _shown(text: str, stream: IO[str]) -> str:
     if not stream.isatty():
         return printable(text, lines=True)

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import IO
 
+from tautograd._files.printable import printable
 from tautograd._files.terminal import say
 from tautograd._verify.render_text import Paint, wants_colour
 
@@ -51,7 +52,9 @@ class Screen:
         """A program with the numbers of its lines."""
         self.line()
         for number, line in enumerate(program.rstrip("\n").split("\n"), 1):
-            self.line(f"{self.paint(f'{number:>4} |', 'quiet')} {line}".rstrip())
+            self.line(
+                f"{self.paint(f'{number:>4} |', 'quiet')} {printable(line, lines=True)}".rstrip()
+            )
         self.line()
 
     def changes(self, before: str, after: str) -> None:
@@ -59,20 +62,20 @@ class Screen:
         self.line()
         for kind, line in changed(before, after):
             colour = {"-": "bad", "+": "good"}.get(kind, "quiet")
-            self.line(f"  {kind} {line}".rstrip(), colour)
+            self.line(f"  {kind} {printable(line, lines=True)}".rstrip(), colour)
         self.line()
 
     def output(self, text: str) -> None:
         """What a program printed."""
         for line in text.rstrip("\n").split("\n"):
-            self.line(f"{self.paint('   >', 'quiet')} {line}".rstrip())
+            self.line(f"{self.paint('   >', 'quiet')} {printable(line, lines=True)}".rstrip())
 
     def error(self, text: str) -> None:
         """What a program stopped with: indented, and only lines that are too long are wrapped."""
         for line in text.split("\n"):
             parts = textwrap.wrap(line, self.width - 4) if len(line) > self.width - 4 else [line]
             for part in parts:
-                self.line(f"    {part}".rstrip())
+                self.line(f"    {printable(part, lines=True)}".rstrip())
 
     def finding(self, text: str) -> None:
         """A line of what the doctor or verify says, a little indented; its verdict is coloured."""

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tautograd._files.printable import printable
+
 from . import running, summaries
 from .asking import ask, pause
 from .bench import mend
@@ -282,6 +284,6 @@ class Teacher:
 def _short(path: Path) -> str:
     """A path as one would type it."""
     try:
-        return f"~/{path.relative_to(Path.home())}"
+        return printable(f"~/{path.relative_to(Path.home())}")
     except (ValueError, RuntimeError):
-        return str(path)
+        return printable(str(path))
