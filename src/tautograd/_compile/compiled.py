@@ -273,7 +273,9 @@ class Compiled:
         self._recording = threading.Lock()  # held by the thread that records
         self._pid = os.getpid()
         self._entries: OrderedDict[Any, list[Entry]] = OrderedDict()  # by the form of arguments
-        self._seen: OrderedDict[Any, int] = OrderedDict()  # how often a form has run as it is written
+        self._seen: OrderedDict[Any, int] = (
+            OrderedDict()
+        )  # how often a form has run as it is written
         self._refused: OrderedDict[Any, str] = OrderedDict()
         self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
         self._why: dict[Any, str] = {}
