@@ -503,6 +503,17 @@ def other():
         time.sleep(0.5)
 torch.rand(1)
 """,
+    "entering a mode": """
+from tautograd._autograd import function_modes
+install = function_modes._install
+def slow():
+    begun.set()
+    time.sleep(0.5)
+    install()
+function_modes._install = slow
+def other():
+    with TorchFunctionMode(): pass
+""",
     "importing": """
 class Slow:
     def find_spec(self, name, path=None, target=None):
@@ -519,9 +530,10 @@ def other():
 
 @pytest.mark.parametrize("what", HELD)
 def test_a_fork_while_another_thread_holds_a_lock(what: str) -> None:
-    """Of NumPy's generator, or of a module that a first compilation imports: the child would wait for ever."""
+    """A generator's, that of modes, or of a module that is imported to compile: the child would wait for ever."""
     body = (
-        "import os, signal, sys, threading, time\nimport tautograd as torch\nbegun = threading.Event()\n"
+        "import os, signal, sys, threading, time\nimport tautograd as torch\n"
+        "from tautograd.overrides import TorchFunctionMode\nbegun = threading.Event()\n"
         + HELD[what]
         + "thread = threading.Thread(target=other)\nthread.start()\nbegun.wait()\n"
         "child = os.fork()\n"
@@ -529,9 +541,10 @@ def test_a_fork_while_another_thread_holds_a_lock(what: str) -> None:
         "    signal.alarm(20)\n"
         "    torch.manual_seed(3)\n"
         "    torch.rand(4)\n"
+        "    with TorchFunctionMode(): pass\n"
         "    step = torch.compile(lambda x: x.tanh().sum())\n"
         "    os._exit({round(step(torch.ones(8)).item(), 4) for _ in range(4)} != {6.0928})\n"
-        "status = os.waitpid(child, 0)[1]\nthread.join()\nsys.exit(status)\n"
+        "status = os.waitpid(child, 0)[1]\nthread.join()\nsys.exit(status != 0)\n"
     )
     found = subprocess.run(
         [sys.executable, "-c", body], capture_output=True, text=True, timeout=60, check=False
