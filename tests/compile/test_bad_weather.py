@@ -130,6 +130,58 @@ def test_control_c(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(compiled._last, Entry)
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_first_call_that_does_not_end(error: type[BaseException]) -> None:
+    """What the first call makes (an optimizer's states) is not there yet: the next one is the first."""
+    weight = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.Adam([weight], lr=0.5)
+    fails = [True]
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = (weight * weight).sum()
+        loss.backward()
+        if fails:
+            raise fails.pop() and error
+        optimizer.step()
+        return loss
+
+    compiled = torch.compile(step, backend="numpy")
+    with pytest.raises(error):
+        compiled()
+    found = [compiled().item() for _ in range(4)]
+    assert isinstance(compiled._last, Entry)
+    weight.detach().fill_(1)
+    optimizer.state.clear()
+    assert found == pytest.approx([step().item() for _ in range(4)])
+
+
+def test_a_call_while_another_thread_is_in_the_first() -> None:
+    weight = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.Adam([weight], lr=0.5)
+    inside, goes_on = threading.Event(), threading.Event()
+
+    def step(x: Any) -> Any:
+        if threading.current_thread() is other:
+            inside.set()
+            goes_on.wait()
+        optimizer.zero_grad()
+        loss = (weight * x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = torch.compile(step, backend="numpy")
+    other = threading.Thread(target=compiled, args=[torch.ones(3)])
+    other.start()
+    inside.wait()
+    try:
+        assert [compiled(torch.ones(3)).item() for _ in range(2)] == pytest.approx([3.0, 1.5])
+    finally:
+        goes_on.set()
+        other.join()
+
+
 def test_compiled_inside_compiled_and_recursion() -> None:
     inner = torch.compile(lambda x: x.sin() * 2, backend="numpy")
 

@@ -495,6 +495,63 @@ def test_a_fork_while_others_compile() -> None:
     assert (found.returncode, found.stderr) == (0, "")
 
 
+HELD = {
+    "drawing": """
+def other():
+    with torch.default_generator._core._bit_generator.lock:  # as NumPy does while it draws
+        begun.set()
+        time.sleep(0.5)
+torch.rand(1)
+""",
+    "entering a mode": """
+from tautograd._autograd import function_modes
+install = function_modes._install
+def slow():
+    begun.set()
+    time.sleep(0.5)
+    install()
+function_modes._install = slow
+def other():
+    with TorchFunctionMode(): pass
+""",
+    "importing": """
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("tautograd._compile.native.engine", "tautograd._compile.native.watching"):
+            begun.set()
+            time.sleep(0.5)
+sys.meta_path.insert(0, Slow())
+def other():
+    step = torch.compile(lambda x: x.tanh().sum())
+    for _ in range(4): step(torch.ones(8))
+""",
+}
+
+
+@pytest.mark.parametrize("what", HELD)
+def test_a_fork_while_another_thread_holds_a_lock(what: str) -> None:
+    """A generator's, that of modes, or of a module that is imported to compile: the child would wait for ever."""
+    body = (
+        "import os, signal, sys, threading, time\nimport tautograd as torch\n"
+        "from tautograd.overrides import TorchFunctionMode\nbegun = threading.Event()\n"
+        + HELD[what]
+        + "thread = threading.Thread(target=other)\nthread.start()\nbegun.wait()\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    signal.alarm(20)\n"
+        "    torch.manual_seed(3)\n"
+        "    torch.rand(4)\n"
+        "    with TorchFunctionMode(): pass\n"
+        "    step = torch.compile(lambda x: x.tanh().sum())\n"
+        "    os._exit({round(step(torch.ones(8)).item(), 4) for _ in range(4)} != {6.0928})\n"
+        "status = os.waitpid(child, 0)[1]\nthread.join()\nsys.exit(status != 0)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", body], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+
+
 def test_a_process_that_ends_while_threads_compile() -> None:
     for _ in range(3):
         found = subprocess.run(

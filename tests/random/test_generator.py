@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -256,3 +258,18 @@ def test_integers_a_float_cannot_hold_warn(dtype: str, low: int, high: int) -> N
     with pytest.warns(UserWarning, match="out of bounds"):
         expected = target.random_(low, high, generator=torch.Generator())
     assert np.array_equal(found, expected.numpy())
+
+
+def test_threads_that_draw_first_share_one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stream of their own each, they would all draw the same numbers."""
+    make = np.random.RandomState
+
+    def slow(seed: int) -> np.random.RandomState:
+        time.sleep(0.05)
+        return make(seed)
+
+    monkeypatch.setattr(np.random, "RandomState", slow)
+    generator = ours.Generator()
+    with ThreadPoolExecutor(4) as pool:
+        found = [int(words[0]) for words in pool.map(generator.random32, [1] * 4)]
+    assert sorted(found) == sorted(ours.Generator().random32(4).tolist())

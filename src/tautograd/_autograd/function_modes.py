@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.once import held_at_fork
 from .._ops.public import METHODS
 from .._ops.record import Op
 from .._tensor.tensor import Tensor
@@ -40,6 +41,7 @@ _UPDATES = {
     **{name: name for name in ("__ixor__", "__ilshift__", "__irshift__")},
 }
 _lock = threading.RLock()  # again by a mode that a signal's handler enters
+held_at_fork.append(_lock)  # or a child would find methods half put in place, and wait for the rest
 _entered = 0  # modes that are active now, in all threads
 _originals: dict[str, Any] = {}
 

@@ -101,7 +101,11 @@ class Compiled:
                 entry, numbers = self._matching(form, tensors, tried)
         with self._lock:
             records = self._is_time_to_record(form.key)
-        if not records or not self._recording.acquire(blocking=False):
+        if not records:
+            result = self._fn(*args, **kwargs)
+            self._note_run(form.key)
+            return result
+        if not self._recording.acquire(blocking=False):
             return self._fn(*args, **kwargs)
         try:
             return self._record(form, args, kwargs)
@@ -140,21 +144,27 @@ class Compiled:
     def _is_time_to_record(self, key: Any) -> bool:
         """Whether a call that no record holds for is recorded, or runs as it is written.
 
-        It first runs as written: what it finds missing (an optimizer's states) is made then. When as many
-        forms were recorded as are kept, a new one has to come again and again before it takes a place.
+        It first runs as written, to its end: what it finds missing (an optimizer's states) is made then. When as
+        many forms were recorded as are kept, a new one has to come again and again before it takes a place.
         """
         if key in self._refused:
             return False
         if key in self._entries and self._why.get(key) == GRADIENTS:
             return True  # nothing else has changed
-        self._seen[key] = self._seen.pop(key, 0) + 1
-        if len(self._seen) > FORMS:
-            self._seen.popitem(last=False)
         full = sum(map(len, self._entries.values())) >= RECORDS and key not in self._entries
-        if self._seen[key] <= (OFTEN if full else 1):
+        if self._seen.get(key, 0) < (OFTEN if full else 1):
             return False
         self._seen[key] = 0
         return True
+
+    def _note_run(self, key: Any) -> None:
+        """A call has run as it is written: not one that was interrupted, nor one that another thread is still in."""
+        with self._lock:
+            if key in self._refused:
+                return
+            self._seen[key] = self._seen.pop(key, 0) + 1
+            if len(self._seen) > FORMS:
+                self._seen.popitem(last=False)
 
     def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
         around = Surroundings(self._fn, form, (args, kwargs))
@@ -263,7 +273,9 @@ class Compiled:
         self._recording = threading.Lock()  # held by the thread that records
         self._pid = os.getpid()
         self._entries: OrderedDict[Any, list[Entry]] = OrderedDict()  # by the form of arguments
-        self._seen: OrderedDict[Any, int] = OrderedDict()  # how often nothing held for a form
+        self._seen: OrderedDict[Any, int] = (
+            OrderedDict()
+        )  # how often a form has run as it is written
         self._refused: OrderedDict[Any, str] = OrderedDict()
         self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
         self._why: dict[Any, str] = {}

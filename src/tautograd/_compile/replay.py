@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.once import making
 from .._arrays.strided import address, storage_of
 from .._autograd.modes import modes
 from .._tensor.settings import get_num_threads
@@ -196,9 +197,14 @@ def _native_run(part: Part, address: int) -> Callable[[], None]:
 
 
 def _lowering() -> tuple[Any, str]:
-    """The native lowering, or why there is none."""
+    """The native lowering, or why there is none.
+
+    A fork waits for `making`: a child of a half done import would wait for the rest of it for ever.
+    """
     try:
-        from . import native
+        with making:
+            from . import native
+            from .native import placing, watching  # noqa: F401  (which programs ask for later)
     except ImportError as error:
         return None, str(error)
     why = native.why_not()

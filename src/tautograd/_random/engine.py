@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import math
 import os
+import weakref
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from .._arrays.once import held_at_fork, making
 
 DEFAULT_SEED = 67280421310721
 _WORDS = 624
@@ -39,6 +42,32 @@ _STATE_LAYOUT = np.dtype(
 )
 
 
+_pumping: weakref.WeakSet[Generator] = weakref.WeakSet()  # those with a pump; `making` guards it
+
+
+class _Pumps:
+    """The locks of all pumps as one, which a fork holds.
+
+    NumPy holds a pump's lock while it draws. A child that was forked then would wait for it for ever.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[Any] = []
+
+    def acquire(self) -> None:
+        pumps = [generator._pump for generator in _pumping]
+        for lock in [pump._bit_generator.lock for pump in pumps if pump is not None]:
+            lock.acquire()
+            self._held.append(lock)
+
+    def release(self) -> None:
+        while self._held:
+            self._held.pop().release()
+
+
+held_at_fork.append(_Pumps())
+
+
 class Generator:
     """A source of random words with the seeding and state rules of `torch.Generator`.
 
@@ -57,9 +86,15 @@ class Generator:
 
     @property
     def _core(self) -> Any:
-        """The word pump, made at the first word: `numpy.random` is slow to load."""
+        """The word pump, made at the first word: `numpy.random` is slow to load.
+
+        There is one, however many threads ask first: with two of them, both threads would draw the same numbers.
+        """
         if self._pump is None:
-            self._pump = np.random.RandomState(self._initial_seed & 0xFFFFFFFF)
+            with making:
+                if self._pump is None:
+                    _pumping.add(self)
+                    self._pump = np.random.RandomState(self._initial_seed & 0xFFFFFFFF)
         return self._pump
 
     def _reseed(self, seed: int) -> None:

@@ -344,6 +344,60 @@ def test_a_home_where_nothing_can_be_kept(home: str, monkeypatch: pytest.MonkeyP
     assert not program().check().cached
 
 
+def test_more_folders_than_python_has_frames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path) + "/d" * (sys.getrecursionlimit() + 100))
+    program().check()
+    program().check()
+
+
+def test_folders_are_the_users_whatever_the_umask(place: Path) -> None:
+    before = os.umask(0)
+    try:
+        program().check()
+    finally:
+        os.umask(before)
+    assert {folder.stat().st_mode & 0o777 for folder in (place, place.parent)} == {0o700}
+
+
+@pytest.mark.parametrize("link", [".cache", ".cache/tautograd", ".cache/tautograd/native"])
+@pytest.mark.parametrize("by", ["absolute", "relative"])
+def test_a_users_link_does_not_lead_root(
+    link: str, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Into a folder of root's, in whose name the user could not write."""
+    user, home, inner = 12345, tmp_path / "home", tmp_path / "inner"
+    inner.mkdir(mode=0o700)
+    (home / link).parent.mkdir(parents=True)
+    target = inner if by == "absolute" else os.path.relpath(inner, (home / link).parent)
+    (home / link).symlink_to(target)
+    lstat, ids = os.lstat, {(home / link).lstat().st_ino}
+
+    def owned(path: Any, **options: Any) -> os.stat_result:
+        state = lstat(path, **options)
+        owner = user if state.st_ino in ids else 0
+        return os.stat_result((*state[:4], owner, *state[5:10]))
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("geteuid", "getuid"):
+        monkeypatch.setattr(os, name, lambda: 0)
+    monkeypatch.setattr(os, "lstat", owned)
+    assert not closed._made(home / ".cache" / "tautograd" / "native")
+    assert not list(inner.iterdir())
+    ids.clear()  # root's own links do
+    assert closed._is_roots(home / ".cache" / "tautograd" / "native")
+
+
+def test_links_in_a_circle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "circle"))
+    assert not program().check().cached
+    assert not program().check().cached
+
+
 def test_a_full_disk(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 PART = ".part"  # how the name of a file ends that is being written
+_MOST_LINKS = 40  # on the way to a folder; the system follows no more either
 _BY_FOLDER = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
 _FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
 _CAREFUL = sum(getattr(os, name, 0) for name in _FLAGS)
@@ -135,13 +136,43 @@ def _made(place: Path) -> bool:
         return True
     if os.geteuid() != os.getuid():
         return False  # somebody else's environment
-    above = place
+    if os.geteuid() == 0 and not _is_roots(place):
+        return False
+    above, missing = place, []
     while not os.path.lexists(above) and above != above.parent:
+        missing.append(above)
         above = above.parent
-    if above != place:
-        if os.stat(above).st_uid not in (os.geteuid(), 0):
+    if missing and os.stat(above).st_uid not in (os.geteuid(), 0):
+        return False
+    for folder in reversed(missing):  # each closed to others, whatever the umask
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+    return True
+
+
+def _is_roots(place: Path) -> bool:
+    """Whether all that is there on the way to a folder is root's: the link of a user would lead root anywhere."""
+    at, rest, links = Path(place.anchor), [*place.parts[:0:-1]], 0
+    while rest:
+        part = rest.pop()
+        if part == "..":
+            at = at.parent
+            continue
+        try:
+            state = os.lstat(at / part)
+        except FileNotFoundError:
+            return True
+        if state.st_uid != 0:
             return False
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not stat.S_ISLNK(state.st_mode):
+            at /= part
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            return False
+        target = Path(os.readlink(at / part))
+        at = Path(target.anchor) if target.is_absolute() else at
+        rest += [name for name in reversed(target.parts) if name != target.anchor]
     return True
 
 
