@@ -25,7 +25,10 @@ from typing import IO, Any
 from fuzz.target import Case, Target
 from fuzz.worker import NOTE, case_of, kind_of
 
-SLICE = 30.0  # seconds that a target has at a time
+SHORTEST, LONGEST = (
+    10.0,
+    120.0,
+)  # seconds that a target has at a time: a worker takes a few to start
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -67,7 +70,9 @@ class Campaign:
     def run(self, seconds: float) -> None:
         """Attack for so long."""
         until = time.time() + seconds
-        threads = [threading.Thread(target=self._job, args=(until,)) for _ in range(self.jobs)]
+        turns = 4 * len(self.targets) / self.jobs  # so that each target has a few
+        span = min(max(seconds / turns, SHORTEST), LONGEST)
+        threads = [threading.Thread(target=self._job, args=(until, span)) for _ in range(self.jobs)]
         for thread in threads:
             thread.start()
         try:
@@ -83,11 +88,11 @@ class Campaign:
 
     # ---- one job ---------------------------------------------------------------------------------
 
-    def _job(self, until: float) -> None:
+    def _job(self, until: float, longest: float) -> None:
         while time.time() < until and not self._stopping.is_set():
             with self._lock:
                 target = min(self.targets, key=lambda t: self._spent[t.name] / t.share)
-                span = min(SLICE, max(until - time.time(), 0.1))
+                span = min(longest, max(until - time.time(), 0.1))
                 self._spent[target.name] += span
                 first = self._next[target.name]
                 self._next[target.name] = first + (1 << 20)  # a range of its own

@@ -6,6 +6,7 @@ Targets are found by name: every module in `fuzz/targets` defines one, as `TARGE
 
 from __future__ import annotations
 
+import abc
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any
 Case = Any  # what json.dumps takes
 
 
-class Target:
+class Target(abc.ABC):
     """One surface under attack. `check` runs in a worker process that may be killed."""
 
     name: str
@@ -27,17 +28,18 @@ class Target:
 
     def prepare(self) -> None:
         """Import what the cases need; once in each worker."""
+        return
 
+    @abc.abstractmethod
     def case(self, rng: random.Random) -> Case:
         """A hostile case."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def check(self, case: Case, counts: Counter[str]) -> str | None:
         """What is wrong with how the case went, its first line the kind of failure; None if nothing.
 
         `counts` says what was done: calls, files, kills, …
         """
-        raise NotImplementedError
 
     def excuses(self, errors: str) -> bool:
         """Whether another than tautograd is to blame for a worker that died or never ended.

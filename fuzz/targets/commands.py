@@ -96,6 +96,7 @@ class Commands(Target):
     """No argument does harm."""
 
     name = "commands"
+    share = 0.5
     limit = LIMIT + 5
     memory = 0
 

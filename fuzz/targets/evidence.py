@@ -111,6 +111,7 @@ class Evidence(Target):
     """Files of evidence."""
 
     name = "evidence"
+    share = 0.5
 
     def __init__(self) -> None:
         self._folder = ""

@@ -50,6 +50,7 @@ class Threads(Target):
     """Random numbers of threads that do random things."""
 
     name = "threads"
+    share = 0.75
     limit = 120.0
     memory = 0  # each thread's stack is address space
 
