@@ -122,6 +122,8 @@ def sum_to_size(self: Tensor, *size: Any, **given: Any) -> Tensor:
     missing = len(shape) - len(wanted)
     if missing < 0 or any(n not in (1, m) for m, n in zip(shape[missing:], wanted, strict=True)):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(shape)}}}.")
+    if not wanted:
+        return FUNCTIONS["sum"](self)  # type: ignore[no-any-return]  # also of one number: int8 becomes int64
     dims = [
         d
         for d, extent in enumerate(shape)

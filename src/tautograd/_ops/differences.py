@@ -6,6 +6,7 @@ from typing import Any
 
 from .dims import no_signature, wrap_dim
 from .elementwise import require_tensor
+from .promotion import plain_number
 from .public import FUNCTIONS, public
 
 
@@ -112,4 +113,4 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
     if x is not None:
         widths = _widths(x, y, axis, "cumulative_trapezoid")
         return ((left + right) * widths).cumsum(axis) / 2.0
-    return ((1.0 if dx is None else dx) / 2.0 * (left + right)).cumsum(axis)
+    return ((1.0 if dx is None else plain_number(dx)) / 2.0 * (left + right)).cumsum(axis)

@@ -12,6 +12,7 @@ from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
 from .activations import NOT_FLOAT, activation, both_sides, slope_record, write_over
 from .elementwise import call_elementwise, contiguous, refuse, require_tensor, unary
+from .promotion import plain_number
 from .public import FUNCTIONS, NN_FUNCTIONAL, public
 from .record import Op
 from .refusals import no_kernel, refusal
@@ -155,6 +156,7 @@ def _softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by `lambd`, or 0 if it lies nearer."""
     require_tensor("softshrink", input)
     refuse(softshrink_op, input._data.dtype)
+    lambd = plain_number(lambd)
     if not lambd >= 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
     return call_elementwise(softshrink_op, (input,), {"lambd": lambd})
