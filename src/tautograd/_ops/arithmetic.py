@@ -20,7 +20,7 @@ from .elementwise import (
     unary,
     updating,
 )
-from .promotion import as_number, common_dtype, number_as
+from .promotion import as_number, common_dtype, number_as, plain_number
 from .public import CONTIGUOUS_OUT, FUNCTIONS, METHODS, attach, public
 from .record import LINEAR, MULTILINEAR, Op
 from .refusals import no_kernel, refusal
@@ -210,9 +210,14 @@ def sub(input: Any, other: Any, *others: Any, alpha: Any = 1) -> Tensor:
 
 
 @public(method=False)
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def rsub(input: Any, other: Any, *factor: Any, alpha: Any = 1) -> Tensor:
     """`other - alpha * input`."""
     require_tensor("rsub", input)
+    if factor:  # alpha needs no name behind a number
+        other, *wrong = plain_number(other), *factor[1:]
+        if isinstance(other, Tensor) or wrong:
+            raise TypeError(f"rsub() takes 2 positional arguments but {len(factor) + 2} were given")
+        alpha = plain_number(factor[0])
     require_operand("rsub", other, "other", 2)
     check_subtraction(input, other)
     if type(alpha) is not int or alpha != 1:

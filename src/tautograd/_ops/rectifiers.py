@@ -168,6 +168,8 @@ public("softshrink", namespace=NN_FUNCTIONAL, method=False)(_softshrink)
 def _hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """x, or the bound it lies beyond."""
     require_tensor("hardtanh", input)
+    if not type(min_val) is type(max_val) is float:
+        min_val, max_val = plain_number(min_val), plain_number(max_val)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if input._data.dtype.kind == "u" and min_val < 0:

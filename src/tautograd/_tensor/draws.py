@@ -44,7 +44,7 @@ def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(
             value, Tensor
         ):  # before a number is drawn: the call is made again with numbers
-            raise TypeError(
+            raise RuntimeError(
                 f"{sampler.__name__}() takes numbers, not a tensor of shape {value.shape}"
             )
     if modes.recorder is not None:
