@@ -18,7 +18,11 @@ from .checking import Form
 from .kinds import KINDS
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
-_NUMBERS = {"int": int, "float": float, "Scalar": lambda value: value}
+_NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "int": int,
+    "float": float,
+    "Scalar": lambda value: value,
+}
 _ANNOTATION = re.compile(r"\b(int|float|Number)\b")
 
 
