@@ -15,6 +15,7 @@ from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor, make
 from .elementwise import require_tensor
+from .guarding import explain, marked
 from .public import attach, public
 from .rearranging import suggested_format
 from .record import LINEAR, Op
@@ -163,8 +164,13 @@ def _conversion(name: str) -> None:
     kind = DTYPE_NAMES[_METHODS.get(name, name)]
 
     def convert(self: Tensor, *, memory_format: Any = None) -> Tensor:
-        return cast(self, kind, memory_format=memory_format)
+        try:
+            return cast(self, kind, memory_format=memory_format)
+        except Exception as error:
+            explain(error, name, (self,), {"memory_format": memory_format}, method=True)
+            raise
 
+    marked(convert)
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"This tensor as `{kind.name}`."
     attach(name, convert)
@@ -211,11 +217,16 @@ def type_as(self: Tensor, other: Any) -> Tensor:
 
 
 @public(function=False, out=False)
+@marked
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """This tensor on the CPU."""
-    if type(self._data) is not np.ndarray and self.device != CPU:
-        self = moved_to(self, CPU)
-    return cast(self, None, memory_format=memory_format)
+    try:
+        if type(self._data) is not np.ndarray and self.device != CPU:
+            self = moved_to(self, CPU)
+        return cast(self, None, memory_format=memory_format)
+    except Exception as error:
+        explain(error, "cpu", (self, memory_format), {}, method=True)
+        raise
 
 
 @counterpart(np.astype)
