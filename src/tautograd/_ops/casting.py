@@ -100,32 +100,37 @@ def _is_dtype(value: Any) -> bool:
 
 
 @public(function=False, out=False)
+@marked
 def to(self: Tensor, *args: Any, **given: Any) -> Tensor:
     """This tensor with another dtype or device; itself where nothing is to change."""
-    names: tuple[str, ...] = ("device", "dtype", "non_blocking", "copy")
-    if args and (isinstance(args[0], Tensor) or _is_dtype(args[0])):
-        names = ("tensor" if isinstance(args[0], Tensor) else "dtype", "non_blocking", "copy")
-    options = dict(zip(names, args, strict=False)) | given
-    kind, place = options.get("dtype"), options.get("device")
-    other = options.pop("tensor", None)
-    if (
-        len(args) > len(names)
-        or options.keys() - {"dtype", "device", "non_blocking", "copy", "memory_format"}
-        or not (kind is None or _is_dtype(kind))
-        or not (place is None or isinstance(place, (str, int, device)))
-        or not (other is None or isinstance(other, Tensor))
-    ):
-        shown = [type(a).__name__ for a in args]
-        shown += [f"{k}={type(v).__name__}, " for k, v in given.items()]
-        raise TypeError(_FORMS.format(", ".join(shown)))
-    wanted = other.dtype if other is not None else None if kind is None else as_dtype(kind)
-    copy = bool(options.get("copy", False))
-    if place is not None or other is not None:
-        where = as_device(place if other is None else other.device)
-        if where != self.device:
-            self = moved_to(self, where)
-            copy = False
-    return cast(self, wanted, copy, options.get("memory_format"))
+    try:
+        names: tuple[str, ...] = ("device", "dtype", "non_blocking", "copy")
+        if args and (isinstance(args[0], Tensor) or _is_dtype(args[0])):
+            names = ("tensor" if isinstance(args[0], Tensor) else "dtype", "non_blocking", "copy")
+        options = dict(zip(names, args, strict=False)) | given
+        kind, place = options.get("dtype"), options.get("device")
+        other = options.pop("tensor", None)
+        if (
+            len(args) > len(names)
+            or options.keys() - {"dtype", "device", "non_blocking", "copy", "memory_format"}
+            or not (kind is None or _is_dtype(kind))
+            or not (place is None or isinstance(place, (str, int, device)))
+            or not (other is None or isinstance(other, Tensor))
+        ):
+            shown = [type(a).__name__ for a in args]
+            shown += [f"{k}={type(v).__name__}, " for k, v in given.items()]
+            raise TypeError(_FORMS.format(", ".join(shown)))
+        wanted = other.dtype if other is not None else None if kind is None else as_dtype(kind)
+        copy = bool(options.get("copy", False))
+        if place is not None or other is not None:
+            where = as_device(place if other is None else other.device)
+            if where != self.device:
+                self = moved_to(self, where)
+                copy = False
+        return cast(self, wanted, copy, options.get("memory_format"))
+    except Exception as error:
+        explain(error, "to", (self, *args), given, method=True)
+        raise
 
 
 def _to_device(x: Any, target: Any, source: Any) -> Any:

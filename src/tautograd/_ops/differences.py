@@ -25,7 +25,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     parts = [part for part in (prepend, input, append) if part is not None]
     out = FUNCTIONS["cat"](parts, axis) if len(parts) > 1 else input
     if n == 0:
-        return out.clone() if out is input else out
+        return input.clone()  # as it was, whatever would have been put before and behind it
     for _ in range(min(n, out._data.shape[axis])):
         count = out._data.shape[axis]
         later, earlier = out.narrow(axis, 1, count - 1), out.narrow(axis, 0, count - 1)
