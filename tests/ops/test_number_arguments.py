@@ -174,3 +174,15 @@ def test_alpha_before_other_as_pytorch_still_takes_it() -> None:
             assert x.clone().add_(2, x).tolist() == [3, 3]
             with pytest.raises(TypeError, match="positional"):
                 engine.add(x, x, 3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_binomial_of_infinitely_many_trials_is_pytorchs_arithmetic(seed: int) -> None:
+    trials = [np.inf, np.inf, 50.0, np.inf] * 20
+    chances = [0.0, 0.25, 0.5, 0.75, 1.0, np.nan, 1e-9, 0.999] * 10
+    found = []
+    for engine in (torch, tautograd):
+        engine.manual_seed(seed)
+        drawn: Any = engine.binomial(engine.tensor(trials), engine.tensor(chances))
+        found.append((str(drawn.tolist()), engine.rand(3).tolist()))
+    assert found[0] == found[1]
