@@ -124,8 +124,7 @@ def _tied(given: dict[str, Tensor], own: dict[str, Tensor]) -> dict[str, Tensor]
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters and buffers of modules of one kind, stacked for `vmap` over `functional_call`."""
-    models = list(models)
-    if not models:
+    if len(models) == 0:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if not (all(m.training for m in models) or all(not m.training for m in models)):
         raise RuntimeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._ops.guarding import explain, marked
 from .._tensor.tensor import Tensor, current_node, make
 from .api import backward, ones_like_root
 from .engine import walk
@@ -40,33 +41,48 @@ def tensor_backward(
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
+@marked
 def detach(self: Tensor) -> Tensor:
     """The same data with no history; an in-place change of either is seen by both."""
-    out = detached(self)
-    out._is_inference = self._is_inference
-    return out
+    try:
+        out = detached(self)
+        out._is_inference = self._is_inference
+        return out
+    except Exception as error:
+        explain(error, "detach", (self,), {}, method=True)
+        raise
 
 
+@marked
 def detach_(self: Tensor) -> Tensor:
     """Forget this tensor's history."""
-    if self._base is not None:
-        raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using "
-            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
-            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-            "these gradients."
-        )
-    self._node = None
-    self._output_nr = 0
-    self._requires_grad = False
-    return self
+    try:
+        if self._base is not None:
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using "
+                "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+                "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+                "these gradients."
+            )
+        self._node = None
+        self._output_nr = 0
+        self._requires_grad = False
+        return self
+    except Exception as error:
+        explain(error, "detach_", (self,), {}, method=True)
+        raise
 
 
+@marked
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Ask for a gradient of this leaf (or no longer)."""
-    if not (requires_grad and self.grad_fn is not None):  # what has a history wants one already
-        self.requires_grad = requires_grad
-    return self
+    try:
+        if not (requires_grad and self.grad_fn is not None):  # what has a history wants one already
+            self.requires_grad = requires_grad
+        return self
+    except Exception as error:
+        explain(error, "requires_grad_", (self, requires_grad), {}, method=True)
+        raise
 
 
 def _get_grad(self: Tensor) -> Any:

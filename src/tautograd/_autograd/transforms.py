@@ -180,6 +180,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     for primal in leaves(primals):
         if not isinstance(primal, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(primal)}")
+        if not (primal.dtype.is_floating_point or primal.dtype.is_complex):
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
     recording = modes.grad
     with inference_mode(False):  # recording, also inside `inference_mode`
         fresh = map_tree(fresh_alias, primals)

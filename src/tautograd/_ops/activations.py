@@ -23,6 +23,7 @@ from . import gelu_blocks
 from .dims import wrap_dim
 from .elementwise import call_elementwise, conj, contiguous, refuse, require_tensor, unary
 from .gelu_blocks import can_block
+from .promotion import plain_number
 from .public import FUNCTIONS, NN_FUNCTIONAL, SPECIAL, public, write_into
 from .record import Op
 from .refusals import no_kernel
@@ -93,10 +94,12 @@ def activation(
         return call_elementwise(op, (input,), parameters)
 
     def made(label: str, keyword: str, inplace: str) -> Any:
-        given = ", ".join(f"{n!r}: {n}" for n in names)
+        given = ", ".join(f"{n!r}: {n} if type({n}) is float else number({n})" for n in names)
         text = f"lambda {', '.join(p for p in ('input', signature, keyword) if p)}: "
         text += f"run(input, {{**fixed, {given}}}, {inplace})"
-        function = written(text, {"run": run, "fixed": fixed, "inf": math.inf})
+        function = written(
+            text, {"run": run, "fixed": fixed, "inf": math.inf, "number": plain_number}
+        )
         function.__name__ = function.__qualname__ = label
         function.__doc__ = doc
         return function

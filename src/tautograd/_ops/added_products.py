@@ -27,7 +27,7 @@ from .product_checks import (
     spoken,
 )
 from .products import by_column, mat2_gradient
-from .promotion import compute_dtype, number_as
+from .promotion import compute_dtype, number_as, plain_number
 from .public import attach, public, write_into
 from .record import Op
 from .samples import Sample, T
@@ -221,6 +221,7 @@ def addmm(
 
 
 def _addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    beta, alpha = plain_number(beta), plain_number(alpha)
     parameters = {"beta": beta, "alpha": alpha, "columns": by_column(mat2._data)}
     result: Tensor = apply(addmm_op, (input, mat1, mat2), parameters)
     return result

@@ -20,7 +20,7 @@ from .elementwise import (
     unary,
     updating,
 )
-from .promotion import as_number, common_dtype, number_as
+from .promotion import as_number, common_dtype, number_as, plain_number
 from .public import CONTIGUOUS_OUT, FUNCTIONS, METHODS, attach, public
 from .record import LINEAR, MULTILINEAR, Op
 from .refusals import no_kernel, refusal
@@ -173,9 +173,20 @@ def check_subtraction(*operands: Any) -> None:
         )
 
 
+def deprecated_order(name: str, alpha: Any, others: tuple[Any, ...]) -> Any:
+    """(other, alpha) of `add(x, alpha, other)`, which PyTorch still takes."""
+    if isinstance(alpha, Tensor) and not alpha._data.ndim and not alpha.requires_grad:
+        alpha = alpha.item()
+    if len(others) > 1 or not isinstance(alpha, (int, float, complex, np.number)):
+        raise TypeError(f"{name}() takes 2 positional arguments but {len(others) + 2} were given")
+    return others[0], alpha
+
+
 @public(inplace=True)
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def add(input: Any, other: Any, *others: Any, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`."""
+    if others:
+        other, alpha = deprecated_order("add", other, others)
     require_operand("add", input, "input", 1)
     require_operand("add", other, "other", 2)
     if type(alpha) is int and alpha == 1 and not (is_complex(input) or is_complex(other)):
@@ -185,8 +196,10 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 
 @public(inplace=True, aliases=("subtract",))
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def sub(input: Any, other: Any, *others: Any, alpha: Any = 1) -> Tensor:
     """`input - alpha * other`."""
+    if others:
+        other, alpha = deprecated_order("sub", other, others)
     require_operand("sub", input, "input", 1)
     require_operand("sub", other, "other", 2)
     check_subtraction(input, other)
@@ -197,9 +210,14 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 
 @public(method=False)
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def rsub(input: Any, other: Any, *factor: Any, alpha: Any = 1) -> Tensor:
     """`other - alpha * input`."""
     require_tensor("rsub", input)
+    if factor:  # alpha needs no name behind a number
+        other, *wrong = plain_number(other), *factor[1:]
+        if isinstance(other, Tensor) or wrong:
+            raise TypeError(f"rsub() takes 2 positional arguments but {len(factor) + 2} were given")
+        alpha = plain_number(factor[0])
     require_operand("rsub", other, "other", 2)
     check_subtraction(input, other)
     if type(alpha) is not int or alpha != 1:

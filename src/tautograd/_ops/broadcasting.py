@@ -12,6 +12,7 @@ from .._autograd.apply_view import apply_view
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Size, Tensor
 from .elementwise import check_broadcast, require_tensor
+from .guarding import explain, marked
 from .public import FUNCTIONS, public
 from .record import LINEAR, Op
 from .samples import Sample, T
@@ -84,9 +85,14 @@ def expand_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
 
 
 @public(function=False, out=False)
+@marked
 def expand(self: Tensor, *size: Any, implicit: bool = False, **given: Any) -> Tensor:
     """A view with dimensions of size one (or new leading ones) repeated without a copy."""
-    return expand_to(self, ints("expand", "size", size, given))
+    try:
+        return expand_to(self, ints("expand", "size", size, given))
+    except Exception as error:
+        explain(error, "expand", (self, *size), {"implicit": implicit, **given}, method=True)
+        raise
 
 
 @public(function=False, out=False)
@@ -122,6 +128,8 @@ def sum_to_size(self: Tensor, *size: Any, **given: Any) -> Tensor:
     missing = len(shape) - len(wanted)
     if missing < 0 or any(n not in (1, m) for m, n in zip(shape[missing:], wanted, strict=True)):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(shape)}}}.")
+    if not wanted:
+        return FUNCTIONS["sum"](self)  # type: ignore[no-any-return]  # also of one number: int8 becomes int64
     dims = [
         d
         for d, extent in enumerate(shape)

@@ -15,6 +15,7 @@ from .._autograd.apply import apply
 from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor, make
 from .elementwise import require_tensor
+from .guarding import explain, marked
 from .public import attach, public
 from .rearranging import suggested_format
 from .record import LINEAR, Op
@@ -99,32 +100,37 @@ def _is_dtype(value: Any) -> bool:
 
 
 @public(function=False, out=False)
+@marked
 def to(self: Tensor, *args: Any, **given: Any) -> Tensor:
     """This tensor with another dtype or device; itself where nothing is to change."""
-    names: tuple[str, ...] = ("device", "dtype", "non_blocking", "copy")
-    if args and (isinstance(args[0], Tensor) or _is_dtype(args[0])):
-        names = ("tensor" if isinstance(args[0], Tensor) else "dtype", "non_blocking", "copy")
-    options = dict(zip(names, args, strict=False)) | given
-    kind, place = options.get("dtype"), options.get("device")
-    other = options.pop("tensor", None)
-    if (
-        len(args) > len(names)
-        or options.keys() - {"dtype", "device", "non_blocking", "copy", "memory_format"}
-        or not (kind is None or _is_dtype(kind))
-        or not (place is None or isinstance(place, (str, int, device)))
-        or not (other is None or isinstance(other, Tensor))
-    ):
-        shown = [type(a).__name__ for a in args]
-        shown += [f"{k}={type(v).__name__}, " for k, v in given.items()]
-        raise TypeError(_FORMS.format(", ".join(shown)))
-    wanted = other.dtype if other is not None else None if kind is None else as_dtype(kind)
-    copy = bool(options.get("copy", False))
-    if place is not None or other is not None:
-        where = as_device(place if other is None else other.device)
-        if where != self.device:
-            self = moved_to(self, where)
-            copy = False
-    return cast(self, wanted, copy, options.get("memory_format"))
+    try:
+        names: tuple[str, ...] = ("device", "dtype", "non_blocking", "copy")
+        if args and (isinstance(args[0], Tensor) or _is_dtype(args[0])):
+            names = ("tensor" if isinstance(args[0], Tensor) else "dtype", "non_blocking", "copy")
+        options = dict(zip(names, args, strict=False)) | given
+        kind, place = options.get("dtype"), options.get("device")
+        other = options.pop("tensor", None)
+        if (
+            len(args) > len(names)
+            or options.keys() - {"dtype", "device", "non_blocking", "copy", "memory_format"}
+            or not (kind is None or _is_dtype(kind))
+            or not (place is None or isinstance(place, (str, int, device)))
+            or not (other is None or isinstance(other, Tensor))
+        ):
+            shown = [type(a).__name__ for a in args]
+            shown += [f"{k}={type(v).__name__}, " for k, v in given.items()]
+            raise TypeError(_FORMS.format(", ".join(shown)))
+        wanted = other.dtype if other is not None else None if kind is None else as_dtype(kind)
+        copy = bool(options.get("copy", False))
+        if place is not None or other is not None:
+            where = as_device(place if other is None else other.device)
+            if where != self.device:
+                self = moved_to(self, where)
+                copy = False
+        return cast(self, wanted, copy, options.get("memory_format"))
+    except Exception as error:
+        explain(error, "to", (self, *args), given, method=True)
+        raise
 
 
 def _to_device(x: Any, target: Any, source: Any) -> Any:
@@ -163,8 +169,13 @@ def _conversion(name: str) -> None:
     kind = DTYPE_NAMES[_METHODS.get(name, name)]
 
     def convert(self: Tensor, *, memory_format: Any = None) -> Tensor:
-        return cast(self, kind, memory_format=memory_format)
+        try:
+            return cast(self, kind, memory_format=memory_format)
+        except Exception as error:
+            explain(error, name, (self,), {"memory_format": memory_format}, method=True)
+            raise
 
+    marked(convert)
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"This tensor as `{kind.name}`."
     attach(name, convert)
@@ -211,11 +222,16 @@ def type_as(self: Tensor, other: Any) -> Tensor:
 
 
 @public(function=False, out=False)
+@marked
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """This tensor on the CPU."""
-    if type(self._data) is not np.ndarray and self.device != CPU:
-        self = moved_to(self, CPU)
-    return cast(self, None, memory_format=memory_format)
+    try:
+        if type(self._data) is not np.ndarray and self.device != CPU:
+            self = moved_to(self, CPU)
+        return cast(self, None, memory_format=memory_format)
+    except Exception as error:
+        explain(error, "cpu", (self, memory_format), {}, method=True)
+        raise
 
 
 @counterpart(np.astype)

@@ -255,9 +255,7 @@ def _likelihood(
         places = reshape_to(target, (y.shape[0], 1, -1))
         loss: Any = apply(op, (flat, places, weight), parameters)
         return reshape_to(loss, y.shape) if reduction == "none" else loss
-    loss = apply(op, (input, target, weight), parameters)
-    one = x.ndim == 1 and y.ndim == 1 and reduction == "none"
-    return reshape_to(loss, (1,)) if one else loss
+    return apply(op, (input, target, weight), parameters)  # type: ignore[no-any-return]
 
 
 # --- cross entropy -------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from .elementwise import (
     require_tensor,
     unary,
 )
+from .guarding import explain, marked
 from .public import FUNCTIONS, attach, inplace_twin, no_method, public, write_into
 from .record import Op
 from .refusals import no_kernel, refusal
@@ -235,17 +236,27 @@ def equal(input: Any, other: Any) -> bool:
 
 
 @public(out=False)
+@marked
 def is_complex(input: Any) -> bool:
     """Whether the dtype is complex."""
-    require_tensor("is_complex", input)
-    return bool(input.dtype.category == COMPLEX)
+    try:
+        require_tensor("is_complex", input)
+        return bool(input.dtype.category == COMPLEX)
+    except Exception as error:
+        explain(error, "is_complex", (input,), {}, method=True)
+        raise
 
 
 @public(out=False)
+@marked
 def is_floating_point(input: Any) -> bool:
     """Whether the dtype is a floating-point one."""
-    require_tensor("is_floating_point", input)
-    return bool(input.dtype.category == FLOAT)
+    try:
+        require_tensor("is_floating_point", input)
+        return bool(input.dtype.category == FLOAT)
+    except Exception as error:
+        explain(error, "is_floating_point", (input,), {}, method=True)
+        raise
 
 
 @public(out=False)

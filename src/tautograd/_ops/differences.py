@@ -6,6 +6,7 @@ from typing import Any
 
 from .dims import no_signature, wrap_dim
 from .elementwise import require_tensor
+from .promotion import plain_number
 from .public import FUNCTIONS, public
 
 
@@ -24,7 +25,7 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
     parts = [part for part in (prepend, input, append) if part is not None]
     out = FUNCTIONS["cat"](parts, axis) if len(parts) > 1 else input
     if n == 0:
-        return out.clone() if out is input else out
+        return input.clone()  # as it was, whatever would have been put before and behind it
     for _ in range(min(n, out._data.shape[axis])):
         count = out._data.shape[axis]
         later, earlier = out.narrow(axis, 1, count - 1), out.narrow(axis, 0, count - 1)
@@ -112,4 +113,4 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1
     if x is not None:
         widths = _widths(x, y, axis, "cumulative_trapezoid")
         return ((left + right) * widths).cumsum(axis) / 2.0
-    return ((1.0 if dx is None else dx) / 2.0 * (left + right)).cumsum(axis)
+    return ((1.0 if dx is None else plain_number(dx)) / 2.0 * (left + right)).cumsum(axis)

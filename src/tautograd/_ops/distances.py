@@ -14,6 +14,7 @@ from .._autograd.grad_mode import no_grad
 from .._autograd.node import rename_node
 from .elementwise import refuse, require_tensor
 from .norms import norm, norm_slope, norm_slope_along, vector_norm, vector_norm_of
+from .promotion import plain_number
 from .public import FUNCTIONS, NN_FUNCTIONAL, public
 from .record import Op
 from .refusals import no_kernel
@@ -232,7 +233,7 @@ def pairwise_distance(
     """The p-norm of each row of `x1 - x2 + eps`."""
     require_tensor("pairwise_distance", x1, "x1")
     require_tensor("pairwise_distance", x2, "x2", 2)
-    difference: Any = x1 - x2 + eps
+    difference: Any = x1 - x2 + plain_number(eps)
     out = norm(difference, p, max(x1._data.ndim, x2._data.ndim) - 1, keepdim)
     rename_node(out._node, "NormBackward1")
     return out

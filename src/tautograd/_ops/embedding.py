@@ -221,6 +221,7 @@ def _embedding(
     padding = padding_row(padding_idx, weight.size(0)) if padding_idx is not None else -1
     if max_norm is not None:
         input = input.contiguous()
+        check_indices("embedding", input)  # before anything is written
         renormalise(weight, input, max_norm, norm_type)
     return lookup(weight, input, padding, scale_grad_by_freq, sparse)
 

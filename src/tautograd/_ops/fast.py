@@ -21,6 +21,7 @@ from .._autograd.node import next_sequence, node_type
 from .._autograd.sites import internal
 from .._autograd.views import bump
 from .._tensor.tensor import Tensor, current_node
+from .guarding import explain, marked, with_numbers
 from .powers import pow_scalar_op
 from .record import Op
 
@@ -170,39 +171,52 @@ def fast_update(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
     ufunc = op.forward
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if len(args) != 1 or kwargs:
-            return slow(self, *args, **kwargs)
-        other = args[0]
-        recording, quietly = modes.way
-        x = self._data
-        if (
-            recording is None
-            or x.dtype.char not in "fd"
-            or self._base is not None
-            or (recording and (self._requires_grad or self._node is not None))
-            or self._is_inference
-            or type(x) is not _ndarray
-            or 0 in x.strides
-        ):
-            return slow(self, other)
-        if isinstance(other, Tensor):
-            y = other._data
+        try:
+            if len(args) != 1 or kwargs:
+                return slow(self, *args, **kwargs)
+            other = args[0]
+            recording, quietly = modes.way
+            x = self._data
             if (
-                y.dtype is not x.dtype
-                or type(y) is not _ndarray
-                or (y.shape != x.shape and y.shape)
-                or other._base is not None
-                or (recording and (other._requires_grad or other._node is not None))
+                recording is None
+                or x.dtype.char not in "fd"
+                or self._base is not None
+                or (recording and (self._requires_grad or self._node is not None))
+                or self._is_inference
+                or type(x) is not _ndarray
+                or 0 in x.strides
             ):
                 return slow(self, other)
-        elif _is_plain_number(other):
-            y = other
-        else:
-            return slow(self, other)
-        quietly(ufunc, x, y, x)
-        bump(self)
-        return self
+            if isinstance(other, Tensor):
+                y = other._data
+                if (
+                    y.dtype is not x.dtype
+                    or type(y) is not _ndarray
+                    or (y.shape != x.shape and y.shape)
+                    or other._base is not None
+                    or (recording and (other._requires_grad or other._node is not None))
+                ):
+                    return slow(self, other)
+            elif _is_plain_number(other):
+                y = other
+            else:
+                return slow(self, other)
+            quietly(ufunc, x, y, x)
+            bump(self)
+            return self
+        except Exception as error:
+            given = (self, *args)
+            again = with_numbers(error, slow, slow.__name__, given, kwargs, method=True)
+            if again is None:
+                explain(error, slow.__name__, given, kwargs, method=True)
+                raise
+        try:
+            return slow(*again[0], **again[1])
+        except Exception as error:
+            explain(error, slow.__name__, *again, method=True)
+            raise
 
+    marked(method)
     method.__name__ = method.__qualname__ = slow.__name__
     method.__doc__ = slow.__doc__
     return method

@@ -23,8 +23,8 @@ def _begins(u: Any, size: int, count: int, kernel: int) -> Any:
     kind = u.dtype.type
     u = np.expand_dims(u, -1)
     last = np.astype(np.zeros_like(u), np.int64) + (size - kernel)
-    if count == 1:
-        return last
+    if count <= 1:
+        return last[..., :count]
     step = kind(size - kernel) / kind(count - 1)
     number = constant(np.arange(count - 1).astype(u.dtype), u)
     begins = np.floor((number + u) * step) - np.floor(u * step)
@@ -50,6 +50,11 @@ def _pool(x: Any, samples: Any, kernel: Ints, count: Ints) -> Any:
             position = position * size[d] + (starts[d] + offset[d])
         positions.append(position)
         places.append(picked(x, position, rank))
+    if not places:  # the greatest of nothing, at the window's first place
+        first = starts[0]
+        for d in range(1, rank):
+            first = first * size[d] + starts[d]
+        return np.full_like(x, -np.inf, shape=first.shape), first
     best = places[0]
     for place in places[1:]:
         best = np.maximum(best, place)

@@ -70,6 +70,37 @@ def explain(
     raise _translated(error, name.removeprefix("nn.functional."), args, kwargs) from error
 
 
+def with_numbers(
+    error: Exception,
+    fn: Function,
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    method: bool = False,
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments of a failed call with Python's numbers where numbers are asked for.
+
+    PyTorch takes a 0-dim tensor that wants no gradient, and NumPy's scalars, for a number. Nobody has
+    to think of that who writes an operation: it fails, and is called again. None if there is nothing
+    to replace. To be called from the function that was called from outside.
+    """
+    if not any(map(_stands_for_number, (*args[method:], *kwargs.values()))):
+        return None
+    if isinstance(error, Warning) or sys._getframe(2).f_code.co_filename.startswith(_INSIDE):
+        return None
+    if _origin(error) == "program":
+        return None
+    from .signatures.numbers import replaced
+
+    return replaced(fn, name, args, kwargs, method)
+
+
+def _stands_for_number(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value._data.ndim == 0 and not value.requires_grad
+    return isinstance(value, np.generic)
+
+
 # How NumPy speaks of arrays, which are no business of whoever has tensors.
 _NUMPY = re.compile(r"array|broadcast|ufunc|axis|axes|operand|dtype|_data|shape")
 
@@ -156,7 +187,11 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
         return fn
     text = _wrapper(fn.__code__)
     if text not in _MAKERS:
-        names: dict[str, Any] = {"_explain": explain, "_given": _given}
+        names: dict[str, Any] = {
+            "_explain": explain,
+            "_given": _given,
+            "_with_numbers": with_numbers,
+        }
         exec(compile(text, __file__, "exec"), names)
         _MAKERS[text] = names["make"]
     call: Any = _MAKERS[text](fn, name, method)
@@ -201,7 +236,14 @@ def make(_fn, _name, _method):
             return {call}
         except Exception as _error:
             given = _given(_fn, {values}, {several or "()"}, {by_name}, {others or "{}"})
-            _explain(_error, _name, *given, _method)
+            again = _with_numbers(_error, _fn, _name, *given, _method)
+            if again is None:
+                _explain(_error, _name, *given, _method)
+                raise
+        try:
+            return _fn(*again[0], **again[1])
+        except Exception as _error:
+            _explain(_error, _name, *again, _method)
             raise
     return call
 """

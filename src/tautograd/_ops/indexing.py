@@ -20,6 +20,7 @@ from .._autograd.apply import apply
 from .._autograd.forward_ad import alias_op
 from .._tensor.arguments import as_element, type_name
 from .._tensor.tensor import Tensor, make
+from .guarding import explain, marked
 from .index_put import index_by, put_at
 from .indices import prepare
 from .ones import unsqueeze_op
@@ -31,40 +32,50 @@ from .writing import copy_, fill_
 _INTEGER_KINDS = "iu"
 
 
+@marked
 def getitem(self: Tensor, key: Any) -> Tensor:
     """`self[key]`."""
-    kind = type(key)
-    if kind is int or isinstance(key, np.integer):
-        return _select(self, 0, int(key), 0)
-    if kind is slice:
-        return _slice(self, 0, key, skip_whole=False)
-    view, given = _split(self, key)
-    if given:
-        return index_by(view, given)
-    if view is self:
-        result: Tensor = apply(alias_op, (self,))
-        return result
-    return view
-
-
-def setitem(self: Tensor, key: Any, value: Any) -> None:
-    """`self[key] = value`."""
-    if key is False:
-        return
-    value = _as_value(self, value)
-    kind = type(key)
-    if kind is int or isinstance(key, np.integer):
-        _write(_select(self, 0, int(key), 0), value)
-    elif kind is slice:
-        _write(_slice(self, 0, key), value)
-    elif key is None or key is True:
-        _write(_unsqueeze(self, 0), value)
-    else:
+    try:
+        kind = type(key)
+        if kind is int or isinstance(key, np.integer):
+            return _select(self, 0, int(key), 0)
+        if kind is slice:
+            return _slice(self, 0, key, skip_whole=False)
         view, given = _split(self, key)
         if given:
-            _put(view, given, value)
+            return index_by(view, given)
+        if view is self:
+            result: Tensor = apply(alias_op, (self,))
+            return result
+        return view
+    except Exception as error:
+        explain(error, "__getitem__", (self, key), {}, method=True)
+        raise
+
+
+@marked
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """`self[key] = value`."""
+    try:
+        if key is False:
+            return
+        value = _as_value(self, value)
+        kind = type(key)
+        if kind is int or isinstance(key, np.integer):
+            _write(_select(self, 0, int(key), 0), value)
+        elif kind is slice:
+            _write(_slice(self, 0, key), value)
+        elif key is None or key is True:
+            _write(_unsqueeze(self, 0), value)
         else:
-            _write(view, value)
+            view, given = _split(self, key)
+            if given:
+                _put(view, given, value)
+            else:
+                _write(view, value)
+    except Exception as error:
+        explain(error, "__setitem__", (self, key, value), {}, method=True)
+        raise
 
 
 attach("__getitem__", getitem)

@@ -10,6 +10,7 @@ from .._arrays.strided import address, storage_of, storage_offset_of, strides_of
 from .._tensor.tensor import Size, Tensor
 from .dims import wrap_dim
 from .elementwise import require_tensor
+from .guarding import explain, marked
 from .public import attach, public
 from .rearranging import is_contiguous_in
 
@@ -35,9 +36,14 @@ def stride(self: Tensor, dim: Any = None) -> Any:
 
 
 @public("dim", function=False, out=False, aliases=("ndimension",))
+@marked
 def dim_(self: Tensor) -> int:
     """The number of dimensions."""
-    return len(self._data.shape)
+    try:
+        return len(self._data.shape)
+    except Exception as error:
+        explain(error, "dim", (self,), {}, method=True)
+        raise
 
 
 @public(out=False)
@@ -48,33 +54,58 @@ def numel(input: Any) -> int:
 
 
 @public(function=False, out=False)
+@marked
 def nelement(self: Tensor) -> int:
     """The number of elements."""
-    return int(self._data.size)
+    try:
+        return int(self._data.size)
+    except Exception as error:
+        explain(error, "nelement", (self,), {}, method=True)
+        raise
 
 
 @public(function=False, out=False)
+@marked
 def element_size(self: Tensor) -> int:
     """The bytes of one element."""
-    return int(self._data.dtype.itemsize)
+    try:
+        return int(self._data.dtype.itemsize)
+    except Exception as error:
+        explain(error, "element_size", (self,), {}, method=True)
+        raise
 
 
 @public(function=False, out=False)
+@marked
 def is_contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> bool:
     """Whether the elements lie in memory in the order of their indices."""
-    return is_contiguous_in(self._data, memory_format)
+    try:
+        return is_contiguous_in(self._data, memory_format)
+    except Exception as error:
+        explain(error, "is_contiguous", (self,), {"memory_format": memory_format}, method=True)
+        raise
 
 
 @public(function=False, out=False)
+@marked
 def storage_offset(self: Tensor) -> int:
     """How many elements after the start of its storage this tensor begins."""
-    return storage_offset_of(self._data)
+    try:
+        return storage_offset_of(self._data)
+    except Exception as error:
+        explain(error, "storage_offset", (self,), {}, method=True)
+        raise
 
 
 @public(function=False, out=False)
+@marked
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 for none."""
-    return address(self._data) if self._data.size else 0
+    try:
+        return address(self._data) if self._data.size else 0
+    except Exception as error:
+        explain(error, "data_ptr", (self,), {}, method=True)
+        raise
 
 
 attach("const_data_ptr", data_ptr)

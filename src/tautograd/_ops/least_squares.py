@@ -59,6 +59,8 @@ def _inverted(s: Any, threshold: Any) -> Any:
 
 
 def _pinv(x: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    if not x.size:
+        return np.zeros_like(adjoint(x))  # whatever the tolerances' shape
     u, s, vh = _svd(x, hermitian)
     return np.matmul(adjoint(vh), scale_rows(adjoint(u), _inverted(s, _threshold(s, atol, rtol))))
 

@@ -83,7 +83,7 @@ def _poisson(input: Any, target: Any, log_input: bool, full: bool, eps: float) -
         loss = input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
-        loss = loss + stirling.masked_fill(target <= 1, 0)
+        loss = loss + stirling.masked_fill(target <= 1, 0).to(loss.dtype)  # PyTorch adds in place
     return loss
 
 

@@ -18,6 +18,7 @@ from .._autograd.sites import warning_level
 from .._tensor.tensor import Tensor
 from .autocasting import autocasting
 from .elementwise import check_broadcast, require_tensor
+from .promotion import plain_number
 from .public import FUNCTIONS, NN_FUNCTIONAL
 from .record import Op
 from .rule_calls import written
@@ -77,7 +78,7 @@ UNREAD_MEAN = _Unread(1)
 
 def numbered_reduction(number: Any) -> str:
     """The reduction of a number, as functions of the top level take it."""
-    return "none" if number is UNREAD_MEAN else _NUMBERED.get(number, "none")
+    return "none" if number is UNREAD_MEAN else _NUMBERED.get(plain_number(number), "none")
 
 
 def reduced(loss: Any, reduction: str) -> Any:

@@ -13,7 +13,7 @@ from .._autograd.apply import apply
 from .._tensor.tensor import Tensor
 from .elementwise import check_broadcast, conj, require_tensor
 from .out_rules import norm_result
-from .promotion import compute_dtype
+from .promotion import compute_dtype, plain_number
 from .public import LINALG, public
 from .record import Op
 from .reducing import axes_of, count, reduce_with, restore
@@ -141,7 +141,7 @@ def vector_norm(
     dims = axes_of(dim, input._data.ndim, "linalg_vector_norm")
     if ord < 0 or ord == math.inf:
         _check_identity(input._data.shape, ord, dims, dim)
-    parameters = {"ord": ord, "dim": dims, "keepdim": keepdim}
+    parameters = {"ord": plain_number(ord), "dim": dims, "keepdim": keepdim}
     return reduce_with(vector_norm_op, "linalg_vector_norm", input, parameters, dtype)
 
 
@@ -250,4 +250,4 @@ def dist(input: Any, other: Any, p: Any = 2) -> Any:
             f"{LEGACY_NAMES[from_numpy_dtype(compute)]} instead."
         )
     check_broadcast(input._data.shape, other._data.shape)
-    return apply(dist_op, (input, other), {"p": p}, compute)
+    return apply(dist_op, (input, other), {"p": plain_number(p)}, compute)

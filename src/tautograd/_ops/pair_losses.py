@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._arrays.dtypes import FLOAT
 from .._tensor.tensor import Tensor
 from .distances import pairwise_distance
 from .elementwise import require_tensor
@@ -20,6 +21,8 @@ from .loss_reductions import (
 
 def _hinge(input: Any, target: Any, margin: float) -> Any:
     require_pair("hinge_embedding_loss", input, target)
+    if input.dtype.category < FLOAT:
+        margin = input.new_full((), margin)  # PyTorch reads it in the dtype of the input
     apart = (margin - input).clamp_min(0)
     near = apart.masked_fill(target == 1, 0) if target.dim() else _where_not(target, 1, apart)
     return near + _where_not(target, -1, input)
@@ -68,6 +71,8 @@ def margin_ranking_loss(
 
 
 def _ranking(input1: Any, input2: Any, target: Any, margin: float, reduction: str) -> Tensor:
+    if type(margin) is not float:
+        margin = float(margin)  # PyTorch has no other: integers become floats by it
     loss = (-target * (input1 - input2) + margin).clamp_min(0)
     return reduced(loss, reduction)  # type: ignore[no-any-return]
 

@@ -13,6 +13,7 @@ from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import wrap_dim
 from .elementwise import require_tensor
+from .guarding import explain, marked
 from .public import public
 from .record import LINEAR, Op, renamed
 from .samples import Sample, T
@@ -82,10 +83,15 @@ alias_op = renamed(permute_op, "AliasBackward0")
 
 
 @public(out=False, aliases=("swapdims",))
+@marked
 def transpose(input: Any, dim0: Any, dim1: Any) -> Tensor:
     """A view with two dimensions exchanged."""
-    require_tensor("transpose", input)
-    return exchange(input, dim0, dim1)
+    try:
+        require_tensor("transpose", input)
+        return exchange(input, dim0, dim1)
+    except Exception as error:
+        explain(error, "transpose", (input, dim0, dim1), {}, method=True)
+        raise
 
 
 def exchange(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
@@ -103,15 +109,20 @@ def swapaxes(input: Any, axis0: Any, axis1: Any) -> Tensor:
 
 
 @public(out=False)
+@marked
 def t(input: Any) -> Tensor:
     """A view of a matrix transposed; fewer than two dimensions stay as they are."""
-    require_tensor("t", input)
-    if input._data.ndim > 2:
-        raise RuntimeError(
-            f"t() expects a tensor with <= 2 dimensions, but self is {input._data.ndim}D"
-        )
-    result: Tensor = apply_view(t_op, input)
-    return result
+    try:
+        require_tensor("t", input)
+        if input._data.ndim > 2:
+            raise RuntimeError(
+                f"t() expects a tensor with <= 2 dimensions, but self is {input._data.ndim}D"
+            )
+        result: Tensor = apply_view(t_op, input)
+        return result
+    except Exception as error:
+        explain(error, "t", (input,), {}, method=True)
+        raise
 
 
 def permute_to(input: Tensor, dims: tuple[int, ...]) -> Tensor:
@@ -134,9 +145,14 @@ def permute_to(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 @public("permute", function=False, out=False)
+@marked
 def permute_method(self: Tensor, *dims: Any, **given: Any) -> Tensor:
     """A view with its dimensions in the given order."""
-    return permute_to(self, ints("permute", "dims", dims, given))
+    try:
+        return permute_to(self, ints("permute", "dims", dims, given))
+    except Exception as error:
+        explain(error, "permute", (self, *dims), given, method=True)
+        raise
 
 
 @public(method=False, out=False)

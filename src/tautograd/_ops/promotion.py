@@ -53,6 +53,16 @@ def as_number(value: Any) -> Any:
     return value
 
 
+def plain_number(value: Any) -> Any:
+    """Python's number for what PyTorch reads as one: a NumPy scalar, or a 0-dim tensor.
+
+    For parameters with which arrays are computed: there NumPy's scalars would have their own dtype.
+    """
+    if isinstance(value, Tensor) and not value._data.ndim and not value.requires_grad:
+        return value.item()
+    return as_number(value)
+
+
 def compute_dtype(operands: Any, promotion: str | None) -> Any:
     """The NumPy dtype to compute in; None where tensors of one dtype need no cast."""
     if promotion is None:

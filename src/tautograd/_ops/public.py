@@ -23,7 +23,7 @@ from .._autograd.modes import modes
 from .._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
 from .._tensor.tensor import Tensor
 from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
-from .guarding import explain, guarded, marked
+from .guarding import explain, guarded, marked, with_numbers
 from .out_dtypes import check_out, refuse_cast
 from .overlaps import refuse_overlap, refuse_partial_overlap
 
@@ -159,7 +159,14 @@ def _parse(
         except Exception as error:
             if out is not None:
                 kwargs["out"] = out
-            explain(error, name, args, kwargs, method)
+            again = with_numbers(error, fn, name, args, kwargs, method)
+            if again is None:
+                explain(error, name, args, kwargs, method)
+                raise
+        try:
+            return call(*again[0], **again[1])  # where nothing is left to replace
+        except Exception as error:
+            explain(error, name, *again, method)
             raise
 
     return marked(call)
@@ -332,7 +339,14 @@ def inplace_twin(name: str, fn: Function) -> Function:
                 raise
             return write_into(self, result, name)
         except Exception as error:
-            explain(error, name + "_", (self, *args), kwargs, method=True)
+            again = with_numbers(error, fn, name + "_", (self, *args), kwargs, method=True)
+            if again is None:
+                explain(error, name + "_", (self, *args), kwargs, method=True)
+                raise
+        try:
+            return twin(*again[0], **again[1])  # where nothing is left to replace
+        except Exception as error:
+            explain(error, name + "_", *again, method=True)
             raise
 
     marked(twin)

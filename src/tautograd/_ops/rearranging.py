@@ -22,6 +22,7 @@ from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import require_int, wrap_dim, wrap_dims
 from .elementwise import require_tensor
+from .guarding import explain, marked
 from .public import public
 from .record import LINEAR, Op
 from .samples import Sample, T
@@ -86,24 +87,34 @@ clone_op = Op(
 
 
 @public(out=False)
+@marked
 def clone(input: Any, *, memory_format: Any = None) -> Tensor:
     """A copy that passes gradients back to the original."""
-    require_tensor("clone", input)
-    wanted = preserve_format if memory_format is None else memory_format
-    require_format("clone", wanted)
-    result: Tensor = apply(clone_op, (input,), {"memory_format": wanted})
-    return result
+    try:
+        require_tensor("clone", input)
+        wanted = preserve_format if memory_format is None else memory_format
+        require_format("clone", wanted)
+        result: Tensor = apply(clone_op, (input,), {"memory_format": wanted})
+        return result
+    except Exception as error:
+        explain(error, "clone", (input,), {"memory_format": memory_format}, method=True)
+        raise
 
 
 @public(function=False, out=False)
+@marked
 def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
     """This tensor if it lies in memory in order, else a copy that does."""
-    if is_contiguous_in(self._data, memory_format):
-        return self
-    require_format("contiguous", memory_format)
-    if memory_format is preserve_format:
-        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    return clone(self, memory_format=memory_format)
+    try:
+        if is_contiguous_in(self._data, memory_format):
+            return self
+        require_format("contiguous", memory_format)
+        if memory_format is preserve_format:
+            raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+        return clone(self, memory_format=memory_format)
+    except Exception as error:
+        explain(error, "contiguous", (self,), {"memory_format": memory_format}, method=True)
+        raise
 
 
 @counterpart(np.copy)

@@ -12,6 +12,7 @@ from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor
 from .activations import NOT_FLOAT, activation, both_sides, slope_record, write_over
 from .elementwise import call_elementwise, contiguous, refuse, require_tensor, unary
+from .promotion import plain_number
 from .public import FUNCTIONS, NN_FUNCTIONAL, public
 from .record import Op
 from .refusals import no_kernel, refusal
@@ -155,6 +156,7 @@ def _softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by `lambd`, or 0 if it lies nearer."""
     require_tensor("softshrink", input)
     refuse(softshrink_op, input._data.dtype)
+    lambd = plain_number(lambd)
     if not lambd >= 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
     return call_elementwise(softshrink_op, (input,), {"lambd": lambd})
@@ -166,6 +168,8 @@ public("softshrink", namespace=NN_FUNCTIONAL, method=False)(_softshrink)
 def _hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """x, or the bound it lies beyond."""
     require_tensor("hardtanh", input)
+    if not type(min_val) is type(max_val) is float:
+        min_val, max_val = plain_number(min_val), plain_number(max_val)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if input._data.dtype.kind == "u" and min_val < 0:

@@ -11,6 +11,7 @@ from .._autograd.apply import apply
 from .dims import wrap_dim
 from .elementwise import conj, require_tensor
 from .norms import norm_slope, norm_slope_along, vector_norm, vector_norm_of, vector_norm_op
+from .promotion import plain_number
 from .public import public
 from .record import Op
 from .samples import Sample, T
@@ -69,6 +70,7 @@ renorm_op = Op(
 def renorm(input: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     """The slices along `dim`, each scaled down to p-norm `maxnorm` if its own is larger."""
     require_tensor("renorm", input)
+    p, maxnorm = plain_number(p), plain_number(maxnorm)
     if isinstance(p, bool) or not isinstance(p, (int, float)):
         raise TypeError(f"renorm(): argument 'p' must be Number, not {type(p).__name__}")
     if p <= 0:

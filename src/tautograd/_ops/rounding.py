@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -81,12 +82,12 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:
     require_tensor("round", input)
     if decimals == 0:
         return call_elementwise(round_op, (input,), {})
-    return call_elementwise(round_decimals_op, (input,), {"decimals": decimals})
+    return call_elementwise(round_decimals_op, (input,), {"decimals": operator.index(decimals)})
 
 
 def _special_round(input: Any, *, decimals: int = 0) -> Tensor:
     require_tensor("special_round", input)
-    return call_elementwise(round_decimals_op, (input,), {"decimals": decimals})
+    return call_elementwise(round_decimals_op, (input,), {"decimals": operator.index(decimals)})
 
 
 _special_round.__name__, _special_round.__doc__ = "round", round.__doc__

@@ -11,6 +11,7 @@ from .._arrays.dtypes import LEGACY_NAMES
 from .._arrays.sums import exact_sum
 from .._tensor.tensor import Tensor
 from .elementwise import conj, require_tensor
+from .promotion import plain_number
 from .public import FUNCTIONS, public
 from .record import Op
 from .reducing import axes_of, count, reduce_with, restore
@@ -171,6 +172,8 @@ def _declare(op: Op, what: str) -> None:
             correction = int(unbiased)
         elif correction is _UNSET or correction is None:
             correction = 1
+        else:
+            correction = plain_number(correction)
         if not (input.dtype.is_floating_point or input.dtype.is_complex):
             raise RuntimeError(
                 f"{name if '_' in name else 'std and var'} only support "

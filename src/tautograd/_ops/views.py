@@ -127,15 +127,20 @@ def _shown(data: Any, shape: tuple[Any, ...]) -> Any:
 
 
 @public("reshape", function=False, out=False)
+@marked
 def reshape_method(self: Tensor, *shape: Any, **given: Any) -> Tensor:
     """The same elements in another shape: a view where memory allows, else a copy."""
-    data = self._data
-    if shape and not given and type(data) is np.ndarray and data.flags.c_contiguous:
-        shown = _shown(data, shape)
-        if shown is not None:
-            result: Tensor = apply_view(view_op, self, {"size": shown.shape}, shown)
-            return result
-    return reshape_to(self, ints("reshape", "shape", shape, given))
+    try:
+        data = self._data
+        if shape and not given and type(data) is np.ndarray and data.flags.c_contiguous:
+            shown = _shown(data, shape)
+            if shown is not None:
+                result: Tensor = apply_view(view_op, self, {"size": shown.shape}, shown)
+                return result
+        return reshape_to(self, ints("reshape", "shape", shape, given))
+    except Exception as error:
+        explain(error, "reshape", (self, *shape), given, method=True)
+        raise
 
 
 @public(method=False, out=False)

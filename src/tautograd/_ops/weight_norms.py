@@ -69,6 +69,10 @@ def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms over all dimensions but one, with all of them kept (-1: of the whole tensor)."""
+    if not isinstance(dim, (int, np.integer, Tensor)):
+        raise TypeError(
+            f"norm_except_dim(): argument 'dim' (position 3) must be int, not {type(dim).__name__}"
+        )
     rank = v.ndim
     if dim == -1:
         return v.norm(pow)

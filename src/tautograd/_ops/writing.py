@@ -14,6 +14,7 @@ from .._autograd.views import adopt, bump, check_writable
 from .._tensor.tensor import Tensor, make
 from .casting import real_part
 from .elementwise import check_broadcast, require_tensor
+from .guarding import explain, marked
 from .overlaps import refuse_overlap, refuse_partial_overlap
 from .public import FUNCTIONS, public, write_into
 from .record import Op, renamed
@@ -195,46 +196,58 @@ def fill(input: Any, value: Any) -> Tensor:
 
 
 @public(out=False)
+@marked
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element to `value`."""
-    check_writable(input, value)
-    data = input._data
-    if (
-        (type(value) is float or type(value) is int)
-        and data.dtype.char in "fd"
-        and -_SAFE < value < _SAFE
-        and type(data) is np.ndarray
-        and unrecorded(input)
-    ):
-        data.fill(value)
-        bump(input)
+    try:
+        check_writable(input, value)
+        data = input._data
+        if (
+            (type(value) is float or type(value) is int)
+            and data.dtype.char in "fd"
+            and -_SAFE < value < _SAFE
+            and type(data) is np.ndarray
+            and unrecorded(input)
+        ):
+            data.fill(value)
+            bump(input)
+            return input
+        value = _fill_value(input, value, "fill_")
+        if unrecorded(input, value):
+            number = (
+                real_part(value._data, input._data.dtype) if isinstance(value, Tensor) else value
+            )
+            np.copyto(input._data, number, casting="unsafe")
+            bump(input)
+            return input
+        if isinstance(value, Tensor):
+            store(input, apply(_fill_tensor_inplace_op, (input, value)))
+        else:
+            store(input, apply(_fill_inplace_op, (input,), {"value": value}))
         return input
-    value = _fill_value(input, value, "fill_")
-    if unrecorded(input, value):
-        number = real_part(value._data, input._data.dtype) if isinstance(value, Tensor) else value
-        np.copyto(input._data, number, casting="unsafe")
-        bump(input)
-        return input
-    if isinstance(value, Tensor):
-        store(input, apply(_fill_tensor_inplace_op, (input, value)))
-    else:
-        store(input, apply(_fill_inplace_op, (input,), {"value": value}))
-    return input
+    except Exception as error:
+        explain(error, "fill_", (input, value), {}, method=True)
+        raise
 
 
 @public(out=False)
+@marked
 def zero_(input: Tensor) -> Tensor:
     """Set every element to zero."""
-    check_writable(input)
-    if unrecorded(input):
-        if type(input._data) is np.ndarray:
-            input._data.fill(0)
-        else:
-            np.copyto(input._data, 0, casting="unsafe")
-        bump(input)
+    try:
+        check_writable(input)
+        if unrecorded(input):
+            if type(input._data) is np.ndarray:
+                input._data.fill(0)
+            else:
+                np.copyto(input._data, 0, casting="unsafe")
+            bump(input)
+            return input
+        store(input, apply(zero_op, (input,)))
         return input
-    store(input, apply(zero_op, (input,)))
-    return input
+    except Exception as error:
+        explain(error, "zero_", (input,), {}, method=True)
+        raise
 
 
 def store(self: Tensor, result: Tensor) -> None:

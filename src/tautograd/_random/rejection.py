@@ -116,7 +116,8 @@ def binomial(generator: Generator, count: Array, prob: Array) -> Array:
     # The rarer outcome is counted; successes are what is left.
     swapped = probability > 0.5
     rare = np.where(swapped, one - probability, probability).astype(kind)
-    expected = trials * rare
+    with np.errstate(invalid="ignore"):  # infinitely many trials without a chance
+        expected = trials * rare
     plain = ~((trials <= 0) | (probability <= 0) | (probability >= 1) | np.isnan(probability))
     result = np.zeros(trials.size, kind)
     result[probability >= 1] = trials[probability >= 1]
@@ -126,7 +127,8 @@ def binomial(generator: Generator, count: Array, prob: Array) -> Array:
         deviation = np.sqrt(expected * (one - rare)).astype(np.float64)
         odds = (rare / (one - rare)).astype(np.float64)
         mode = np.floor((trials + one) * rare).astype(np.float64)
-    with Lookahead(generator, _block(trials.size, 4)) as source:
+    lookahead = Lookahead(generator, _block(trials.size, 4))
+    with np.errstate(invalid="ignore"), lookahead as source:
         for index in np.flatnonzero(plain).tolist():
             n, p = trials[index], rare[index]
             if expected[index] >= 10:
@@ -186,6 +188,10 @@ def _binomial_large(
         v = source.uniform()
         us = 0.5 - abs(u)
         if us == 0:
+            continue
+        if math.isinf(n):  # PyTorch's arithmetic in full: infinity, or what is left of two
+            if us >= 0.07 and v <= tight:
+                return math.inf if u > 0 else math.nan
             continue
         k = kind(math.floor((2 * a / us + b) * u + centre))
         if k < 0 or k > trials:

@@ -124,7 +124,7 @@ def number(name: str, value: Any, argument: str, position: int) -> Any:
     if isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, np.generic):
-        return value.item()
+        return float(value.real) if isinstance(value, (np.bool_, np.complex64)) else value.item()
     if isinstance(value, Tensor) and not value._data.ndim:
         return value._data.item()
     raise TypeError(

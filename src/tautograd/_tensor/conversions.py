@@ -18,6 +18,7 @@ printing.default_dtype = get_default_dtype
 printing.plain_tensor_types.add(Tensor)
 
 
+@marked
 def numel(input: Tensor) -> int:
     """The number of elements."""
     if not isinstance(input, Tensor):

@@ -123,7 +123,9 @@ def import_array(source: Any, copy: bool | None = None) -> Any:
     array = np.ndarray(shape, dtype, flat, 0, [s * dtype.itemsize for s in steps])
     if flags & _READ_ONLY:
         array.flags.writeable = False
-    return np.array(array, order="K", copy=True) if copy else array
+    return (
+        np.array(array, order="K", copy=True) if copy is not None and copy is not False else array
+    )
 
 
 def _capsule_of(source: Any) -> Any:

@@ -40,6 +40,13 @@ def refuse_random() -> None:
 
 def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
     """What a sampler gives; a computation that is being compiled will ask it again at each replay."""
+    for value in args:
+        if isinstance(
+            value, Tensor
+        ):  # before a number is drawn: the call is made again with numbers
+            raise RuntimeError(
+                f"{sampler.__name__}() takes numbers, not a tensor of shape {value.shape}"
+            )
     if modes.recorder is not None:
         return modes.recorder.call(sampler, (source, *args), kwargs, sampler.__name__)
     return sampler(source, *args, **kwargs)

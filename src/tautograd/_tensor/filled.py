@@ -144,7 +144,7 @@ def full(
     value = number("full", fill_value, "fill_value", 2)
     kind = wanted_dtype("full", dtype)
     if kind is None:
-        kind = fill_value.dtype if isinstance(fill_value, Tensor) else _dtype_of_number(value)
+        kind = _dtype_of_number(value)
     return _new("full", checked_size("full", size, False), value, kind, device, requires_grad, out)
 
 

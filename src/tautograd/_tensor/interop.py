@@ -33,10 +33,10 @@ def numpy(self: Tensor, *, force: bool = False) -> Any:
     return self._data
 
 
-def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+def array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:
     """What `np.asarray(tensor)` asks for."""
     found = numpy(self)
-    if dtype is None or found.dtype == dtype:
+    if dtype is None or found.dtype == np.dtype(dtype):
         return np.array(found, copy=True) if copy else found
     if copy is False:
         raise ValueError(

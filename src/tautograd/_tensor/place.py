@@ -6,6 +6,7 @@ from typing import Any
 
 from .._arrays.devices import as_device, cuda_backend, device_of
 from .._arrays.strided import strides_of
+from .._ops.guarding import explain, marked
 from .._ops.public import FUNCTIONS, attach
 from .tensor import Tensor
 
@@ -44,10 +45,15 @@ def _cuda_interface(self: Tensor) -> Any:
 _cls.__cuda_array_interface__ = property(_cuda_interface)
 
 
+@marked
 def get_device(input: Tensor) -> int:
     """The number of the device; -1 for the CPU."""
-    index = input.device.index
-    return -1 if input.device.type == "cpu" or index is None else index
+    try:
+        index = input.device.index
+        return -1 if input.device.type == "cpu" or index is None else index
+    except Exception as error:
+        explain(error, "get_device", (input,), {}, method=True)
+        raise
 
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:

@@ -10,6 +10,7 @@ from .. import _random
 from .._arrays.dtypes import dtype as Dtype
 from .._arrays.dtypes import get_default_dtype, int64
 from .._autograd.modes import modes
+from .._ops.promotion import plain_number
 from .arguments import (
     as_size,
     checked_size,
@@ -255,6 +256,8 @@ def normal(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normal numbers of this mean and deviation: of one `size`, or one for each given."""
+    if size is not None:
+        mean, std = plain_number(mean), plain_number(std)
     given = [v for v in (mean, std) if isinstance(v, Tensor)]
     if not given:
         if size is None:

@@ -96,6 +96,8 @@ def trunc_normal_(
     generator: Any = None,
 ) -> Tensor:
     """Normal numbers, those outside of [a, b] drawn again."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"trunc_normal_: expected a tensor to fill, got {type(tensor).__name__}")
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "

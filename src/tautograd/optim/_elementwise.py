@@ -18,6 +18,7 @@ from .._arrays.dtypes import get_default_dtype
 from .._autograd.lifted import lift, lower
 from .._autograd.modes import modes
 from .._autograd.sites import mark
+from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor, make
 from ._batches import Layout
 from ._program import Formula
@@ -158,6 +159,7 @@ class Elementwise(Optimizer):
         """The same formula as recorded operations on tensors."""
         flags, names = self._flags(group), self._names(group)
         for p, state in zip(members, states, strict=True):
+            check_writable(p)  # first of all: a leaf that wants a gradient cannot be updated so
             constants = self._constants(group, [state[name]._data for name in self._scalars])
             c = SimpleNamespace(**{k: lift(v) for k, v in constants.items()})
             tensors = [_real(t) for t in (p, p._grad, *(state[name] for name in names))]

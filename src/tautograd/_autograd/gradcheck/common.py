@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._ops.promotion import plain_number
 from ..._random import Generator, uniform
 from ..._tensor.tensor import Tensor
 
@@ -25,7 +26,7 @@ class Check:
     ) -> None:
         self.func = func
         self.inputs = inputs
-        self.eps, self.atol, self.rtol = eps, atol, rtol
+        self.eps, self.atol, self.rtol = plain_number(eps), plain_number(atol), plain_number(rtol)
         self.nondet_tol = 0.0
         self.check_grad_dtypes = False
         self.fast = False

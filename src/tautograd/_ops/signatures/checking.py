@@ -35,8 +35,8 @@ def complaint(
 
     `method`: the first argument is the tensor whose method it is, and is not counted.
     """
-    forms = [_Form(signature, method) for signature in signatures]
-    found: list[tuple[_Form, Exception]] = []
+    forms = [Form(signature, method) for signature in signatures]
+    found: list[tuple[Form, Exception]] = []
     for form in forms:
         error = form.complaint(name, args[1:] if method else args, kwargs)
         if error is None:
@@ -57,7 +57,7 @@ def complaint(
     return _invalid_combination(name, args[1:] if method else args, kwargs, forms)
 
 
-class _Form:
+class Form:
     """One overload as a function or as a method."""
 
     def __init__(self, signature: Signature, method: bool) -> None:
@@ -110,6 +110,10 @@ class _Form:
                 return TypeError(f"{name}() got multiple values for argument '{key}'")
             return TypeError(f"{name}() got an unexpected keyword argument '{key}'")
         return None
+
+    def shown(self, parameter: Parameter) -> str:
+        """A parameter's name in Python."""
+        return _shown(parameter)
 
     def _too_many(self, name: str, given: int) -> TypeError:
         most = len(self.positional)
@@ -190,7 +194,7 @@ def _fits(value: Any) -> bool:
 
 
 def _invalid_combination(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], forms: list[_Form]
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], forms: list[Form]
 ) -> TypeError:
     given = [_described(value) for value in args]
     given += [f"{key}={_described(value)}" for key, value in kwargs.items()]

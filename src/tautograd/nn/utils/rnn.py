@@ -235,6 +235,10 @@ def unpad_sequence(
 ) -> list[Tensor]:
     """Each sequence by itself, without what it was filled up with."""
     padded: Any = padded_sequences
+    if not isinstance(padded, torch.Tensor):
+        raise TypeError(
+            f"unpad_sequence: expected a tensor of padded sequences, got {type(padded).__name__}"
+        )
     if not batch_first:
         padded.transpose_(0, 1)
     if len(padded) != len(lengths):
