@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -132,15 +133,21 @@ def backward(
         raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     starts = _root_gradients(outputs, gradients)
     _check_roots(outputs)
+    create_graph = _flag(create_graph)
     if create_graph:
         _warn_of_cycle()
     run_backward(
         outputs,
         starts,
-        retain_graph=create_graph if retain_graph is None else retain_graph,
+        retain_graph=create_graph if retain_graph is None else _flag(retain_graph),
         create_graph=create_graph,
         inputs=inputs,
     )
+
+
+def _flag(value: Any) -> bool:
+    """A flag as PyTorch's engine reads it: a whole number; whatever is none is a TypeError."""
+    return value if value is True or value is False else bool(operator.index(value))
 
 
 @functools.cache
@@ -197,6 +204,7 @@ def grad(
     outputs = _as_sequence(outputs)
     inputs, keys = _inputs("grad", inputs)
     gradients = _as_sequence(grad_outputs) if grad_outputs is not None else (None,) * len(outputs)
+    create_graph = _flag(create_graph)
     if is_grads_batched:
         batches = _batched(
             outputs, inputs, gradients, retain_graph, create_graph, allow_unused, materialize_grads
@@ -216,7 +224,7 @@ def grad(
     found = run_backward(
         outputs,
         starts,
-        retain_graph=create_graph if retain_graph is None else retain_graph,
+        retain_graph=create_graph if retain_graph is None else _flag(retain_graph),
         create_graph=create_graph,
         inputs=inputs,
         accumulate=False,

@@ -21,7 +21,7 @@ def tensor_backward(
     inputs: Any = None,
 ) -> None:
     """Add this tensor's gradients to the `.grad` of the leaves it was computed from."""
-    if gradient is None and inputs is None and not create_graph and not modes.forward_level:
+    if gradient is None and inputs is None and create_graph is False and not modes.forward_level:
         # The usual loss.backward(), without the sequences.
         try:
             data = self._data

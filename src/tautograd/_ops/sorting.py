@@ -13,7 +13,7 @@ from .._autograd.lifted import counterpart
 from .._tensor.tensor import Tensor
 from .dims import require_int
 from .elementwise import require_tensor
-from .out_rules import EXPECTED_OUT, same_as_input, values_and_indices
+from .out_rules import EXPECTED_OUT, index_result, same_as_input, values_and_indices
 from .public import public
 from .record import Op
 from .reducing import axis_of, place_at, reduce_with, take_at
@@ -108,7 +108,18 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
     return RETURN_TYPES["sort"](reduce_with(op, "sort", input, parameters))
 
 
-@public(out=False)
+def _argsort_out(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+    """PyTorch has `out` in the form with `stable` only."""
+    if "stable" not in kwargs:
+        from .signatures import complaint, signatures_of
+
+        refused = complaint(signatures_of(name), name, args, {**kwargs, "out": out}, False)
+        if refused is not None:
+            raise refused
+    return index_result(name, args, kwargs, out)
+
+
+@public(out=_argsort_out)
 def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
     """The indices that sort along `dim`."""
     if not isinstance(input, Tensor):
