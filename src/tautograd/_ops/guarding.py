@@ -86,9 +86,10 @@ def with_numbers(
     """
     if not any(map(_stands_for_number, (*args[method:], *kwargs.values()))):
         return None
-    if isinstance(error, Warning) or sys._getframe(2).f_code.co_filename.startswith(_INSIDE):
+    # What has no kernel for a dtype has none for the number either, which would only hide the dtype.
+    if isinstance(error, (Warning, NotImplementedError)):
         return None
-    if _origin(error) == "program":
+    if sys._getframe(2).f_code.co_filename.startswith(_INSIDE) or _origin(error) == "program":
         return None
     from .signatures.numbers import replaced
 
