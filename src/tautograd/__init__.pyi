@@ -167,7 +167,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None]
 def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """The largest element of each of `output_size` windows, and its position."""
 
-def add(input: Tensor, other: TensorOrNumber, *, alpha: Number=1, out: Tensor | None=None) -> Tensor:
+def add(input: Tensor, other: TensorOrNumber, *others: Any, alpha: Number=1, out: Tensor | None=None) -> Tensor:
     """`input + alpha * other`."""
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number=1, alpha: Number=1, out: Tensor | None=None) -> Tensor:
@@ -276,7 +276,7 @@ def argmax(input: Tensor, dim: _int | None=None, keepdim: _bool=False, *, out: T
 def argmin(input: Tensor, dim: _int | None=None, keepdim: _bool=False, *, out: Tensor | None=None) -> Tensor:
     """Where the smallest value is: the first, where several tie."""
 
-def argsort(input: Tensor, dim: _int=-1, descending: _bool=False, *, stable: _bool=False) -> Tensor:
+def argsort(input: Tensor, dim: _int=-1, descending: _bool=False, *, stable: _bool=False, out: Tensor | None=None) -> Tensor:
     """The indices that sort along `dim`."""
 
 def argwhere(input: Tensor) -> Tensor:
@@ -1502,7 +1502,7 @@ def rsqrt(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def rsqrt_(input: Tensor) -> Tensor:
     """In-place version of `rsqrt`."""
 
-def rsub(input: Tensor, other: TensorOrNumber, *, alpha: Number=1, out: Tensor | None=None) -> Tensor:
+def rsub(input: Tensor, other: TensorOrNumber, *factor: Any, alpha: Number=1, out: Tensor | None=None) -> Tensor:
     """`other - alpha * input`."""
 
 def scalar_tensor(s: Number, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
@@ -1655,10 +1655,10 @@ def std_mean(input: Tensor, dim: Dims | None, unbiased: _bool, keepdim: _bool=Fa
 def std_mean(input: Tensor, unbiased: _bool) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean over `dim`; squares are divided by n - `correction`, which is 1."""
 
-def sub(input: Tensor, other: TensorOrNumber, *, alpha: Number=1, out: Tensor | None=None) -> Tensor:
+def sub(input: Tensor, other: TensorOrNumber, *others: Any, alpha: Number=1, out: Tensor | None=None) -> Tensor:
     """`input - alpha * other`."""
 
-def subtract(input: Tensor, other: TensorOrNumber, *, alpha: Number=1, out: Tensor | None=None) -> Tensor:
+def subtract(input: Tensor, other: TensorOrNumber, *others: Any, alpha: Number=1, out: Tensor | None=None) -> Tensor:
     """`input - alpha * other`."""
 
 def sum(input: Tensor, dim: Dims | None=None, keepdim: _bool=False, *, dtype: _dtype | None=None, out: Tensor | None=None) -> Tensor:

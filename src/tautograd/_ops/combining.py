@@ -84,6 +84,8 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     require_tensor("lerp", input)
     require_tensor("lerp", end, "end", 2)
     require_operand("lerp", weight, "weight", 3)
+    if isinstance(weight, Tensor) and not weight._data.ndim and weight.dtype is not input.dtype:
+        weight = weight.to(input.dtype)  # one number, of whatever dtype
     for name, value in (("end", end), ("weight", weight)):
         if isinstance(value, Tensor) and value.dtype is not input.dtype:
             raise RuntimeError(

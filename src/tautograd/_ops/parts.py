@@ -178,7 +178,9 @@ def narrow(input: Any, dim: Any, start: Any, length: Any) -> Tensor:
 
 def diagonal_of(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """NumPy's diagonal; beyond the corner, where NumPy would count past its memory, there is none."""
-    return np.diagonal(x, max(-x.shape[dim1], min(offset, x.shape[dim2])), dim1, dim2)
+    if -x.shape[dim1] < offset < x.shape[dim2]:
+        return np.diagonal(x, offset, dim1, dim2)
+    return np.diagonal(x, 0, dim1, dim2)[..., :0]
 
 
 def _diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:

@@ -41,7 +41,7 @@ class TensorMethods:
     def __and__(self, other: Any) -> Tensor:
         """Bits set in both."""
 
-    def __array__(self, dtype: _dtype | None=None, copy: _bool | None=None) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: _dtype | None=None, *, copy: _bool | None=None) -> np.ndarray[Any, Any]:
         """What `np.asarray(tensor)` asks for."""
 
     def __array_wrap__(self, array: Any, context: Any=None, return_scalar: _bool=False) -> Tensor:
@@ -272,10 +272,10 @@ class TensorMethods:
     def acosh_(self) -> Tensor:
         """In-place version of `acosh`."""
 
-    def add(self, other: TensorOrNumber, *, alpha: Number=1) -> Tensor:
+    def add(self, other: TensorOrNumber, *others: Any, alpha: Number=1) -> Tensor:
         """`input + alpha * other`."""
 
-    def add_(self, other: TensorOrNumber, *, alpha: Number=1) -> Tensor:
+    def add_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `add`."""
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number=1, alpha: Number=1) -> Tensor:
@@ -1742,16 +1742,16 @@ class TensorMethods:
     def stride(self, dim: _int) -> _int:
         """How many elements apart neighbours lie, for every dimension or for one."""
 
-    def sub(self, other: TensorOrNumber, *, alpha: Number=1) -> Tensor:
+    def sub(self, other: TensorOrNumber, *others: Any, alpha: Number=1) -> Tensor:
         """`input - alpha * other`."""
 
-    def sub_(self, other: TensorOrNumber, *, alpha: Number=1) -> Tensor:
+    def sub_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `sub`."""
 
-    def subtract(self, other: TensorOrNumber, *, alpha: Number=1) -> Tensor:
+    def subtract(self, other: TensorOrNumber, *others: Any, alpha: Number=1) -> Tensor:
         """`input - alpha * other`."""
 
-    def subtract_(self, other: TensorOrNumber, *, alpha: Number=1) -> Tensor:
+    def subtract_(self, other: TensorOrNumber, *others: Any, alpha: Number=1) -> Tensor:
         """In-place version of `subtract`."""
 
     def sum(self, dim: Dims | None=None, keepdim: _bool=False, *, dtype: _dtype | None=None) -> Tensor:

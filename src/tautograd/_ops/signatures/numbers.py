@@ -29,19 +29,29 @@ _ANNOTATION = re.compile(r"\b(int|float|Number)\b")
 def replaced(
     fn: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], method: bool
 ) -> Call | None:
-    """The call with numbers in these places, for the first overload that takes them; or None."""
+    """The call with numbers in these places, for the first overload that takes them; or None.
+
+    PyTorch tries overloads that take tensors as they are before the others: then nothing is replaced.
+    """
     known = signatures_of(name)
-    for signature in known:
-        form = Form(signature, method)
-        if form.complaint(name, args[method:], kwargs) is not None:
-            continue
-        kinds = {name: p.kind for p in form.parameters for name in (p.name, form.shown(p))}
-        places = [p.kind for p in form.positional]
-        found = _read(args, kwargs, [""] * method + places, kinds)
-        if found is not None:
-            return found
+    takers = [
+        form
+        for form in (Form(signature, method) for signature in known)
+        if form.complaint(name, args[method:], kwargs) is None
+    ]
+    calls = [_read_by(form, args, kwargs, method) for form in takers]
+    if calls and None not in calls:
+        return calls[0]
     in_python = not known or name.startswith("nn.functional.")  # where the table has "Any"
     return _read(args, kwargs, *_annotated(fn)) if in_python else None
+
+
+def _read_by(
+    form: Form, args: tuple[Any, ...], kwargs: dict[str, Any], method: bool
+) -> Call | None:
+    kinds = {name: p.kind for p in form.parameters for name in (p.name, form.shown(p))}
+    places = [p.kind for p in form.positional]
+    return _read(args, kwargs, [""] * method + places, kinds)
 
 
 def _annotated(fn: Callable[..., Any]) -> tuple[list[str], dict[str, str]]:
