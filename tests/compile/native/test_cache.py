@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -347,10 +349,17 @@ def test_a_home_where_nothing_can_be_kept(home: str, monkeypatch: pytest.MonkeyP
 def test_more_folders_than_python_has_frames(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    depth = sys.getrecursionlimit() + 100
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path) + "/d" * (sys.getrecursionlimit() + 100))
-    program().check()
-    program().check()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path) + "/d" * depth)
+    try:
+        program().check()
+        program().check()
+    finally:  # whoever clears temporary folders does it by recursion
+        shutil.rmtree(f"{tmp_path}{'/d' * depth}", ignore_errors=True)
+        for level in range(depth, 0, -1):
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(f"{tmp_path}{'/d' * level}")
 
 
 def test_folders_are_the_users_whatever_the_umask(place: Path) -> None:
