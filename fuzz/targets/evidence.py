@@ -276,7 +276,8 @@ class Evidence(Target):
     def _allowed(self, job: Any, content: dict[str, Any]) -> str | None:
         """What is wrong with a decision to import something."""
         own = os.path.join(os.path.realpath(self._folder), "model.py")
-        if job.own is None or job.own.path != own or job.own.definition.name not in DEFINED:
+        names = {*DEFINED, *MAKERS}  # a maker of inputs is a function of the project like any other
+        if job.own is None or job.own.path != own or job.own.definition.name not in names:
             return f"it would run something else\n{job.own}"
         listed = {
             row["sha256"] for row in content["computation"]["files"] if row["path"] == "model.py"

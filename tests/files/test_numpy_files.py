@@ -96,3 +96,12 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.npz")
     with pytest.raises(OSError, match="only a regular file"):
         read_arrays(tmp_path / "pipe.npz", 1 << 30)
+
+
+def test_a_record_that_begins_before_the_file_is_refused(tmp_path: Path) -> None:
+    data = io.BytesIO()
+    np.savez_compressed(data, a=np.arange(3.0))
+    cut = data.getvalue()
+    (tmp_path / "a.npz").write_bytes(cut[:10] + cut[60:])
+    with pytest.raises(ValueError, match="before the file does"):
+        read_arrays(tmp_path / "a.npz", 1 << 30)

@@ -42,6 +42,8 @@ class Archive:
         name = shown(record.filename)
         if record.filename in self._records:
             raise DamagedFile(f"its archive has two records {name}")
+        if record.header_offset < 0:
+            raise DamagedFile(f"record {name} of its archive begins before the file does")
         if record.flag_bits & _ENCRYPTED:
             raise DamagedFile(f"record {name} of its archive is encrypted")
         if record.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
