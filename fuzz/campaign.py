@@ -105,13 +105,13 @@ class Campaign:
     def _one_worker(self, target: Target, first: int, until: float) -> int:
         """Run a worker until its time is over or it must be ended; the last seed it had."""
         with tempfile.TemporaryFile() as note, tempfile.TemporaryFile() as errors:
-            command = [sys.executable, "-m", "fuzz.worker", target.name, str(first), "1"]
+            command = [sys.executable, "-m", "fuzz.worker", target.name, str(first)]
             process = subprocess.Popen(
                 [*command, str(until), str(note.fileno())],
                 stdout=subprocess.PIPE, stderr=errors, pass_fds=[note.fileno()], cwd=PROJECT,
                 start_new_session=True, text=True,
             )  # fmt: skip
-            lines: queue.Queue[str | None] = queue.Queue()
+            lines: queue.Queue[str] = queue.Queue()
             assert process.stdout is not None
             reader = threading.Thread(target=_lines, args=(process.stdout, lines), daemon=True)
             reader.start()
@@ -153,10 +153,7 @@ class Campaign:
     def _drain(self, target: Target, lines: Any) -> None:
         with contextlib.suppress(queue.Empty):
             while True:
-                line = lines.get_nowait()
-                if line is None:
-                    continue
-                record = json.loads(line)
+                record = json.loads(lines.get_nowait())
                 with self._lock:
                     self.counts.update(record.get("counts", {}))
                 if "failure" in record:
@@ -181,7 +178,7 @@ class Campaign:
             sys.stderr.flush()
 
 
-def _lines(stream: IO[str], lines: queue.Queue[str | None]) -> None:
+def _lines(stream: IO[str], lines: queue.Queue[str]) -> None:
     for line in stream:
         lines.put(line)
 

@@ -65,8 +65,8 @@ def shrink(target: Target, case: Case, kind: str) -> Case:
     return case
 
 
-def main(name: str, first: int, step: int, until: float, note: int) -> None:
-    """Run cases of seeds first, first + step, …; a JSON line on stdout for what is found."""
+def main(name: str, first: int, until: float, note: int) -> None:
+    """Run cases of seeds first, first + 1, …; a JSON line on stdout for what is found."""
     target = target_named(name)
     if target.memory:
         resource.setrlimit(resource.RLIMIT_AS, (target.memory, target.memory))
@@ -97,7 +97,7 @@ def main(name: str, first: int, step: int, until: float, note: int) -> None:
                 case = shrink(target, case, kind)
                 wrong = run_case(target, case) or wrong
             say({"failure": wrong, "case": case, "seed": seed})
-        seed += step
+        seed += 1
         if time.monotonic() - told > 1:
             told = time.monotonic()
             say({"counts": counts, "next": seed})
@@ -106,4 +106,4 @@ def main(name: str, first: int, step: int, until: float, note: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]))
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))

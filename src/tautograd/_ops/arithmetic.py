@@ -175,9 +175,8 @@ def check_subtraction(*operands: Any) -> None:
 
 def deprecated_order(name: str, alpha: Any, others: tuple[Any, ...]) -> Any:
     """(other, alpha) of `add(x, alpha, other)`, which PyTorch still takes."""
-    if isinstance(alpha, Tensor) and not alpha._data.ndim and not alpha.requires_grad:
-        alpha = alpha.item()
-    if len(others) > 1 or not isinstance(alpha, (int, float, complex, np.number)):
+    alpha = plain_number(alpha)
+    if len(others) > 1 or not isinstance(alpha, (int, float, complex)):
         raise TypeError(f"{name}() takes 2 positional arguments but {len(others) + 2} were given")
     return others[0], alpha
 

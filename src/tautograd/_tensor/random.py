@@ -308,8 +308,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     if p is not None:
         kind = source._data.dtype
         shape = tuple(source.shape)
-        if isinstance(p, Tensor) and not p._data.ndim and not p.requires_grad:
-            p = p.item()
+        p = plain_number(p)
         values = draw(_random.bernoulli, checked(generator, source._data), shape, p, dtype=kind)
     else:
         values = _from_values(_random.bernoulli_from, source._data)(generator)
