@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import Any
 
 import tautograd
-from tautograd._ops import library  # noqa: F401  (operations that are loaded when first named)
-from tautograd._ops.public import FUNCTIONS
+from tautograd._ops import nn_families  # noqa: F401  (operations that are loaded when first named)
+from tautograd._ops.declare.public import FUNCTIONS
 
 PACKAGE = Path(tautograd.__file__).parent
 MODULES = {  # page -> the modules it describes, in this order

@@ -13,7 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the checks live in tests/
 os.environ["OMP_NUM_THREADS"] = "1"  # cores are shared by processes, see `op_table`
 
-from tautograd._ops.record import Op
+from tautograd._ops.declare.record import Op
 from tests.ops.arrays import DTYPES
 from tests.ops.cases import TAUTOGRAD, Call, record, samples_of
 from tests.ops.gradient_checks import (

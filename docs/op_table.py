@@ -13,8 +13,8 @@ from pathlib import Path
 
 from op_evidence import REFUSED, Evidence, evidence_for
 
-from tautograd._ops import library  # noqa: F401  (operations that are loaded when first named)
-from tautograd._ops.record import REGISTRY, Op
+from tautograd._ops import nn_families  # noqa: F401  (operations that are loaded when first named)
+from tautograd._ops.declare.record import REGISTRY, Op
 from tests.ops.arrays import DIFFERENTIABLE
 from tests.ops.cases import record
 from tests.ops.departures import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tautograd._doctor.explain import rule_markdown, summary
+from tautograd._doctor.report.rule_pages import rule_markdown, summary
 from tautograd._doctor.rules import RULES
 
 

@@ -122,8 +122,8 @@ def _check_evidence(folder: Path) -> None:
 
 
 def _write_report(folder: Path, version: int) -> None:
-    from tautograd._doctor.page import as_page
-    from tautograd._doctor.report import plain
+    from tautograd._doctor.report.page import as_page
+    from tautograd._doctor.report.report import plain
     from tautograd._files.destinations import PAGE, write
 
     write(str(folder / "r.html"), as_page(plain(_doctor())), PAGE)

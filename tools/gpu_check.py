@@ -180,7 +180,7 @@ def main(arguments: list[str]) -> int:
     import tautograd
 
     if not tautograd.cuda.is_available():
-        from tautograd._arrays.cuda_backend import Found
+        from tautograd._arrays.cuda.cuda_backend import Found
 
         say(f"There is no GPU to check: {Found.reason}")
         return 2

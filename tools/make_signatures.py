@@ -1,4 +1,4 @@
-"""Writes `src/tautograd/_ops/signatures/table.txt`: a line for each overload that PyTorch declares.
+"""Writes `src/tautograd/_ops/declare/signatures/table.txt`: a line for each overload that PyTorch declares.
 
     python tools/make_signatures.py           write it
     python tools/make_signatures.py --check   say whether it is up to date
@@ -20,8 +20,8 @@ from typing import Any
 import torch
 
 import tautograd
-from tautograd._ops import library  # noqa: F401  (declares the functions of neural networks)
-from tautograd._ops.public import FUNCTIONS, LINALG, METHODS, NN_FUNCTIONAL, SPECIAL
+from tautograd._ops import nn_families  # noqa: F401  (declares the functions of neural networks)
+from tautograd._ops.declare.public import FUNCTIONS, LINALG, METHODS, NN_FUNCTIONAL, SPECIAL
 
 TABLE = Path(tautograd.__file__).parent / "_ops" / "signatures" / "table.txt"
 HEAD = "# Written by tools/make_signatures.py from PyTorch 2.13: overloads in the words of its schemas.\n"

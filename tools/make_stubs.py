@@ -27,9 +27,9 @@ import tautograd
 from tautograd import linalg, special
 from tautograd._arrays.dtypes import DTYPE_NAMES
 from tautograd._arrays.formats import FORMAT_NAMES
-from tautograd._ops import library  # noqa: F401  (operations that are loaded when first named)
-from tautograd._ops.public import FUNCTIONS
-from tautograd._ops.return_types import RETURN_TYPES
+from tautograd._ops import nn_families  # noqa: F401  (operations that are loaded when first named)
+from tautograd._ops.declare.public import FUNCTIONS
+from tautograd._ops.declare.return_types import RETURN_TYPES
 from tautograd._tensor.creation import LEGACY_TYPES
 from tautograd._tensor.tensor import Tensor
 from tautograd.nn import functional
@@ -68,7 +68,7 @@ from {dots}_arrays.formats import layout as _layout
 from {dots}_arrays.formats import memory_format as _memory_format
 from {dots}_autograd.hooks import RemovableHandle
 from {dots}_tensor.random_state import Generator
-from {dots}_ops.layout import UntypedStorage
+from {dots}_ops.shape.layout import UntypedStorage
 from {dots}_tensor.tensor import Size, Tensor
 from {dots}_types import DeviceLike, Dims, Ints, Number, TensorOrNumber, Tensors
 '''
@@ -176,7 +176,7 @@ def _outplace(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _takes_out(fn: Callable[..., Any]) -> bool:
-    """Whether the wrapper that `_ops.public` puts around a function takes `out=`."""
+    """Whether the wrapper that `_ops.declare.public` puts around a function takes `out=`."""
     while isinstance(fn, FunctionType):
         held = inspect.getclosurevars(fn).nonlocals
         if "takes_out" in held:

@@ -69,7 +69,9 @@ def public_functions() -> tuple[Public, ...]:
             continue
         here = importlib.import_module("tautograd" + path)
         names = getattr(here, "__all__", None) or dir(here)
-        extra = importlib.import_module("tautograd._ops.public").FUNCTIONS if not path else ()
+        extra = (
+            importlib.import_module("tautograd._ops.declare.public").FUNCTIONS if not path else ()
+        )
         for name in {*names, *extra}:
             _add(
                 found, f"torch{path}.{name}", getattr(here, name, None), getattr(there, name, None)

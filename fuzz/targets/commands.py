@@ -104,11 +104,11 @@ class Commands(Target):
         import tautograd as torch
         import tautograd._cli.main
         import tautograd._doctor.doctor
-        import tautograd._doctor.page
-        import tautograd._doctor.sarif
+        import tautograd._doctor.report.page
+        import tautograd._doctor.report.sarif
         import tautograd._evidence.job
         import tautograd._lab.lessons
-        import tautograd._verify.render_html
+        import tautograd._verify.report.render_html
         import tautograd._view.view
 
         with tempfile.TemporaryDirectory() as folder:

@@ -22,9 +22,9 @@ from ._autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from ._ops import operators as _operators
-from ._ops.promotion import result_type
-from ._ops.public import FUNCTIONS as _FUNCTIONS
+from ._ops.declare import operators as _operators
+from ._ops.declare.promotion import result_type
+from ._ops.declare.public import FUNCTIONS as _FUNCTIONS
 from ._tensor import conversions as _conversions
 from ._tensor import copying as _copying
 from ._tensor import filled as _filled
@@ -70,9 +70,9 @@ _ELSEWHERE = {
     "vmap": "func",
     "compile": "_compile.api",
     "verify": "_verify.verify",
-    "check_gradients": "_verify.health",
+    "check_gradients": "_verify.behaviour.check_gradients",
     "doctor": "_doctor.doctor",
-    "compare_devices": "_verify.devices",
+    "compare_devices": "_verify.behaviour.compare_devices",
     "view": "_view.view",
     "explain": "_view.explain",
     "autocast": "amp",
@@ -106,7 +106,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = found
         return found
     if not name.startswith("_"):
-        from ._ops import library as _library  # conv2d, layer_norm and their like
+        from ._ops import nn_families as _library  # conv2d, layer_norm and their like
 
         if name in _FUNCTIONS:
             globals()[name] = _FUNCTIONS[name]

@@ -19,7 +19,7 @@ from ._arrays.dtypes import dtype as _dtype
 from ._arrays.formats import layout as _layout
 from ._arrays.formats import memory_format as _memory_format
 from ._autograd.hooks import RemovableHandle
-from ._ops.layout import UntypedStorage
+from ._ops.shape.layout import UntypedStorage
 from ._types import DeviceLike, Dims, Ints, Number, TensorOrNumber, Tensors
 from math import e as e, inf as inf, nan as nan, pi as pi
 from ._arrays.devices import device as device
@@ -70,9 +70,9 @@ from .serialization import save as save
 from .func import vmap as vmap
 from ._compile.api import compile as compile
 from ._verify.verify import verify as verify
-from ._verify.health import check_gradients as check_gradients
+from ._verify.behaviour.check_gradients import check_gradients as check_gradients
 from ._doctor.doctor import doctor as doctor
-from ._verify.devices import compare_devices as compare_devices
+from ._verify.behaviour.compare_devices import compare_devices as compare_devices
 from ._view.view import view as view
 from ._view.explain import explain as explain
 from .amp import autocast as autocast

@@ -1,6 +1,6 @@
 """Linear algebra: norms, factorisations, solvers, determinants."""
 
-from ._ops.public import LINALG
+from ._ops.declare.public import LINALG
 
 globals().update(LINALG)
 

@@ -21,10 +21,10 @@ from ._arrays.formats import layout as _layout
 from ._arrays.formats import memory_format as _memory_format
 from ._autograd.hooks import RemovableHandle
 from ._tensor.random_state import Generator
-from ._ops.layout import UntypedStorage
+from ._ops.shape.layout import UntypedStorage
 from ._tensor.tensor import Size, Tensor
 from ._types import DeviceLike, Dims, Ints, Number, TensorOrNumber, Tensors
-from tautograd._ops.matrix_checks import _LinAlgError as LinAlgError
+from tautograd._ops.linalg.matrix_checks import _LinAlgError as LinAlgError
 
 def cholesky(input: Tensor, *, upper: _bool=False, out: Tensor | None=None) -> Tensor:
     """The lower triangular L with `L @ L.mH = A` (or the upper U with `U.mH @ U = A`)."""

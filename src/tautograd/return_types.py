@@ -1,6 +1,6 @@
 """The types of results that are tuples with names: `return_types.max` and its kin."""
 
-from ._ops.return_types import RETURN_TYPES
+from ._ops.declare.return_types import RETURN_TYPES
 
 globals().update(RETURN_TYPES)
 

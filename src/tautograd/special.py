@@ -1,6 +1,6 @@
 """Special functions: those of Bessel, the gamma function, the normal distribution, and their kin."""
 
-from ._ops.public import SPECIAL
+from ._ops.declare.public import SPECIAL
 
 globals().update(SPECIAL)
 

@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tautograd._verify.report import Report
+    from tautograd._verify.report.report import Report
 
 __all__ = ["verify_gradients"]
 

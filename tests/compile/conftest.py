@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tautograd._compile import lifting
+from tautograd._compile.record import tensor_data
 from tautograd._tensor.tensor import Tensor
 
 
@@ -26,5 +26,5 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def nothing_is_left() -> Iterator[None]:
     """After each test a tensor's array is in its slot again, however the recording ended."""
     yield
-    assert Tensor.__dict__["_data"] is lifting._data
-    assert Tensor.__dict__["_grad"] is lifting._grad
+    assert Tensor.__dict__["_data"] is tensor_data._data
+    assert Tensor.__dict__["_grad"] is tensor_data._grad

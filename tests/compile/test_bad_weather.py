@@ -18,9 +18,9 @@ import pytest
 
 import tautograd as torch
 from tautograd import nn
-from tautograd._compile import replay
-from tautograd._compile.entry import Entry
-from tautograd._compile.replay import Replay
+from tautograd._compile.run import replay
+from tautograd._compile.run.entry import Entry
+from tautograd._compile.run.replay import Replay
 
 from .compare import assert_same, bits, training
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tautograd as torch
-from tautograd._compile.ir import Block
+from tautograd._compile.program.ir import Block
 
 EXAMPLES = 9  # an odd number: two threads get unequal shares
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tautograd as torch
-from tautograd._compile.errors import CompileError
+from tautograd._compile.messages.errors import CompileError
 
 from .compare import assert_same, bits
 

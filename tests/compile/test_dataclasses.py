@@ -9,7 +9,7 @@ import pytest
 
 import tautograd as torch
 from tautograd import nn, optim
-from tautograd._compile.errors import CompileError
+from tautograd._compile.messages.errors import CompileError
 
 from .compare import assert_same, bits, seen_of
 

@@ -9,7 +9,7 @@ import pytest
 
 import tautograd as torch
 from tautograd import func, nn
-from tautograd._compile.errors import CompileError
+from tautograd._compile.messages.errors import CompileError
 from tautograd.nn import functional as F
 
 from .compare import assert_same, bits

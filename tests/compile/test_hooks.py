@@ -8,7 +8,7 @@ import pytest
 
 import tautograd as torch
 from tautograd import nn
-from tautograd._compile.errors import CompileError
+from tautograd._compile.messages.errors import CompileError
 
 from .compare import lockstep
 

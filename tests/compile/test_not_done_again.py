@@ -13,7 +13,7 @@ import pytest
 
 import tautograd as torch
 from tautograd import optim
-from tautograd._compile.errors import CompileError
+from tautograd._compile.messages.errors import CompileError
 
 
 class Slots:

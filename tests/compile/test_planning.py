@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tautograd as torch
-from tautograd._compile.ir import Buffer, Kind, Program
-from tautograd._compile.planning import Use, planned
+from tautograd._compile.program.ir import Buffer, Kind, Program
+from tautograd._compile.program.memory_planning import Use, planned
 
 from .compare import lockstep
 

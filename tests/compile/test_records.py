@@ -10,7 +10,7 @@ import pytest
 
 import tautograd as torch
 from tautograd._autograd.apply import apply
-from tautograd._compile.errors import CompileError
+from tautograd._compile.messages.errors import CompileError
 from tautograd._tensor.tensor import make
 from tests.ops.cases import RECORDS, samples_of
 from tests.ops.rules import calls_of

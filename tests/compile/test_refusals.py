@@ -14,8 +14,8 @@ import pytest
 
 import tautograd as torch
 from tautograd import nn
-from tautograd._compile.errors import CompileError
-from tautograd._compile.recorded import Recorded
+from tautograd._compile.messages.errors import CompileError
+from tautograd._compile.record.recorded_array import Recorded
 
 from .compare import lockstep
 

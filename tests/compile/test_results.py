@@ -10,8 +10,8 @@ import pytest
 
 import tautograd as torch
 from tautograd import nn
-from tautograd._compile.errors import CompileError
-from tautograd._compile.nests import tensors_in
+from tautograd._compile.messages.errors import CompileError
+from tautograd._compile.record.trees import tensors_in
 
 from .compare import assert_same, bits
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tautograd as torch
-from tautograd._compile.ir import Block, Call, Product
-from tautograd._compile.passes import shards, sorting
+from tautograd._compile.program.ir import Block, Call, Product
+from tautograd._compile.program.passes import shards, sorting
 
 from .compare import lockstep, training
 from .test_programs import NATIVE, check
@@ -289,7 +289,8 @@ def test_what_another_part_reads_is_not_written_over(
     everywhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Threads may do their parts in any order: here the last comes first."""
-    from tautograd._compile import blocks, native
+    from tautograd._compile import native
+    from tautograd._compile.run import blocks
 
     monkeypatch.setattr(native, "processors", lambda: 8)
     monkeypatch.setattr(blocks, "at_once", lambda runs: [run() for run in runs[::-1]])
@@ -318,7 +319,7 @@ def test_a_thread_goes_on_when_the_main_one_has_ended(
 ) -> None:
     """Python starts no more threads then."""
     from tautograd._compile import native
-    from tautograd._ops import threads as pool
+    from tautograd._ops import thread_pool as pool
 
     def cannot(thread: threading.Thread) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")

@@ -10,7 +10,7 @@ import pytest
 
 import tautograd as torch
 from tautograd import nn
-from tautograd._compile.sameness import Sameness
+from tautograd._compile.guards.identity import Sameness
 from tests.optim.runs import loss_of, make_optimizer, parameters
 from tests.optim.table import OPTIMIZERS, label
 

@@ -21,8 +21,8 @@ import pytest
 
 import tautograd as torch
 from tautograd._arrays.once import once
-from tautograd._compile import lifting
-from tautograd._compile.native import engine, llvm_thread, methods
+from tautograd._compile.native.llvm import c_functions, jit, llvm_thread
+from tautograd._compile.record import tensor_data
 from tautograd._tensor.tensor import Tensor
 
 
@@ -151,10 +151,10 @@ def test_an_error_is_not_kept() -> None:
 
 def test_a_function_holds_its_method_and_its_code() -> None:
     """CPython's function object has only their addresses."""
-    method = methods.Method(b"probe", 1, methods.NO_ARGUMENTS, None)
-    loaded = engine.Loaded(engine.assemble("define i64 @probe() {\n ret i64 0\n}\n"), {})
+    method = c_functions.Method(b"probe", 1, c_functions.NO_ARGUMENTS, None)
+    loaded = jit.Loaded(jit.assemble("define i64 @probe() {\n ret i64 0\n}\n"), {})
     gone = weakref.ref(loaded)
-    function = methods.function_of(method, None, loaded)
+    function = c_functions.function_of(method, None, loaded)
     at = ctypes.addressof(method)
     del method, loaded
     gc.collect()
@@ -168,7 +168,7 @@ def test_a_function_holds_its_method_and_its_code() -> None:
 
 def test_code_that_is_garbage_never_waits_for_a_compiler() -> None:
     """Garbage is collected in whatever the thread is at: it may hold any other lock."""
-    loaded = engine.Loaded(engine.assemble("define i64 @gone() {\n ret i64 0\n}\n"), {})
+    loaded = jit.Loaded(jit.assemble("define i64 @gone() {\n ret i64 0\n}\n"), {})
     name = loaded._engine
     let_go = threading.Event()
     keep_busy(let_go)
@@ -177,7 +177,7 @@ def test_code_that_is_garbage_never_waits_for_a_compiler() -> None:
     assert time.monotonic() - start < 5
     assert id(name) in llvm_thread._belongings  # it is there until LLVM has time for it
     let_go.set()
-    engine.assemble("define i64 @next() {\n ret i64 0\n}\n")
+    jit.assemble("define i64 @next() {\n ret i64 0\n}\n")
     assert id(name) not in llvm_thread._belongings
 
 
@@ -233,8 +233,8 @@ def test_what_is_no_longer_waited_for_is_not_begun() -> None:
 
 def test_errors_of_llvm_come_out_where_it_was_asked() -> None:
     with pytest.raises(RuntimeError, match="LLVM IR parsing error"):
-        engine.assemble("nonsense")
-    assert engine.assemble("define i64 @fine() {\n ret i64 0\n}\n")
+        jit.assemble("nonsense")
+    assert jit.assemble("define i64 @fine() {\n ret i64 0\n}\n")
 
 
 def test_without_a_thread_the_caller_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +243,7 @@ def test_without_a_thread_the_caller_compiles(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(llvm_thread, "_llvm", llvm_thread._Llvm())
     monkeypatch.setattr(threading.Thread, "start", cannot)
-    assert engine.assemble("define i64 @fine() {\n ret i64 0\n}\n")
+    assert jit.assemble("define i64 @fine() {\n ret i64 0\n}\n")
 
 
 # --- what threads share ------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ def test_a_recording_is_its_own_threads_business() -> None:
     for other in others:
         other.join()
     assert seen == {"ndarray", "float", '{"x": 0.5}'}
-    assert Tensor.__dict__["_data"] is lifting._data
+    assert Tensor.__dict__["_data"] is tensor_data._data
 
 
 def test_other_memory_for_an_argument_while_the_program_runs() -> None:
@@ -402,7 +402,7 @@ def test_other_memory_for_an_argument_while_the_program_runs() -> None:
 def test_the_number_of_threads_is_set_by_many_at_first() -> None:
     body = (
         "import sys, threading\nimport tautograd as torch\n"
-        "sys.setswitchinterval(1e-6)\nimport tautograd._compile.native.threads as t\n"
+        "sys.setswitchinterval(1e-6)\nimport tautograd._compile.native.llvm.thread_pool as t\n"
         "begin = threading.Barrier(32)\nfound = set()\n"
         "def work(i):\n    begin.wait(); torch.set_num_threads(1 + i % 3); found.add(id(t._runtime()))\n"
         "ts = [threading.Thread(target=work, args=(i,)) for i in range(32)]\n"
@@ -517,7 +517,7 @@ def other():
     "importing": """
 class Slow:
     def find_spec(self, name, path=None, target=None):
-        if name in ("tautograd._compile.native.engine", "tautograd._compile.native.watching"):
+        if name in ("tautograd._compile.native.llvm.jit", "tautograd._compile.native.watching"):
             begun.set()
             time.sleep(0.5)
 sys.meta_path.insert(0, Slow())

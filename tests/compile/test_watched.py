@@ -8,7 +8,7 @@ import pytest
 
 import tautograd as torch
 from tautograd import doctor, nn, verify
-from tautograd._compile.differentiable import Differentiable
+from tautograd._compile.run.differentiable import Differentiable
 
 from .compare import training
 

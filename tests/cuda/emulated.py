@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tautograd._arrays.cuda_array import wrap
-from tautograd._compile.memory import bytes_at
+from tautograd._arrays.cuda.cuda_array import wrap
+from tautograd._compile.program.memory import bytes_at
 
 needs_compiler = pytest.mark.skipif(
     shutil.which("g++") is None, reason="kernels are compiled by g++, which is not installed"

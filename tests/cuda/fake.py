@@ -16,12 +16,12 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from tautograd._arrays import cuda_array, cuda_backend
-from tautograd._arrays.cuda_array import CudaArray, wrap
-from tautograd._arrays.cuda_base import Backend
-from tautograd._arrays.cuda_ufuncs import IN_MAIN_MEMORY
+from tautograd._arrays.cuda import cuda_array, cuda_backend
+from tautograd._arrays.cuda.base import Backend
+from tautograd._arrays.cuda.cuda_array import CudaArray, wrap
+from tautograd._arrays.cuda.ufuncs import IN_MAIN_MEMORY
 from tautograd._arrays.strided import storage_of
-from tautograd._compile.tape import in_rows
+from tautograd._compile.record.tape import in_rows
 
 NAMES: dict[str, Any] = json.loads((Path(__file__).parent / "cupy_names.json").read_text())
 _UFUNCS = frozenset(NAMES["ufuncs"])
@@ -91,7 +91,7 @@ class FakeBackend(Backend):
         self.pieces: WeakValueDictionary[int, Piece] = WeakValueDictionary()
 
     def fill(self, ufuncs: dict[Any, Any], functions: dict[Any, Any]) -> None:
-        from tautograd._arrays.cuda_backend import CupyBackend
+        from tautograd._arrays.cuda.cuda_backend import CupyBackend
 
         CupyBackend.fill(self, ufuncs, functions)  # type: ignore[arg-type]
 
@@ -105,12 +105,12 @@ class FakeBackend(Backend):
         return ufunc if known and name not in IN_MAIN_MEMORY else None
 
     def find_method(self, ufunc: Any, method: str) -> Any:
-        from tautograd._arrays.cuda_backend import CupyBackend
+        from tautograd._arrays.cuda.cuda_backend import CupyBackend
 
         return CupyBackend._method(self, ufunc, method)  # type: ignore[arg-type]
 
     def find_function(self, function: Any) -> Any:
-        from tautograd._arrays.cuda_backend import CupyBackend
+        from tautograd._arrays.cuda.cuda_backend import CupyBackend
 
         return CupyBackend.find_function(self, function)  # type: ignore[arg-type]
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tautograd._arrays import cuda_backend
-from tautograd._arrays.cuda_gemm import Gemm
+from tautograd._arrays.cuda import cuda_backend
+from tautograd._arrays.cuda.gemm import Gemm
 from tests.cuda.emulated import HEAD
 from tests.cuda.fake import FakeBackend
 

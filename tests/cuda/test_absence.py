@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import tautograd as torch
-from tautograd._arrays import cuda_backend
+from tautograd._arrays.cuda import cuda_backend
 
 
 @pytest.fixture(autouse=True)

@@ -16,9 +16,9 @@ import pytest
 
 import tautograd as torch
 from tautograd import nn
-from tautograd._arrays import cuda_array, cuda_backend
+from tautograd._arrays.cuda import cuda_array, cuda_backend
 from tautograd._compile.cuda import graph as graphs
-from tautograd._compile.ir import Call
+from tautograd._compile.program.ir import Call
 from tests.compile.compare import assert_same
 from tests.compile.programs import program
 from tests.cuda.emulated import EmulatedDevice, needs_compiler

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tautograd as torch
-from tautograd._arrays import cuda_array
-from tautograd._arrays.cuda_array import new, wrap
+from tautograd._arrays.cuda import cuda_array
+from tautograd._arrays.cuda.cuda_array import new, wrap
 from tautograd.optim._on_gpu import source_of
 from tautograd.optim._program import _programs
 from tests.cuda.emulated import needs_compiler

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import tautograd as torch
-from tautograd._arrays.cuda_array import CudaArray
-from tautograd._arrays.cuda_detour import detours
+from tautograd._arrays.cuda.cuda_array import CudaArray
+from tautograd._arrays.cuda.host_fallback import detours
 from tests.cuda.fake import installed
 from tools.gpu.examples import APART, EXAMPLES, USUALLY, apart
 from tools.gpu.ops_matrix import Matrix

@@ -7,10 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tautograd._doctor.findings import Finding
-from tautograd._doctor.history import History
-from tautograd._doctor.report import Reporting, plain
-from tautograd._doctor.sites import Site
+from tautograd._doctor.report.findings import Finding
+from tautograd._doctor.report.report import Reporting, plain
+from tautograd._doctor.state.history import History
+from tautograd._doctor.watch.sites import Site
 
 CODE = """\
 import torch

@@ -10,10 +10,10 @@ import pytest
 import tautograd as torch
 from tautograd._doctor.config import Config, ConfigError, find_config
 from tautograd._doctor.doctor import doctor
-from tautograd._doctor.explain import UnknownRule, codes_of, rule_called
-from tautograd._doctor.findings import Finding
-from tautograd._doctor.ignoring import ignored_by_comment
-from tautograd._doctor.sites import Site
+from tautograd._doctor.report.findings import Finding
+from tautograd._doctor.report.inline_ignores import ignored_by_comment
+from tautograd._doctor.report.rule_pages import UnknownRule, codes_of, rule_called
+from tautograd._doctor.watch.sites import Site
 
 LOOP = """
 torch.manual_seed(0)

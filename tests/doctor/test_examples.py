@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tautograd._doctor.doctor import Doctor, doctor
-from tautograd._doctor.explain import rule_called
+from tautograd._doctor.report.rule_pages import rule_called
 from tautograd._doctor.rules import RULES
 from tests.both import ENGINES
 

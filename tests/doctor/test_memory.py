@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 import tautograd
-from tautograd._doctor import numbers
+from tautograd._doctor.state import step_numbers
 from tests.both import ENGINES
 
 from .corpus.judge import engine as load
 from .corpus.parts import perceptron, regression
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-DOCTOR = tracemalloc.Filter(True, str(Path(numbers.__file__).parent / "*"))
+DOCTOR = tracemalloc.Filter(True, str(Path(step_numbers.__file__).parent / "*"))
 
 
 def usual(torch, model, optimizer, x, y, step):
@@ -96,7 +96,7 @@ def test_memory_is_flat(engine, loop, steps):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_history_is_bounded(engine, monkeypatch):
     """Of a long run every other entry is dropped, and the rest is spread over all of it."""
-    monkeypatch.setattr(numbers, "KEPT", 16)
+    monkeypatch.setattr(step_numbers, "KEPT", 16)
     torch = load(engine)
     x, y = regression(torch)
     model = perceptron(torch, 4, 3, 1)

@@ -12,9 +12,9 @@ import pytest
 import tautograd as torch
 from tautograd import doctor
 from tautograd._doctor import callbacks
-from tautograd._doctor.render_text import as_text
-from tautograd._doctor.report import as_json
-from tautograd._doctor.sarif import as_sarif, github_lines
+from tautograd._doctor.report.render_text import as_text
+from tautograd._doctor.report.report import as_json
+from tautograd._doctor.report.sarif import as_sarif, github_lines
 
 from .reports import Said, finding, rendered, several
 

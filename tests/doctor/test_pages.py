@@ -10,12 +10,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tautograd._doctor import heat
-from tautograd._doctor.explain import list_text, rule_markdown, rule_text
-from tautograd._doctor.history import History
-from tautograd._doctor.page import as_page
-from tautograd._doctor.plots import MOST_POINTS, Axis, thinned
+from tautograd._doctor.report import heat_map
+from tautograd._doctor.report.page import as_page
+from tautograd._doctor.report.plots import MOST_POINTS, Axis, thinned
+from tautograd._doctor.report.rule_pages import list_text, rule_markdown, rule_text
 from tautograd._doctor.rules import RULES
+from tautograd._doctor.state.history import History
 
 from .reports import Said, finding, history, rendered, several
 
@@ -182,22 +182,22 @@ def test_pages_are_written_for_the_documentation(tmp_path, project, monkeypatch)
 
 
 def test_a_heat_map_has_a_shade_for_each_value_and_a_row_for_each_layer():
-    scale = heat.Scale([1e-8, 1.0])
+    scale = heat_map.Scale([1e-8, 1.0])
     assert [scale.shade(v) for v in (1e-8, 1e-4, 1.0, 0.0, math.inf, math.nan)] == [
         *(0, 8, 16),
         *("zero", "strange", None),
     ]
-    around = heat.Scale([1e-4, 1e-2], usual=1e-3)
+    around = heat_map.Scale([1e-4, 1e-2], usual=1e-3)
     assert around.shade(1e-3) == 8, "grey is usual"
     many = {f"block{i}.{part}": [3.0, math.nan] for i in range(40) for part in ("weight", "bias")}
-    norms = heat.by_layer(many, norms=True)
+    norms = heat_map.by_layer(many, norms=True)
     assert len(norms) == 40
     assert norms["block0"][0] == pytest.approx(18**0.5)
     assert math.isnan(norms["block0"][1])
-    assert heat.by_layer(many, norms=False)["block0"][0] == 3.0
+    assert heat_map.by_layer(many, norms=False)["block0"][0] == 3.0
 
 
 def test_cells_of_a_heat_map_join_where_the_shade_is_the_same():
-    figure = heat.heat_map("norms", "T", "", [0, 1, 2, 3], {"w": [1.0, 1.0, 1e-9, 1e-9]}, [])
+    figure = heat_map.heat_map("norms", "T", "", [0, 1, 2, 3], {"w": [1.0, 1.0, 1e-9, 1e-9]}, [])
     shapes = re.findall(r'class="cells" d="([^"]*)"', figure)
     assert sorted(shapes) == ["M0 0H500V1000H0z", "M500 0H1000V1000H500z"]

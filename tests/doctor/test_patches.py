@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from tautograd._doctor.patches import Switch
+from tautograd._doctor.watch.patches import Switch
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tautograd._evidence import files, schema
 from tautograd._evidence.canonical import digest_of
 from tautograd._evidence.text import comparison_text, evidence_text
 from tautograd._files.printable import printable
-from tautograd._verify.render_text import as_text
+from tautograd._verify.report.render_text import as_text
 from tests.evidence.test_rendering import full_report
 
 STEERING = "\x1b]0;owned\x07\x1b[2J\x7f\x9b31m\r\b\u202e\u2066\u200b\ufeff\u2028\ud800\U000e0041\n"

@@ -9,10 +9,10 @@ import re
 import pytest
 
 from tautograd._evidence.text import evidence_text
-from tautograd._verify.findings import Cut, Entry, Kink, Site, Suspect
-from tautograd._verify.render_html import as_html, page_of
-from tautograd._verify.render_text import as_text, wants_colour
-from tautograd._verify.report import Check, Report
+from tautograd._verify.report.findings import Cut, Entry, Kink, Site, Suspect
+from tautograd._verify.report.render_html import as_html, page_of
+from tautograd._verify.report.render_text import as_text, wants_colour
+from tautograd._verify.report.report import Check, Report
 from tautograd._verify.verify import verify
 
 EVIL = "<script>alert('x')</script>"

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from tautograd import evidence
-from tautograd._doctor.explain import rule_called
+from tautograd._doctor.report.rule_pages import rule_called
 from tautograd._lab.contract import ROWS
 from tautograd._lab.learner import Nobody
 from tautograd._lab.lesson import OWN_IMPORT

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import tautograd
-from tautograd._ops.samples import T
+from tautograd._ops.declare.samples import T
 from tautograd._tensor.tensor import make
 
 DTYPES = (

@@ -20,12 +20,12 @@ import tautograd
 from tautograd._arrays.dtypes import DTYPE_NAMES
 from tautograd._arrays.dtypes import dtype as tautograd_dtype
 from tautograd._autograd import api
-from tautograd._autograd import vmap as _vmap  # noqa: F401  (declares records of its own)
 from tautograd._autograd.grad_mode import no_grad
-from tautograd._ops import library as _library  # noqa: F401  (declares records of its own)
-from tautograd._ops import public
-from tautograd._ops.record import INTERNAL, REGISTRY, Op
-from tautograd._ops.samples import Sample, T
+from tautograd._autograd.transforms import vmap as _vmap  # noqa: F401  (declares records of its own)
+from tautograd._ops import nn_families as _library  # noqa: F401  (declares records of its own)
+from tautograd._ops.declare import public
+from tautograd._ops.declare.record import INTERNAL, REGISTRY, Op
+from tautograd._ops.declare.samples import Sample, T
 
 from .arrays import DIFFERENTIABLE, array_for, from_torch, to_tautograd, to_torch
 from .departures import FATAL_IN_PYTORCH

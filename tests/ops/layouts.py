@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tautograd._ops.samples import Sample, T
+from tautograd._ops.declare.samples import Sample, T
 
 from .cases import changed, samples_of, tensors_in
 

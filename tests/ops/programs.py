@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tautograd._ops.casting import moved_to
-from tautograd._ops.samples import Sample, T
+from tautograd._ops.declare.samples import Sample, T
+from tautograd._ops.elementwise.casting import moved_to
 from tautograd._tensor.tensor import make
 
 from .arrays import array_for

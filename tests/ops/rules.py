@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tautograd._ops.record import INTERNAL, LINEAR, MULTILINEAR, BoundRule, Op
+from tautograd._ops.declare.record import INTERNAL, LINEAR, MULTILINEAR, BoundRule, Op
 
 from .cases import RECORDS, TAUTOGRAD, Call, record, samples_of, tensors_in
 from .measure import measure

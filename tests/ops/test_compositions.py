@@ -20,7 +20,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tautograd._ops.samples import Sample, T
+from tautograd._ops.declare.samples import Sample, T
 
 from .arrays import array_for
 from .cases import (

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from tautograd._ops.samples import Sample
+from tautograd._ops.declare.samples import Sample
 
 from .arrays import FLOATS
 from .cases import TAUTOGRAD, TORCH, Call, Engine, altered, cases_of, function, record, tensors_in

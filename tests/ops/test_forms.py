@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from tautograd._ops.samples import Sample, T
+from tautograd._ops.declare.samples import Sample, T
 
 from .cases import RECORDS, TAUTOGRAD, TORCH, Call, Engine, function, record, samples_of
 from .measure import flatten

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tautograd._ops.record import LINEAR, Op
+from tautograd._ops.declare.record import LINEAR, Op
 
 from .cases import RECORDS, record
 from .gradient_checks import cotangents, first_order_problems, random_like

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import tautograd
-from tautograd._ops.signatures import Parameter, _lines, signatures_of
+from tautograd._ops.declare.signatures import Parameter, _lines, signatures_of
 
 NUMBERS = ("Scalar", "float", "int")
 # `subtract(x, 0.5, alpha)`: `sub`, which it is another name of, has this order the other way round.

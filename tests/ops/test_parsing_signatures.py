@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tautograd._ops.signatures import parse, signatures_of
-from tautograd._ops.signatures.kinds import KINDS
-from tautograd._ops.signatures.parsing import Parameter
+from tautograd._ops.declare.signatures import parse, signatures_of
+from tautograd._ops.declare.signatures.kinds import KINDS
+from tautograd._ops.declare.signatures.parsing import Parameter
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "src" / "tautograd" / "_ops" / "signatures" / "table.txt"

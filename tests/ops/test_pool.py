@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 import tautograd as torch
-from tautograd._ops import image_threads, threads
-from tautograd._ops.threads import at_once
+from tautograd._ops import thread_pool
+from tautograd._ops.nn.convolution import batch_threads
+from tautograd._ops.thread_pool import at_once
 
-LARGE = 4 * threads.WORTH_A_THREAD + 7
+LARGE = 4 * thread_pool.WORTH_A_THREAD + 7
 
 
 def test_results_come_in_order() -> None:
@@ -258,9 +259,9 @@ def test_the_pool_is_no_thread_that_anybody_waits_for() -> None:
 
 def test_the_setting_of_blas_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever shares images out, and whoever compiles at the same time, leave BLAS its threads."""
-    blas: Any = image_threads._blas()
+    blas: Any = batch_threads._blas()
     if blas is None:
-        assert image_threads.share_images(list, 4, 1 << 30) == [[0, 1, 2, 3]]
+        assert batch_threads.share_images(list, 4, 1 << 30) == [[0, 1, 2, 3]]
         return
     get, _ = blas
     before = get()
@@ -269,11 +270,11 @@ def test_the_setting_of_blas_is_put_back(monkeypatch: pytest.MonkeyPatch) -> Non
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        image_threads.share_images(fails, 8, 1 << 30)
-    from tautograd._compile.native.threads import blas_alone
+        batch_threads.share_images(fails, 8, 1 << 30)
+    from tautograd._compile.native.llvm.thread_pool import blas_alone
 
     with blas_alone():
-        image_threads.share_images(list, 8, 1 << 30)
+        batch_threads.share_images(list, 8, 1 << 30)
     stop = threading.Event()
 
     def compiled() -> None:
@@ -285,7 +286,7 @@ def test_the_setting_of_blas_is_put_back(monkeypatch: pytest.MonkeyPatch) -> Non
     for other in others:
         other.start()
     for _ in range(200):
-        image_threads.share_images(list, 8, 1 << 30)
+        batch_threads.share_images(list, 8, 1 << 30)
     stop.set()
     for other in others:
         other.join()

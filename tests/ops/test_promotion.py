@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tautograd._ops.samples import Sample, T
+from tautograd._ops.declare.samples import Sample, T
 
 from .arrays import DTYPES
 from .cases import RECORDS, altered, is_elementwise, record, samples_of, tensors_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tautograd._ops.record import LINEAR, MULTILINEAR
+from tautograd._ops.declare.record import LINEAR, MULTILINEAR
 
 from .arrays import DTYPES
 from .cases import RECORDS, TAUTOGRAD, TORCH, Call, function, record, samples_of

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tautograd._ops import public
-from tautograd._ops.samples import Sample, T
+from tautograd._ops.declare import public
+from tautograd._ops.declare.samples import Sample, T
 
 from .cases import RECORDS, TAUTOGRAD, TORCH, Call, function, record, samples_of
 from .compare import disagreement

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tautograd
-from tautograd._ops.samples import Sample, T
+from tautograd._ops.declare.samples import Sample, T
 from tautograd._tensor.tensor import make
 
 from .arrays import array_for, to_tautograd

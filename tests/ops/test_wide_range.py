@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tautograd._ops.record import REGISTRY
+from tautograd._ops.declare.record import REGISTRY
 
 from .cases import RECORDS, TAUTOGRAD, TORCH, Call, is_elementwise, samples_of, tensors_in
 from .exact import EXACT

@@ -149,8 +149,8 @@ def test_so_does_what_is_typed_at_a_prompt() -> None:
 
 
 def test_an_accident_says_what_was_given_and_keeps_its_cause() -> None:
-    from tautograd._ops import guarding
-    from tautograd._ops.guarding import guarded
+    from tautograd._ops.declare import guarding
+    from tautograd._ops.declare.guarding import guarded
 
     names: dict[str, Any] = {}
     text = "def halve(input):\n    return {}[input.shape]\n"

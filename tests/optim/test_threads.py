@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tautograd as torch
-from tautograd._ops import threads as pool
+from tautograd._ops import thread_pool as pool
 
 
 def _updated(threads: int) -> np.ndarray:

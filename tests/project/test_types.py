@@ -14,9 +14,9 @@ import pytest
 
 import tautograd
 from tautograd import linalg, special
-from tautograd._ops.record import REGISTRY
-from tautograd._ops.return_types import RETURN_TYPES
-from tautograd._ops.samples import T
+from tautograd._ops.declare.record import REGISTRY
+from tautograd._ops.declare.return_types import RETURN_TYPES
+from tautograd._ops.declare.samples import T
 from tautograd.nn import functional
 
 PACKAGE = Path(tautograd.__file__).parent
@@ -127,7 +127,7 @@ def written(value: Any) -> str:
 
 def calls() -> Iterator[str]:
     """Every call that the samples of operations make, as text."""
-    from tautograd._ops import library  # noqa: F401  (operations that are loaded when first named)
+    from tautograd._ops import nn_families  # noqa: F401  (operations that are loaded when first named)
 
     for op in REGISTRY.values():
         owner, _, name = op.public_name.rpartition(".")

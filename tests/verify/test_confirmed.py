@@ -8,8 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from tautograd._verify.confirmed import confirm
-from tautograd._verify.untouched import Untouched
+from tautograd._verify.behaviour.confirm import confirm
+from tautograd._verify.subject.restore import Untouched
 
 
 def network(torch):

@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from tautograd._verify.locate import locate
+from tautograd._verify.locate.locate import locate
 from tests.both import shared_out
 from tests.verify.cut_programs import CUT
 

@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pytest
 
-from tautograd._verify import devices as devices_module
-from tautograd._verify.devices import accelerators, compare_devices
-from tautograd._verify.distances import allowance, distance
+from tautograd._verify.behaviour import compare_devices as devices_module
+from tautograd._verify.behaviour.compare_devices import accelerators, compare_devices
+from tautograd._verify.numerics.distances import allowance, distance
 
 EPSILON = float(np.finfo(np.float32).eps)
 

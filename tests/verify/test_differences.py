@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tautograd._verify.differences import directional
-from tautograd._verify.first_look import along_axes
-from tautograd._verify.noise import noise_level
-from tautograd._verify.sensitivity import Sensitivity
+from tautograd._verify.numerics.differences import directional
+from tautograd._verify.numerics.first_look import along_axes
+from tautograd._verify.numerics.noise import noise_level
+from tautograd._verify.numerics.sensitivity import Sensitivity
 
 
 def one(f, x, claimed=None):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tautograd import verify
-from tautograd._verify.compare import farthest_first
-from tautograd._verify.report import Check
+from tautograd._verify.numerics.compare import farthest_first
+from tautograd._verify.report.report import Check
 
 
 def wrong_swish(torch):

@@ -7,9 +7,9 @@ import math
 
 import pytest
 
-from tautograd._verify import history as histories
-from tautograd._verify.health import check_gradients
-from tautograd._verify.history import ENOUGH, GradientHistory
+from tautograd._verify.behaviour import gradient_history as histories
+from tautograd._verify.behaviour.check_gradients import check_gradients
+from tautograd._verify.behaviour.gradient_history import ENOUGH, GradientHistory
 
 
 def with_grad(torch, values, weight=1.0, dtype=None):

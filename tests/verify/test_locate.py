@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tautograd._verify.locate import CHANGED, TWICE, locate
+from tautograd._verify.locate.locate import CHANGED, TWICE, locate
 from tests.both import shared_out
 from tests.verify.programs import FIRST_ORDER, SECOND_ORDER
 from tests.verify.right_programs import RIGHT

@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from tautograd._verify.limits import TookTooLong, time_limit
-from tautograd._verify.tried import try_inputs
+from tautograd._verify.behaviour.try_inputs import try_inputs
+from tautograd._verify.subject.time_limit import TookTooLong, time_limit
 
 
 def functional(torch):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tautograd import verify
-from tautograd._verify.places import line_of
+from tautograd._verify.subject.places import line_of
 
 
 def halved(n):

@@ -10,7 +10,7 @@ import pytest
 
 import tautograd
 from tautograd import view
-from tautograd._doctor.page import as_page
+from tautograd._doctor.report.page import as_page
 
 from ..doctor.reports import rendered, several
 from . import programs

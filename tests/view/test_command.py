@@ -180,7 +180,7 @@ def scalars(path: Path) -> dict[str, dict[int, float]]:
 
 
 def test_event_files_need_a_package(monkeypatch):
-    from tautograd._doctor import events_file
+    from tautograd._doctor.report import events_file
 
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(events_file.NoWriter, match=r"tautograd\[tensorboard\]"):

@@ -8,9 +8,9 @@ import pytest
 
 import tautograd
 from tautograd import view
-from tautograd._view.graph import OPERATION, Edge, Graph, Group, Node, operation_of
-from tautograd._view.groups import MOST_INSIDE, ancestors, make_groups, open_at_first
-from tautograd._view.layout import lay_out
+from tautograd._view.page.graph import OPERATION, Edge, Graph, Group, Node, operation_of
+from tautograd._view.page.groups import MOST_INSIDE, ancestors, make_groups, open_at_first
+from tautograd._view.page.layout import lay_out
 
 from . import programs
 

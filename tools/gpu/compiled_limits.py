@@ -9,7 +9,7 @@ from typing import Any
 
 import tautograd as torch
 from tautograd import nn
-from tautograd._compile.errors import CompileError
+from tautograd._compile.messages.errors import CompileError
 from tools.gpu.compiled import CLOSE, apart, check, graph_of
 
 

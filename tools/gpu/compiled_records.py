@@ -24,7 +24,7 @@ import numpy as np  # noqa: E402
 
 import tautograd as torch  # noqa: E402
 from tautograd._autograd.apply import apply  # noqa: E402
-from tautograd._compile.errors import CompileError  # noqa: E402
+from tautograd._compile.messages.errors import CompileError  # noqa: E402
 from tautograd._tensor.tensor import make  # noqa: E402
 from tests.ops.cases import RECORDS  # noqa: E402
 from tests.ops.rules import calls_of  # noqa: E402
@@ -111,7 +111,7 @@ def outcome(name: str, dtype: str, on_gpu: Callable[[Any], Any]) -> str | None:
 
 
 def main(part: int, parts: int, dtypes: str, out: str) -> None:
-    from tautograd._arrays.cuda_array import wrap
+    from tautograd._arrays.cuda.cuda_array import wrap
     from tautograd._arrays.devices import cuda_backend
 
     backend = cuda_backend()

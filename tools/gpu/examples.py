@@ -55,7 +55,7 @@ def play(name: str, device: str, steps: int) -> None:
 
     sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "src"), str(ROOT)]
     if os.environ.get("STAND_IN"):
-        from tautograd._arrays import cuda_backend
+        from tautograd._arrays.cuda import cuda_backend
         from tests.cuda.fake import FakeBackend
 
         cuda_backend.use(FakeBackend())

@@ -200,7 +200,7 @@ def apart(have: Any, near: Any, exact: Any, extreme: bool) -> str | None:
 
 def main(part: int, parts: int, dtypes: list[str], out: str, records: list[str]) -> None:
     matrix = Matrix()
-    from tautograd._arrays.cuda_detour import detours
+    from tautograd._arrays.cuda.host_fallback import detours
 
     jobs = [(n, d) for d in dtypes for n in records or matrix.cases.RECORDS][part::parts]
     end = time.monotonic() + float(os.environ.get("OPS_SECONDS", "inf"))

@@ -125,7 +125,7 @@ on_cuda_start: list[Any] = []
 
 def cuda_backend() -> Any:
     """What computes on a GPU here, or None. CuPy is imported by the first call."""
-    from .cuda_backend import find
+    from .cuda.cuda_backend import find
 
     return find()
 
@@ -156,7 +156,7 @@ def as_device(value: Any) -> device:
 def _usable(found: device) -> device:
     backend = cuda_backend()
     if backend is None:
-        from .cuda_backend import Found
+        from .cuda.cuda_backend import Found
 
         raise AssertionError(f"Torch not compiled with CUDA enabled: {Found.reason}")
     index = backend.current_device() if found.index is None else found.index
@@ -205,7 +205,7 @@ def moved(array: Any, where: device, order: str = "K") -> Any:
         return (
             array.host() if hasattr(array, "host") else type(array)(array.data.host(), array.level)
         )
-    from .cuda_array import wrap
+    from .cuda.cuda_array import wrap
 
     if hasattr(array, "level"):  # a batch's
         return type(array)(moved(array.data, where), array.level)

@@ -276,7 +276,7 @@ def _batched(
     materialize: bool,
 ) -> tuple[Any, ...]:
     """One backward for a whole batch of gradients, each carried through by itself."""
-    from .vmap import batch, open_level, unbatch
+    from .transforms.vmap import batch, open_level, unbatch
 
     sizes = [g.shape[0] for g in gradients if isinstance(g, Tensor) and g.ndim]
     if not sizes:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import HALF_CODES, HALVES
-from .._ops.record import Op
+from .._ops.declare.record import Op
 from .._tensor.tensor import Tensor, current_node, make
 from .inference import as_inference
 from .modes import modes

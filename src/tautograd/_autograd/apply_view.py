@@ -9,7 +9,7 @@ from __future__ import annotations
 from sys import _getframe
 from typing import Any
 
-from .._ops.record import Op
+from .._ops.declare.record import Op
 from .._tensor.tensor import Tensor, current_node
 from .apply import apply
 from .modes import modes

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batch_levels import levels_of
+from .._arrays.batching.levels import levels_of
 from .._arrays.formats import contiguous_format
 from .._arrays.strided import is_dense
 from .._tensor.tensor import Tensor, make

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batch_levels import sum_level
+from .._arrays.batching.levels import sum_level
 from .._arrays.dtypes import HALF_CODES, HALVES
 from .._arrays.sums import broadcast_axes, exact_sum
 from .._tensor.tensor import Tensor
@@ -145,7 +145,7 @@ def _sum_batches(grad: Any, levels: set[int], lifted: bool) -> Any:
     """
     for level in levels - {one.number for one in modes.vmap_levels}:
         if lifted:
-            from .vmap import sum_batch_op
+            from .transforms.vmap import sum_batch_op
 
             grad = apply(sum_batch_op, (grad,), {"level": level})
         else:

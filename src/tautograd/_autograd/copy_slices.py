@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batch_levels import bottom, with_levels
-from .._ops.record import LINEAR, Op
+from .._arrays.batching.levels import bottom, with_levels
+from .._ops.declare.record import LINEAR, Op
 from .._tensor.tensor import Tensor
 from .apply import apply, record, watched
 from .node import Node, next_sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, NamedTuple
 
-from .._ops.record import LINEAR, Op
+from .._ops.declare.record import LINEAR, Op
 from .._tensor.tensor import Tensor
 from .apply import apply
 from .modes import modes, update_special

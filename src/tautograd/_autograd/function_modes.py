@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays.once import held_at_fork
-from .._ops.public import METHODS
-from .._ops.record import Op
+from .._ops.declare.public import METHODS
+from .._ops.declare.record import Op
 from .._tensor.tensor import Tensor
 from .apply import apply
 from .modes import modes, update_special

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor, make
 from .apply import edge_of
-from .function_node import FunctionCtx
+from .function.node import FunctionCtx
 from .hooks import RemovableHandle
 from .modes import modes, update_special
 from .node import AccumulateGrad, as_node

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._tensor.tensor import Tensor
 from .effects import call_hook
-from .function import Function
+from .function.function import Function
 from .modes import modes
 
 _HOW = (

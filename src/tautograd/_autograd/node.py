@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._ops.record import Op
+from .._ops.declare.record import Op
 from .sites import Site, resolve
 
 next_sequence = itertools.count().__next__
@@ -130,7 +130,7 @@ class Node:
         return add_hook(self.prehooks, fn)
 
     def __dir__(self) -> list[str]:
-        from .saved_attributes import saved_names
+        from .function.saved_attributes import saved_names
 
         others = (name for name in super().__dir__() if not name.startswith(_SAVED))
         return [*others, *saved_names(self)]
@@ -148,7 +148,7 @@ class _Saved:
     def __get__(self, node: Any, owner: type[Node]) -> Any:
         if node is None:
             return self
-        from .saved_attributes import saved_attribute
+        from .function.saved_attributes import saved_attribute
 
         return saved_attribute(node, self.attribute)
 

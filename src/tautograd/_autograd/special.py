@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import from_numpy_dtype
-from .._ops.record import LINEAR, MULTILINEAR, Op
-from .._ops.rule_calls import BoundRule
+from .._ops.declare.record import LINEAR, MULTILINEAR, Op
+from .._ops.declare.rule_calls import BoundRule
 from .._tensor.tensor import Tensor, make
 from .apply import run_forward, wrap
 from .lifted import Lifted, lift, lower

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._ops.guarding import explain, marked
+from .._ops.declare.guarding import explain, marked
 from .._tensor.tensor import Tensor, current_node, make
 from .api import backward, ones_like_root
 from .engine import walk

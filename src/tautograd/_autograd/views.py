@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._ops.record import Op
+from .._ops.declare.record import Op
 from .._tensor.tensor import Tensor, make
 from .apply import edge_of
 from .copy_slices import Way, part_replaced, replayed
@@ -58,7 +58,7 @@ def way_to(view: Tensor, base: Tensor) -> Way:
     way: Way = view._view
     if not base._became_view and not any(op.name == "as_strided" for op, _, _ in way):
         return way
-    from .._ops.strided_views import as_strided_op, way_between
+    from .._ops.shape.strided_views import as_strided_op, way_between
 
     return ((as_strided_op, way_between(base._data, view._data), None),)
 

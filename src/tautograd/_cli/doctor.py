@@ -73,8 +73,8 @@ def execute(namespace: argparse.Namespace) -> int:
         return _explain(namespace)
     require_script(namespace)
     from tautograd._doctor.config import ConfigError
-    from tautograd._doctor.events_file import NoWriter
-    from tautograd._doctor.explain import UnknownRule
+    from tautograd._doctor.report.events_file import NoWriter
+    from tautograd._doctor.report.rule_pages import UnknownRule
 
     try:
         doctor = _doctor(namespace)
@@ -98,8 +98,8 @@ def execute(namespace: argparse.Namespace) -> int:
 
 
 def _explain(namespace: argparse.Namespace) -> int:
-    from tautograd._doctor.explain import UnknownRule, list_text, rule_called, rule_text
-    from tautograd._verify.render_text import wants_colour
+    from tautograd._doctor.report.rule_pages import UnknownRule, list_text, rule_called, rule_text
+    from tautograd._verify.report.render_text import wants_colour
 
     try:
         if namespace.list:
@@ -115,8 +115,8 @@ def _doctor(namespace: argparse.Namespace) -> Doctor:
     """A doctor as the command line and pyproject.toml ask for; the command line comes first."""
     from tautograd._doctor.config import find_config
     from tautograd._doctor.doctor import Doctor
-    from tautograd._doctor.explain import codes_of
-    from tautograd._doctor.ignoring import ignored_by_comment
+    from tautograd._doctor.report.inline_ignores import ignored_by_comment
+    from tautograd._doctor.report.rule_pages import codes_of
 
     folder = "." if namespace.is_module else os.path.dirname(namespace.target[0]) or "."
     config: Config = find_config(folder)
@@ -144,7 +144,7 @@ def _check_paths(namespace: argparse.Namespace) -> None:
             check(path, kind, force=namespace.force)
     check_apart(namespace.sarif, namespace.html)
     if namespace.tensorboard is not None:
-        from tautograd._doctor.events_file import check_folder
+        from tautograd._doctor.report.events_file import check_folder
 
         check_folder(namespace.tensorboard)
 
@@ -155,12 +155,12 @@ class _Output:
     def __init__(self, namespace: argparse.Namespace, root: str) -> None:
         # Imported before the script runs: afterwards there may be no memory, no descriptor and no
         # search path to do it with.
-        from tautograd._doctor.events_file import write_events
-        from tautograd._doctor.page import as_page
-        from tautograd._doctor.render_text import as_text
-        from tautograd._doctor.report import as_json, plain
-        from tautograd._doctor.sarif import as_sarif, github_lines
-        from tautograd._verify.render_text import wants_colour
+        from tautograd._doctor.report.events_file import write_events
+        from tautograd._doctor.report.page import as_page
+        from tautograd._doctor.report.render_text import as_text
+        from tautograd._doctor.report.report import as_json, plain
+        from tautograd._doctor.report.sarif import as_sarif, github_lines
+        from tautograd._verify.report.render_text import wants_colour
 
         self._plain, self._as_json, self._as_text = plain, as_json, as_text
         self._as_page, self._as_sarif, self._github_lines = as_page, as_sarif, github_lines

@@ -260,7 +260,7 @@ def _verify(
 
 def why_not(target: str, error: BaseException) -> str:
     """Why a target could not be verified, with the line of the user's code that is the reason."""
-    from tautograd._verify.unimplemented import GradientMissing
+    from tautograd._verify.locate.unimplemented import GradientMissing
 
     if isinstance(error, GradientMissing):
         return f"'{target}': {error}"
@@ -270,7 +270,7 @@ def why_not(target: str, error: BaseException) -> str:
 def what_happened(error: BaseException) -> str:
     """An error of the user's code in one line, with the line that raised it."""
     from tautograd._evidence.refusals import said_by
-    from tautograd._verify.places import line_of
+    from tautograd._verify.subject.places import line_of
 
     at = line_of(error)
     return f"{type(error).__name__}: {said_by(error)}{f' ({at})' if at else ''}"

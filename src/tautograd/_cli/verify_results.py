@@ -38,7 +38,7 @@ class Result:
 def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -> bool:
     """Print and write what the command line asks for; False if some of it could not be."""
     from tautograd._files.destinations import PAGE
-    from tautograd._verify.render_html import page_of
+    from tautograd._verify.report.render_html import page_of
 
     delivery = Delivery(namespace.root)
     with delivery.part("printing the report"):
@@ -67,7 +67,7 @@ def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -
 
 
 def _print(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -> None:
-    from tautograd._verify.render_text import Paint, as_text, wants_colour
+    from tautograd._verify.report.render_text import Paint, as_text, wants_colour
 
     reports = [result.report for result in results if result.report is not None]
     if namespace.json:
@@ -88,7 +88,7 @@ def _print(namespace: argparse.Namespace, results: list[Result], *, alone: bool)
 
 
 def _summary(results: list[Result], paint: Any) -> None:
-    from tautograd._verify.tables import counted, text_table
+    from tautograd._verify.report.tables import counted, text_table
 
     rows = [[printable(result.target), _worst(result), result.status] for result in results]
     header, *lines = text_table(["target", "worst gap of its tolerance", "verdict"], rows).split(

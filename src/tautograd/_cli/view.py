@@ -84,7 +84,7 @@ def execute(namespace: argparse.Namespace) -> int:
 
             check(path, PAGE, force=namespace.force)
         if namespace.tensorboard is not None:
-            from tautograd._doctor.events_file import check_folder
+            from tautograd._doctor.report.events_file import check_folder
 
             check_folder(namespace.tensorboard)
     except (OSError, RuntimeError) as reason:  # or there is nothing to write event files with
@@ -99,7 +99,7 @@ def execute(namespace: argparse.Namespace) -> int:
 
 
 def _graph(namespace: argparse.Namespace, page: Path | None) -> int:
-    import tautograd._view.page  # noqa: F401  (before the script runs: see doctor.py)
+    import tautograd._view.page.page  # noqa: F401  (before the script runs: see doctor.py)
 
     catch = _Catch(namespace.step - 1)
     here = os.getcwd()
@@ -186,7 +186,7 @@ class _Catch:
         return sum(one.passes for one in self._watching.values())
 
     def see(self, engine: ModuleType) -> None:
-        from tautograd._view.watching import Watching
+        from tautograd._view.record.backward_watch import Watching
 
         if engine.__name__ not in self._watching:
             made = Watching(engine, self._caught)
@@ -209,9 +209,9 @@ class _Catch:
 def _run(namespace: argparse.Namespace, page: Path | None) -> int:
     """The doctor's page of the whole run."""
     from tautograd._doctor.doctor import Doctor
-    from tautograd._doctor.page import as_page
-    from tautograd._doctor.render_text import as_text
-    from tautograd._doctor.report import as_json, plain
+    from tautograd._doctor.report.page import as_page
+    from tautograd._doctor.report.render_text import as_text
+    from tautograd._doctor.report.report import as_json, plain
 
     events = os.path.abspath(namespace.tensorboard or "")
     doctor = Doctor(steps=namespace.steps, engines=())
@@ -226,7 +226,7 @@ def _run(namespace: argparse.Namespace, page: Path | None) -> int:
             say(as_json(report), end="")
     _write_page(namespace, page, lambda: as_page(report, here, "taut view --run"), delivery)
     if namespace.tensorboard is not None:
-        from tautograd._doctor.events_file import write_events
+        from tautograd._doctor.report.events_file import write_events
 
         with delivery.part("writing event files"):
             write_events(report, events, here)

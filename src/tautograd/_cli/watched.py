@@ -171,7 +171,7 @@ def run_target(
     stops: type[BaseException],
 ) -> Ending:
     """Run a script or module; `watch` is called with each engine, `stops` ends it without an error."""
-    from tautograd._doctor.imports import telling
+    from tautograd._doctor.watch.imports import telling
 
     def carefully(engine: ModuleType) -> None:
         try:

@@ -9,11 +9,12 @@ from typing import Any
 
 from .._autograd.effects import structure
 from ..nn.modules.module import Module
-from . import lifting, modules
-from .bound import OptimizedModule
-from .compiled import Compiled
-from .generators import noting_seeds
-from .mathematics import following_math
+from .guards import module_guards
+from .record import tensor_data
+from .record.generators import noting_seeds
+from .record.symbolic_math import following_math
+from .run.bound_methods import OptimizedModule
+from .run.compiled import Compiled
 
 
 def compile(
@@ -51,7 +52,7 @@ def compile(
 
 def _after_fork() -> None:
     structure[0] += 1  # so that no call takes the shortest way into a program of the parent's
-    for part in (lifting, modules, noting_seeds, following_math):
+    for part in (tensor_data, module_guards, noting_seeds, following_math):
         part.stop_in_child()
 
 

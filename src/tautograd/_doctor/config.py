@@ -22,8 +22,8 @@ from typing import Any
 from tautograd._files.regular import read_regular
 from tautograd._nearest import nearest
 
-from .explain import UnknownRule, codes_of
-from .findings import Finding
+from .report.findings import Finding
+from .report.rule_pages import UnknownRule, codes_of
 
 TABLE = "tool.tautograd.doctor"
 _LARGEST = 16 << 20  # bytes

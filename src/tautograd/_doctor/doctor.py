@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .callbacks import callback
-from .findings import Finding
-from .flow import Flow
-from .hearing import Hearing
-from .history import History
-from .ignoring import ignored_by_comment
-from .numbers import Numbers
-from .observer import Observer
-from .report import Reporting
-from .risks import Risks
+from .report.findings import Finding
+from .report.inline_ignores import ignored_by_comment
+from .report.report import Reporting
 from .rules import RULES
 from .rules.base import Rule
+from .state.history import History
+from .state.step_numbers import Numbers
+from .watch.backward_flow import Flow
+from .watch.dispatch import Hearing
+from .watch.nan_risks import Risks
+from .watch.observer import Observer
 
 
 class StopTraining(BaseException):

@@ -19,7 +19,7 @@ from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.sources import code_of, file_of, project_root, relative
 from tautograd._evidence.targets import Target, find, load_module
 from tautograd._files.numpy_arrays import read_arrays
-from tautograd._verify.engines import is_module, is_tensor
+from tautograd._verify.subject.engines import is_module, is_tensor
 
 _ITEM = re.compile(
     r"(?:(?P<shape>scalar|[0-9]+(?:x[0-9]+)*))(?::(?P<dtype>[a-z]\w*))?(?:<(?P<below>[0-9]+))?"

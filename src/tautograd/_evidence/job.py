@@ -23,7 +23,7 @@ from tautograd._evidence.own_code import Own
 from tautograd._evidence.refusals import CannotRun
 from tautograd._evidence.targets import Target, find, kind_of, load_module, origin_of
 from tautograd._evidence.tensors import leaves
-from tautograd._verify.engines import engine_of, engines, is_module, is_tensor, name_of
+from tautograd._verify.subject.engines import engine_of, engines, is_module, is_tensor, name_of
 
 
 @dataclass

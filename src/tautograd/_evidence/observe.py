@@ -12,7 +12,7 @@ from tautograd._evidence.canonical import sha256_of
 from tautograd._evidence.runtime import random_state
 from tautograd._evidence.targets import origin_of, target_of
 from tautograd._evidence.tensors import describe, describe_inputs, embeddable
-from tautograd._verify.engines import engine_of, is_module, is_tensor
+from tautograd._verify.subject.engines import engine_of, is_module, is_tensor
 
 _MOST_TENSORS = 2000
 """Tensors of a model that are listed one by one; all of them are in its hash."""

@@ -29,7 +29,7 @@ from tautograd._evidence.definitions import (
 from tautograd._evidence.project_paths import own_source, source_of
 from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.sources import inside, project_root
-from tautograd._verify.engines import is_tensor
+from tautograd._verify.subject.engines import is_tensor
 
 
 @dataclass(frozen=True)

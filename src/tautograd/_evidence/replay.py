@@ -23,8 +23,8 @@ from tautograd._evidence.own_code import Own, check_companion, own_code
 from tautograd._evidence.project_paths import own_path
 from tautograd._evidence.refusals import CannotRun, EvidenceError, shown
 from tautograd._evidence.tensors import check_values, decode
-from tautograd._verify.engines import engines, is_module
-from tautograd._verify.untouched import set_streams, streams
+from tautograd._verify.subject.engines import engines, is_module
+from tautograd._verify.subject.restore import set_streams, streams
 
 _PASSED_ON = ("mode", "order", "probes", "wrt")
 """Settings of a report that are arguments of `verify`."""

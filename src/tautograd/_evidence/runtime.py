@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tautograd._evidence.canonical import sha256, sha256_of, sha256_of_file
-from tautograd._verify.engines import name_of
+from tautograd._verify.subject.engines import name_of
 
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 

@@ -19,7 +19,7 @@ from tautograd._evidence.canonical import sha256
 from tautograd._evidence.refusals import CannotRun, said_by
 from tautograd._evidence.sources import project_root, relative
 from tautograd._nearest import nearest
-from tautograd._verify.engines import engines, is_module
+from tautograd._verify.subject.engines import engines, is_module
 
 EXAMPLES = "'pkg.mod:fn' or 'path/to/file.py:fn'"
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tautograd._evidence.canonical import canonical, sha256, sha256_of
 from tautograd._evidence.refusals import EvidenceError, shown
-from tautograd._verify.engines import as_numpy, engine_of, is_tensor
+from tautograd._verify.subject.engines import as_numpy, engine_of, is_tensor
 
 LARGEST_EMBEDDED = 2**20
 """Bytes of data that an evidence file may carry; above it, only their hash."""

@@ -76,7 +76,7 @@ def run(path: Path, engine: ModuleType, *, watched: bool = False) -> Ran:
                 doctor.stop()
     ran.output, ran.aside = printed.getvalue(), aside.getvalue()
     if doctor is not None:
-        from tautograd._doctor.report import plain
+        from tautograd._doctor.report.report import plain
 
         ran.findings = plain(doctor)
     # Functions and the names they use hold each other: an optimizer would live on, and the doctor

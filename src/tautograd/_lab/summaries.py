@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tautograd._verify.render_parts import cut_text, entry_text, headline, suspect_title
+from tautograd._verify.report.render_parts import cut_text, entry_text, headline, suspect_title
 
 _MOST = 3
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import cuda_array
-from .._arrays.cuda_array import CudaArray, wrap
+from .._arrays.cuda import cuda_array
+from .._arrays.cuda.cuda_array import CudaArray, wrap
 from .continuous import normal, uniform
 from .discrete import bernoulli
 from .engine import Generator

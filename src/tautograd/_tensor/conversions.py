@@ -9,8 +9,8 @@ import numpy as np
 
 from .._arrays.dtypes import get_default_dtype
 from .._autograd.effects import value_asked
-from .._ops.guarding import marked, no_method
-from .._ops.public import FUNCTIONS, attach
+from .._ops.declare.guarding import marked, no_method
+from .._ops.declare.public import FUNCTIONS, attach
 from . import printing
 from .tensor import Tensor
 

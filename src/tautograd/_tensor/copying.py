@@ -13,7 +13,7 @@ import numpy as np
 from .._arrays.devices import CPU, as_device, moved
 from .._arrays.dtypes import dtype_named
 from .._arrays.strided import storage_of, storage_offset_of, strided, strides_of
-from .._ops.public import attach
+from .._ops.declare.public import attach
 from .creation import subclass_of
 from .tensor import Tensor, make
 

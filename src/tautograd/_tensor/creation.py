@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays.devices import as_device, default, moved
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype, get_default_dtype
 from .._autograd.modes import modes, shared
-from .._ops.public import FUNCTIONS
+from .._ops.declare.public import FUNCTIONS
 from .arguments import (
     checked_size,
     finish,
@@ -276,7 +276,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
     if getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()[0] == 2:
         where = as_device("cuda")  # an error where there is no GPU
-        from .._arrays.cuda_array import wrap
+        from .._arrays.cuda.cuda_array import wrap
         from .._arrays.devices import cuda_backend
 
         found = make(wrap(cuda_backend().cupy.from_dlpack(ext_tensor)))

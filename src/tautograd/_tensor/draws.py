@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batched import BatchedArray
+from .._arrays.batching.batched import BatchedArray
 from .._arrays.formats import empty_preserving, preserve_format
 from .._autograd.modes import modes
 from .._autograd.views import bump, check_writable
-from .._ops.overlaps import refuse_overlap
-from .._ops.public import write_into
-from .._ops.writing import unrecorded
+from .._ops.declare.memory_overlap import refuse_overlap
+from .._ops.declare.public import write_into
+from .._ops.shape.copy_fill import unrecorded
 from .._random import lay_out, normal
 from .random_nodes import drawn
 from .random_state import checked

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.batch_levels import batched_like, levels_of
+from .._arrays.batching.levels import batched_like, levels_of
 from .._arrays.dtypes import LEGACY_NAMES, bool_, dtype, get_default_dtype, int64
 from .._arrays.formats import (
     contiguous_format,
@@ -18,7 +18,7 @@ from .._arrays.formats import (
 )
 from .._autograd.modes import modes
 from .._autograd.views import bump
-from .._ops.public import FUNCTIONS, attach
+from .._ops.declare.public import FUNCTIONS, attach
 from .arguments import (
     as_element,
     as_size,

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._autograd.effects import value_asked
 from .._autograd.modes import modes
-from .._ops.public import FUNCTIONS, attach
+from .._ops.declare.public import FUNCTIONS, attach
 from .creation import from_numpy
 from .tensor import Tensor
 

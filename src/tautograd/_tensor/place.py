@@ -6,8 +6,8 @@ from typing import Any
 
 from .._arrays.devices import as_device, cuda_backend, device_of
 from .._arrays.strided import strides_of
-from .._ops.guarding import explain, marked
-from .._ops.public import FUNCTIONS, attach
+from .._ops.declare.guarding import explain, marked
+from .._ops.declare.public import FUNCTIONS, attach
 from .tensor import Tensor
 
 _cls: Any = Tensor

@@ -10,7 +10,7 @@ from .. import _random
 from .._arrays.dtypes import dtype as Dtype
 from .._arrays.dtypes import get_default_dtype, int64
 from .._autograd.modes import modes
-from .._ops.promotion import plain_number
+from .._ops.declare.promotion import plain_number
 from .arguments import (
     as_size,
     checked_size,
@@ -355,7 +355,7 @@ def _from_values(sampler: Any, *values: Any) -> Any:
 
 
 def _method(name: str) -> None:
-    from .._ops.public import FUNCTIONS, attach
+    from .._ops.declare.public import FUNCTIONS, attach
 
     attach(name, FUNCTIONS[name])
 

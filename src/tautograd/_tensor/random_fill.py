@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import _random
 from .._autograd.views import check_writable
-from .._ops.elementwise import check_broadcast
-from .._ops.public import attach
+from .._ops.declare.elementwise_calls import check_broadcast
+from .._ops.declare.public import attach
 from .arguments import type_name
 from .draws import check_batches, fill, per_example, write_drawn
 from .random_state import checked

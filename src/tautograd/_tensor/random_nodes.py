@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .._autograd.apply import apply
-from .._ops.elementwise import no_derivative
-from .._ops.record import Op
+from .._ops.declare.elementwise_calls import no_derivative
+from .._ops.declare.record import Op
 from .tensor import Tensor
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _random
 from .._arrays.devices import CPU, as_device, cuda_backend, device_of, gpu
-from .._ops.public import FUNCTIONS
+from .._ops.declare.public import FUNCTIONS
 from .tensor import Tensor, make
 
 _GPU_STATE = 16  # bytes

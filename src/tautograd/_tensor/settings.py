@@ -13,7 +13,7 @@ from typing import Any
 from .._arrays.devices import CPU, as_device, default, device, on_cuda_start
 from .._arrays.dtypes import LEGACY_NAMES, dtype, set_default_dtype
 from .._autograd.effects import structure
-from .._ops.public import FUNCTIONS
+from .._ops.declare.public import FUNCTIONS
 from .tensor import Tensor
 
 
@@ -117,7 +117,7 @@ def get_num_threads() -> int:
 def set_num_threads(num: Any, /) -> None:
     """Ask for a number of threads (kept; NumPy's own libraries decide, compiled programs obey)."""
     _Settings.threads = _positive("set_num_threads", num)
-    compiled = sys.modules.get("tautograd._compile.native.threads")
+    compiled = sys.modules.get("tautograd._compile.native.llvm.thread_pool")
     if compiled is not None:
         compiled.use_threads(_Settings.threads)
 

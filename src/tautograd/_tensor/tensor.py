@@ -1,7 +1,7 @@
 """The Tensor: an array, and how it came about.
 
 The class here holds state and identity only. Everything a tensor can *do* is an operation, declared
-in `_ops` and attached as a method by `_ops.public`; autograd's methods come from `_autograd`.
+in `_ops` and attached as a method by `_ops.declare.public`; autograd's methods come from `_autograd`.
 """
 
 from __future__ import annotations

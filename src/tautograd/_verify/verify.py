@@ -11,23 +11,23 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
-from .analytical import against_analytical, wrong_by_hand
-from .behaviour import behaviour, why_it_changes
-from .compare import Comparison
-from .engines import is_module, is_tensor, name_of
-from .evaluate import Values
-from .findings import in_a_line
-from .first_order import Outcome, fast, full
-from .linearity import linear_backward
-from .located import explain, explain_forward
-from .precision import own_precision
-from .probes import Probes
-from .references import amplification, complex_step, forward_mode, taylor
-from .report import Check, Report
-from .second_order import gradient_subject
-from .subject import Subject
-from .training import TRAINED, as_it_trains, hooked_parameters
-from .unimplemented import raise_with_line
+from .locate.suspects import explain, explain_forward
+from .locate.unimplemented import raise_with_line
+from .numerics.compare import Comparison
+from .numerics.evaluate import Values
+from .references.derived_by_hand import against_analytical, wrong_by_hand
+from .references.fast_mode import Probes
+from .references.first_order import Outcome, fast, full
+from .references.linearity import linear_backward
+from .references.precision import own_precision
+from .references.references import amplification, complex_step, forward_mode, taylor
+from .references.second_order import gradient_subject
+from .references.training import TRAINED, as_it_trains, hooked_parameters
+from .report.findings import in_a_line
+from .report.report import Check, Report
+from .subject.determinism import behaviour, why_it_changes
+from .subject.engines import is_module, is_tensor, name_of
+from .subject.subject import Subject
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of all is done, from 0 to 1."""
@@ -101,12 +101,12 @@ def verify(
     finally:
         subject.put_back()
     if confirm:
-        from .confirmed import confirm as confirmed
+        from .behaviour.confirm import confirm as confirmed
 
         told("confirming shapes and modes", 0.9)
         report.confirmed = confirmed(target, args, named)
     if try_inputs:
-        from .tried import try_inputs as tried
+        from .behaviour.try_inputs import try_inputs as tried
 
         told("trying other inputs", 0.95)
         report.tried = tried(target, args, named)

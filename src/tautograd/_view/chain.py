@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .graph import LEAF, Edge, Graph, Node
+from .page.graph import LEAF, Edge, Graph, Node
+from .record.values import Value, number, summed_to
 from .rules import RULES, Carried, Factor, Product, Rule
-from .values import Value, number, summed_to
 
 Part = str | tuple[str, str]
 Line = list[Part]

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from .._verify.engines import engine_of, is_tensor
-from .collect import Collector
+from .._verify.subject.engines import engine_of, is_tensor
 from .explanation import Contribution, Explanation
-from .flow import summed
-from .graph import operation_of
-from .history import site_of_node, walk
-from .names import Names
-from .recorder import edge_of
-from .values import Value
+from .page.graph import operation_of
+from .record.backward_flow import summed
+from .record.collect import Collector
+from .record.names import Names
+from .record.node_history import site_of_node, walk
+from .record.recorder import edge_of
+from .record.values import Value
 from .view import flow_of
 
 _Step = tuple[Any, int]  # a node, and the place of the input by which it is entered

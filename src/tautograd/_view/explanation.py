@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._files.printable import printable
-from .._verify.findings import Site
-from .values import Value, number
+from .._verify.report.findings import Site
+from .record.values import Value, number
 
 
 @dataclass

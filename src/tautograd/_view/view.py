@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .._verify.engines import engine_of, engines, is_tensor
-from .._verify.trees import leaves_of
-from .collect import Collector
-from .flow import Flow
-from .graph import Graph
-from .groups import make_groups
-from .names import Names
-from .recorder import Notes, edge_of
-from .watching import Watching
+from .._verify.subject.engines import engine_of, engines, is_tensor
+from .._verify.subject.trees import leaves_of
+from .page.graph import Graph
+from .page.groups import make_groups
+from .record.backward_flow import Flow
+from .record.backward_watch import Watching
+from .record.collect import Collector
+from .record.names import Names
+from .record.recorder import Notes, edge_of
 
 _active: list[Recording] = []
 
@@ -38,7 +38,7 @@ class View:
     def page(self) -> str:
         """The page: one file of HTML that needs nothing else."""
         if not self._page:
-            from .page import as_page
+            from .page.page import as_page
 
             self._page = as_page(self.graph)
         return self._page
@@ -63,7 +63,7 @@ class View:
 
     def show(self) -> Path:
         """Open it in the browser; gives the file that was written for that."""
-        from .browser import open_page
+        from .page.browser import open_page
 
         return open_page(self.page(), "view")
 
@@ -78,7 +78,7 @@ class View:
         )
 
     def _repr_html_(self) -> str:
-        from .browser import as_frame
+        from .page.browser import as_frame
 
         return as_frame(self.page(), f"Graph of {self.graph.title}")
 
@@ -167,7 +167,7 @@ view.recording = recording  # type: ignore[attr-defined]
 
 
 def _parameter_names(function: Any) -> list[str]:
-    from .._verify.calls import parameter_names
+    from .._verify.subject.calls import parameter_names
 
     return parameter_names(function)
 

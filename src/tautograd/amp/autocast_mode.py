@@ -1,4 +1,4 @@
-"""`autocast`: regions of a program in mixed precision. What is cast there: `_ops/autocasting.py`."""
+"""`autocast`: regions of a program in mixed precision. What is cast there: `_ops/declare/autocasting.py`."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from .._autograd.anomaly import detect_anomaly, set_detect_anomaly
 from .._autograd.api import backward, grad
-from .._autograd.function import Function
+from .._autograd.function.function import Function
 from .._autograd.grad_mode import (
     enable_grad,
     inference_mode,

@@ -1,6 +1,6 @@
 """Custom operations whose backward a user writes."""
 
-from .._autograd.function import (
+from .._autograd.function.function import (
     BackwardCFunction,
     Function,
     FunctionCtx,

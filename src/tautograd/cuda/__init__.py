@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from .._arrays.cuda_backend import Found
+from .._arrays.cuda.cuda_backend import Found
 from .._arrays.devices import cuda_backend
 from . import amp, graphs, memory, random, streams
 from ._backend import index_of, needed

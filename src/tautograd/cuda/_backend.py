@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._arrays.cuda_backend import Found
+from .._arrays.cuda.cuda_backend import Found
 from .._arrays.devices import cuda_backend
 from .._arrays.devices import device as device_type
 

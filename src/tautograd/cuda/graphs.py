@@ -202,7 +202,7 @@ class graph:  # noqa: N801  (PyTorch's name)
 
 def is_current_stream_capturing() -> bool:
     """Whether a graph is being captured."""
-    from .._arrays.cuda_backend import Found
+    from .._arrays.cuda.cuda_backend import Found
 
     return Found.backend is not None and Found.backend.capture is not None
 

@@ -2,10 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from .._autograd.functional_call import functional_call, stack_module_state
-from .._autograd.jacobian_transforms import hessian, jacfwd, jacrev
-from .._autograd.transforms import grad, grad_and_value, jvp, linearize, value_and_grad, vjp
-from .._autograd.vmap import vmap
+from .._autograd.transforms.functional_call import functional_call, stack_module_state
+from .._autograd.transforms.jacobians import hessian, jacfwd, jacrev
+from .._autograd.transforms.transforms import (
+    grad,
+    grad_and_value,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from .._autograd.transforms.vmap import vmap
 
 __all__ = [
     "functional_call",

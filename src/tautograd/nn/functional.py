@@ -1,7 +1,7 @@
 """The functions of neural networks, without state: activations first."""
 
-from .._ops import library as _library  # noqa: F401  (declares them)
-from .._ops.public import NN_FUNCTIONAL
+from .._ops import nn_families as _library  # noqa: F401  (declares them)
+from .._ops.declare.public import NN_FUNCTIONAL
 
 globals().update(NN_FUNCTIONAL)
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .._autograd.modes import modes
-from .._ops.threads import in_parallel
+from .._ops.thread_pool import in_parallel
 from .._tensor.tensor import Tensor
 from ._program import Formula, Program, execute, program_of
 

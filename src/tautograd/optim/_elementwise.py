@@ -217,6 +217,6 @@ def at(row: Any) -> Any:
 
 
 def _real(tensor: Tensor) -> Tensor:
-    from .._ops.public import FUNCTIONS
+    from .._ops.declare.public import FUNCTIONS
 
     return FUNCTIONS["view_as_real"](tensor) if tensor.is_complex() else tensor

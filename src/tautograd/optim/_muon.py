@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._ops.public import FUNCTIONS
+from .._ops.declare.public import FUNCTIONS
 from ._checks import check, check_learning_rate
 from .optimizer import Optimizer
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import cuda_array
-from .._arrays.cuda_array import CudaArray, wrap
+from .._arrays.cuda import cuda_array
+from .._arrays.cuda.cuda_array import CudaArray, wrap
 from .._tensor.tensor import Tensor
 from ._batches import Batch
 from ._program import Formula, Program, program_of

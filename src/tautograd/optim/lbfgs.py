@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._autograd.grad_mode import enable_grad, no_grad
-from .._ops.public import FUNCTIONS
+from .._ops.declare.public import FUNCTIONS
 from .._tensor.tensor import Tensor
 from ._checks import check, check_learning_rate
 from ._line_search import Point, strong_wolfe

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .._verify.report import Report
+    from .._verify.report.report import Report
 
 
 def assert_gradients(fn: Callable[..., Any], inputs: Any = (), **options: Any) -> Report:

@@ -1,6 +1,6 @@
 """DLPack: memory handed between libraries without a copy."""
 
-from .._ops.public import FUNCTIONS as _FUNCTIONS
+from .._ops.declare.public import FUNCTIONS as _FUNCTIONS
 
 from_dlpack = _FUNCTIONS["from_dlpack"]
 to_dlpack = _FUNCTIONS["to_dlpack"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tautograd._compile import ir
 from tautograd._compile.native import Native, lower
+from tautograd._compile.program import ir
 
 SPECIAL = {"cast": None, "where": np.where}
 

@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tautograd._compile import ir
-from tautograd._compile.native import cache, can_lower, threads
+from tautograd._compile.native import can_lower
+from tautograd._compile.native.disk_cache import store
+from tautograd._compile.native.llvm import thread_pool
+from tautograd._compile.program import ir
 from tests.compile.native.programs import Builder
 
 
@@ -25,14 +27,14 @@ def program() -> Builder:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    threads.available()  # its code is kept too: let it be loaded before
+    thread_pool.available()  # its code is kept too: let it be loaded before
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "tautograd" / "native"
 
 
 def entries(place: Path) -> list[Path]:
     """What is kept, apart from the key."""
-    return sorted(path for path in place.iterdir() if path.name != cache.KEY)
+    return sorted(path for path in place.iterdir() if path.name != store.KEY)
 
 
 def test_the_second_time_it_is_loaded(place: Path) -> None:
@@ -67,7 +69,7 @@ def test_what_others_could_have_written_is_not_loaded(place: Path) -> None:
     entry.chmod(0o666)
     assert not program().check().cached
     place.chmod(0o777)
-    with cache.folder() as found:
+    with store.folder() as found:
         assert found is None
     assert not program().check().cached
 
@@ -90,9 +92,9 @@ def test_without_a_place_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_too_much_is_forgotten(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "MOST_BYTES", 100)
+    monkeypatch.setattr(store, "MOST_BYTES", 100)
     for key in "abc":
-        cache.save(key * 64, b"x" * 30)
+        store.save(key * 64, b"x" * 30)
         time.sleep(0.01)
     assert [path.name for path in entries(place)] == ["c" * 64]
 

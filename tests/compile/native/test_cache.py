@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tautograd._compile.native import cache, closed, engine, kept, threads
+from tautograd._compile.native.disk_cache import lowered, private_folder, store
+from tautograd._compile.native.llvm import jit, thread_pool
 from tautograd._files.folders import user_folder
 from tests.compile.native.programs import Builder
 
@@ -36,7 +37,7 @@ def program(function: str = "square") -> Builder:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    threads.available()  # its code is kept too: let it be loaded before
+    thread_pool.available()  # its code is kept too: let it be loaded before
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "tautograd" / "native"
 
@@ -49,20 +50,20 @@ def entry(place: Path) -> Path:
 
 
 def _entries(place: Path) -> list[Path]:
-    return sorted(path for path in place.iterdir() if path.name != cache.KEY)
+    return sorted(path for path in place.iterdir() if path.name != store.KEY)
 
 
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """All object code that comes into the process."""
     found: list[bytes] = []
-    load = engine.Loaded.__init__
+    load = jit.Loaded.__init__
 
     def noted(self: Any, code: bytes, symbols: Any) -> None:
         found.append(code)
         load(self, code, symbols)
 
-    monkeypatch.setattr(engine.Loaded, "__init__", noted)
+    monkeypatch.setattr(jit.Loaded, "__init__", noted)
     return found
 
 
@@ -76,8 +77,8 @@ def test_every_two_entries_exchanged(place: Path) -> None:
     for one, other in itertools.combinations(names, 2):
         one.write_bytes(original[other])
         other.write_bytes(original[one])
-        assert cache.load(one.name) is None
-        assert cache.load(other.name) is None
+        assert store.load(one.name) is None
+        assert store.load(other.name) is None
         one.write_bytes(original[one])
         other.write_bytes(original[other])
     contents = list(original.values())
@@ -89,26 +90,26 @@ def test_every_two_entries_exchanged(place: Path) -> None:
 
 def test_each_byte_counts(entry: Path) -> None:
     content = entry.read_bytes()
-    head = len(cache.MAGIC) + 32
+    head = len(store.MAGIC) + 32
     rng = random.Random(0)
     places = [*range(head + 16), *rng.sample(range(head, len(content)), 200), len(content) - 1]
     for at in places:
         changed = bytearray(content)
         changed[at] ^= 1 << rng.randrange(8)
         entry.write_bytes(changed)
-        assert cache.load(entry.name) is None, at
+        assert store.load(entry.name) is None, at
     entry.write_bytes(content)
-    assert cache.load(entry.name) is not None
+    assert store.load(entry.name) is not None
 
 
 def test_each_length_counts(entry: Path) -> None:
     content = entry.read_bytes()
     for stop in [*range(80), *range(80, len(content), 97)]:
         entry.write_bytes(content[:stop])
-        assert cache.load(entry.name) is None, stop
+        assert store.load(entry.name) is None, stop
     for tail in (b"\0", b"x" * 100, content):
         entry.write_bytes(content + tail)
-        assert cache.load(entry.name) is None
+        assert store.load(entry.name) is None
 
 
 def _signed_as_before(name: str, code: bytes) -> bytes:
@@ -116,13 +117,13 @@ def _signed_as_before(name: str, code: bytes) -> bytes:
 
 
 FORGERIES: dict[str, Callable[[str, bytes], bytes]] = {
-    "another key": lambda name, code: cache.MAGIC + cache._signature(b"k" * 32, name, code) + code,
-    "no key": lambda name, code: cache.MAGIC + cache._signature(b"", name, code) + code,
-    "a hash": lambda name, code: cache.MAGIC + hashlib.sha256(code).digest() + code,
+    "another key": lambda name, code: store.MAGIC + store._signature(b"k" * 32, name, code) + code,
+    "no key": lambda name, code: store.MAGIC + store._signature(b"", name, code) + code,
+    "a hash": lambda name, code: store.MAGIC + hashlib.sha256(code).digest() + code,
     "a hash with the name": lambda name, code: (
-        cache.MAGIC + hashlib.sha256(name.encode() + code).digest() + code
+        store.MAGIC + hashlib.sha256(name.encode() + code).digest() + code
     ),
-    "zeros": lambda name, code: cache.MAGIC + bytes(32) + code,
+    "zeros": lambda name, code: store.MAGIC + bytes(32) + code,
     "the format of before": _signed_as_before,
     "nothing but code": lambda name, code: code,
 }
@@ -140,14 +141,14 @@ def test_a_forged_entry_is_never_loaded(entry: Path, forgery: str, loaded: list[
 def test_an_entry_of_another_user_of_the_same_program(entry: Path, tmp_path: Path) -> None:
     """Their key is another one."""
     content = entry.read_bytes()
-    key = entry.parent / cache.KEY
+    key = entry.parent / store.KEY
     mine = key.read_bytes()
     key.unlink()
     entry.unlink()
     program().check()
     assert key.read_bytes() != mine
     entry.write_bytes(content)
-    assert cache.load(entry.name) is None
+    assert store.load(entry.name) is None
 
 
 @pytest.mark.parametrize("what", ["__version__", "compiler_version", "features", "python"])
@@ -155,20 +156,20 @@ def test_an_entry_of_another_version(
     entry: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its name is another one, and under the new name it is not what was signed."""
-    content, before = entry.read_bytes(), cache.key_of("text")
+    content, before = entry.read_bytes(), store.key_of("text")
     if what == "__version__":
-        monkeypatch.setattr(cache, "__version__", "0.0.0")
+        monkeypatch.setattr(store, "__version__", "0.0.0")
     elif what == "compiler_version":
-        monkeypatch.setattr(cache, "compiler_version", lambda: "0")
+        monkeypatch.setattr(store, "compiler_version", lambda: "0")
     elif what == "features":
-        monkeypatch.setattr(engine.host(), "features", "+none")
+        monkeypatch.setattr(jit.host(), "features", "+none")
     else:
-        monkeypatch.setattr(cache.sys, "version", "4.0")
-    assert cache.key_of("text") != before
-    new = entry.parent / cache.key_of("text")
+        monkeypatch.setattr(store.sys, "version", "4.0")
+    assert store.key_of("text") != before
+    new = entry.parent / store.key_of("text")
     new.write_bytes(content)
     new.chmod(0o600)
-    assert cache.load(new.name) is None
+    assert store.load(new.name) is None
 
 
 # --- what is no plain file ----------------------------------------------------------------------------------
@@ -198,7 +199,7 @@ KINDS: dict[str, Callable[[Path], Any]] = {
     "link to an endless device": _null,
     "link to a good copy": lambda path: path.symlink_to(path.with_suffix(".copy")),
     "huge": lambda path: _of_size(path, 1 << 40),
-    "just too large": lambda path: _of_size(path, cache.LARGEST + 1),
+    "just too large": lambda path: _of_size(path, store.LARGEST + 1),
 }
 
 
@@ -206,13 +207,13 @@ KINDS: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_plain_file_is_not_read(entry: Path, kind: str, name: str) -> None:
     """Nothing waits, and nothing is followed."""
-    path = entry if name == "entry" else entry.parent / cache.KEY
+    path = entry if name == "entry" else entry.parent / store.KEY
     path.rename(path.with_suffix(".copy"))
     KINDS[kind](path)
     if not path.is_symlink() and path.is_file():
         path.chmod(0o600)
     start = time.monotonic()
-    assert cache.load(entry.name) is None
+    assert store.load(entry.name) is None
     assert not program().check().cached
     assert time.monotonic() - start < 5
     assert program().check().cached is (kind != "folder")  # which nothing is put in place of
@@ -222,7 +223,7 @@ def test_what_is_no_plain_file_is_not_read(entry: Path, kind: str, name: str) ->
 
 @pytest.mark.parametrize("content", [b"", b"short", b"x" * 31, b"x" * 33, b"x" * 10_000])
 def test_a_damaged_key_is_replaced(entry: Path, content: bytes) -> None:
-    key = entry.parent / cache.KEY
+    key = entry.parent / store.KEY
     key.write_bytes(content)
     assert not program().check().cached
     assert len(key.read_bytes()) == 32
@@ -236,9 +237,9 @@ def test_a_damaged_key_is_replaced(entry: Path, content: bytes) -> None:
 @pytest.mark.parametrize("mode", [0o604, 0o602, 0o640, 0o620, 0o666, 0o777])
 @pytest.mark.parametrize("name", ["entry", "key"])
 def test_what_others_can_read_or_write(entry: Path, name: str, mode: int) -> None:
-    path = entry if name == "entry" else entry.parent / cache.KEY
+    path = entry if name == "entry" else entry.parent / store.KEY
     path.chmod(mode)
-    assert cache.load(entry.name) is None
+    assert store.load(entry.name) is None
     assert not program().check().cached
     assert program().check().cached
     assert path.stat().st_mode & 0o777 == 0o600
@@ -263,14 +264,14 @@ def _state(uid: int, mode: int) -> Any:
 @pytest.mark.parametrize("whose", [0, 1])
 def test_who_owns_it(kind: int, whose: int) -> None:
     state = _state(os.geteuid() + whose, kind | 0o600)
-    assert closed.is_ours(state, stat.S_ISREG) is (kind == stat.S_IFREG and not whose)
-    assert closed.is_ours(state, stat.S_ISDIR) is (kind == stat.S_IFDIR and not whose)
+    assert private_folder.is_ours(state, stat.S_ISREG) is (kind == stat.S_IFREG and not whose)
+    assert private_folder.is_ours(state, stat.S_ISDIR) is (kind == stat.S_IFDIR and not whose)
 
 
 @pytest.mark.parametrize("who", ["entry", "key", "folder"])
 def test_what_another_user_owns(entry: Path, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As root finds it with the HOME of a user (`sudo`): nothing that they could have put there is run."""
-    path = {"entry": entry, "key": entry.parent / cache.KEY, "folder": entry.parent}[who]
+    path = {"entry": entry, "key": entry.parent / store.KEY, "folder": entry.parent}[who]
     if os.geteuid() == 0:
         os.chown(path, 12345, -1)
     else:
@@ -281,7 +282,7 @@ def test_what_another_user_owns(entry: Path, who: str, monkeypatch: pytest.Monke
             return _state(os.geteuid() + 1, state.st_mode) if state.st_ino == number else state
 
         monkeypatch.setattr(os, "fstat", as_another)
-    assert cache.load(entry.name) is None
+    assert store.load(entry.name) is None
     assert not program().check().cached
 
 
@@ -297,7 +298,7 @@ def test_nothing_is_made_in_the_home_of_another(
     def theirs(path: Any, **options: Any) -> os.stat_result:
         return _state(54321, stat.S_IFDIR | 0o700) if Path(path) == home else real(path, **options)
 
-    monkeypatch.setattr(closed.os, "stat", theirs)
+    monkeypatch.setattr(private_folder.os, "stat", theirs)
     assert not program().check().cached
     assert not list(home.iterdir())
     monkeypatch.undo()
@@ -306,7 +307,7 @@ def test_nothing_is_made_in_the_home_of_another(
 def test_a_program_with_the_rights_of_another(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment is that of who called it."""
     monkeypatch.setattr(os, "getuid", lambda: os.geteuid() + 1)
-    assert cache.load(entry.name) is None
+    assert store.load(entry.name) is None
     assert not program().check().cached
 
 
@@ -341,7 +342,7 @@ def test_a_home_where_nothing_can_be_kept(home: str, monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", home)
     if home == "/nonexistent":  # root could make it
-        monkeypatch.setattr(closed, "_made", lambda place: False)
+        monkeypatch.setattr(private_folder, "_made", lambda place: False)
     assert not program().check().cached
     assert not program().check().cached
 
@@ -394,10 +395,10 @@ def test_a_users_link_does_not_lead_root(
     for name in ("geteuid", "getuid"):
         monkeypatch.setattr(os, name, lambda: 0)
     monkeypatch.setattr(os, "lstat", owned)
-    assert not closed._made(home / ".cache" / "tautograd" / "native")
+    assert not private_folder._made(home / ".cache" / "tautograd" / "native")
     assert not list(inner.iterdir())
     ids.clear()  # root's own links do
-    assert closed._is_roots(home / ".cache" / "tautograd" / "native")
+    assert private_folder._is_roots(home / ".cache" / "tautograd" / "native")
 
 
 def test_links_in_a_circle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -432,21 +433,21 @@ def test_what_a_killed_writer_left_is_cleared(place: Path) -> None:
     for _ in range(2):
         found = subprocess.run([sys.executable, "-c", body], check=False)
         assert found.returncode == -signal.SIGKILL
-    left = [path for path in place.iterdir() if path.suffix == closed.PART]
+    left = [path for path in place.iterdir() if path.suffix == private_folder.PART]
     assert (
         len(left) == 2 or len(left) == 1
     )  # the second clears what the first left, if it gets so far
     program("negative").check()
-    assert not [path for path in place.iterdir() if path.suffix == closed.PART]
+    assert not [path for path in place.iterdir() if path.suffix == private_folder.PART]
 
 
 def test_what_is_being_written_is_left_alone(place: Path) -> None:
     program().check()
-    with cache.folder() as folder:
+    with store.folder() as folder:
         assert folder is not None
-        part = f"{'a' * 16}{closed.PART}"
+        part = f"{'a' * 16}{private_folder.PART}"
         handle = folder._open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        assert closed._hold(handle)
+        assert private_folder._hold(handle)
         folder.clear()
         assert (place / part).exists()
         os.close(handle)
@@ -455,15 +456,15 @@ def test_what_is_being_written_is_left_alone(place: Path) -> None:
 
 
 def test_not_more_entries_than_are_allowed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(store, "MOST_ENTRIES", 3)
     for digit in "abcdef":
-        cache.save(digit * 64, b"code")
+        store.save(digit * 64, b"code")
         time.sleep(0.01)
         if digit != "a":
-            assert cache.load("b" * 64) is not None  # what is used stays
+            assert store.load("b" * 64) is not None  # what is used stays
     assert [path.name[0] for path in _entries(place)] == ["b", "e", "f"]
     (place / "notes.txt").write_text("mine")
-    cache.save("0" * 64, b"code")
+    store.save("0" * 64, b"code")
     assert (place / "notes.txt").read_text() == "mine"
 
 
@@ -486,7 +487,7 @@ def test_processes_that_make_the_key_at_once(tmp_path: Path) -> None:
     before = os.environ["XDG_CACHE_HOME"]
     os.environ["XDG_CACHE_HOME"] = str(tmp_path)
     try:
-        assert all(cache.load(digit * 64) == b"code" for digit in "abcd")
+        assert all(store.load(digit * 64) == b"code" for digit in "abcd")
     finally:
         os.environ["XDG_CACHE_HOME"] = before
 
@@ -494,6 +495,6 @@ def test_processes_that_make_the_key_at_once(tmp_path: Path) -> None:
 def test_signed_but_not_what_it_should_be(entry: Path) -> None:
     """What is known of the code is looked at once more when it was signed."""
     for content in (b"", b"\xff" * 8, b"\x04\0\0\0\0\0\0\0nope", b"\x02\0\0\0\0\0\0\0{}code"):
-        cache.save(entry.name, content)
-        assert kept._unpacked(content) is None
+        store.save(entry.name, content)
+        assert lowered._unpacked(content) is None
         assert not program().check().cached

@@ -159,7 +159,7 @@ def test_where() -> None:
 @pytest.mark.parametrize("exponent", [1.0, 2.0, -1.0, 0.5])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_power_by_a_number(dtype: str, exponent: float) -> None:
-    from tautograd._compile.ir import Number
+    from tautograd._compile.program.ir import Number
 
     build = Builder()
     x = numbers(np.dtype(dtype), 203)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tautograd._compile import ir
-from tautograd._compile.native import kept, threads
+from tautograd._compile.native.disk_cache import lowered
+from tautograd._compile.native.llvm import thread_pool
+from tautograd._compile.program import ir
 from tests.compile.native.programs import Builder
 
 F4, F8 = np.dtype("f4"), np.dtype("f8")
@@ -59,7 +60,7 @@ CHANGES: dict[str, Any] = {
 
 def text_of(build: Builder, needed: frozenset[int] = frozenset()) -> str | None:
     buffers = {b.number: b for b in build.buffers}
-    return kept._as_text(build.instructions, buffers, needed)
+    return lowered._as_text(build.instructions, buffers, needed)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -84,7 +85,7 @@ def test_what_has_no_text_is_not_kept() -> None:
 def test_what_is_known_of_the_code_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads.available()
+    thread_pool.available()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     made, loaded = program().check(), program().check()
     assert (made.cached, loaded.cached) == (False, True)
@@ -95,4 +96,4 @@ def test_what_is_known_of_the_code_comes_back(
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 30, b"\2" + b"\0" * 7 + b"{}", b"\0" * 20])
 def test_what_is_no_entry_is_made_anew(content: bytes) -> None:
-    assert kept._unpacked(content) is None
+    assert lowered._unpacked(content) is None

@@ -10,8 +10,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tautograd._compile import ir
-from tautograd._compile.native import again, engine
+from tautograd._compile.native.fusion import rematerialise
+from tautograd._compile.native.llvm import jit
+from tautograd._compile.program import ir
 from tests.compile.native.programs import Builder
 
 FLOAT = np.dtype(np.float32)
@@ -138,15 +139,15 @@ def test_random_programs(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_narrower_vectors(seed: int, vector_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on processors with less wide registers."""
-    monkeypatch.setattr(engine.host(), "vector_bytes", vector_bytes)
+    monkeypatch.setattr(jit.host(), "vector_bytes", vector_bytes)
     test_random_programs(seed)
 
 
 @pytest.mark.parametrize("seed", [683, 1399, *range(200, 212)])
 def test_values_computed_again(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a large program, in which what was stored long ago is made once more for a late reader."""
-    monkeypatch.setattr(again, "LARGE", 0)
-    monkeypatch.setattr(again, "FAR", 0)
+    monkeypatch.setattr(rematerialise, "LARGE", 0)
+    monkeypatch.setattr(rematerialise, "FAR", 0)
     test_random_programs(seed)
 
 

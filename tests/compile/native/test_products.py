@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tautograd._compile import ir
+from tautograd._compile.program import ir
 from tests.compile.native.programs import Builder
 
 FLOAT = np.dtype(np.float32)

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import tautograd
-from tautograd._compile import ir
-from tautograd._compile.native import Native, share, threads
+from tautograd._compile.native import Native
+from tautograd._compile.native.fusion import parallel_loop
+from tautograd._compile.native.llvm import thread_pool
+from tautograd._compile.program import ir
 from tests.compile.native.programs import Builder
 
 FLOAT = np.dtype(np.float32)
@@ -21,12 +23,12 @@ FLOAT = np.dtype(np.float32)
 def three_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Also on a machine with fewer processors."""
     before = tautograd.get_num_threads()
-    monkeypatch.setattr(threads, "processors", lambda: 3)
+    monkeypatch.setattr(thread_pool, "processors", lambda: 3)
     tautograd.set_num_threads(3)
     yield
     tautograd.set_num_threads(before)
     monkeypatch.undo()
-    threads.use_threads(before)
+    thread_pool.use_threads(before)
 
 
 def whole_numbers(*shape: int) -> np.ndarray:
@@ -59,7 +61,7 @@ def test_split_work_is_the_same() -> None:
 
 
 def test_every_size_around_the_units(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(share, "WORTH_SHARING", 1)
+    monkeypatch.setattr(parallel_loop, "WORTH_SHARING", 1)
     for size in (17, 511, 512, 513, 1023, 1024, 1040, 5000):
         build = Builder()
         x = build.view(whole_numbers(size))

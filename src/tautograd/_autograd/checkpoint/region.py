@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..._arrays.batch_levels import levels_of, with_levels
+from ..._arrays.batching.levels import levels_of, with_levels
 from ..._random import default_generator
 from ..._tensor.tensor import Tensor, make
 from ..autocast_state import as_it_was, region_in_force

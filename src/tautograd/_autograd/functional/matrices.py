@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, make
 from ..grad_mode import enable_grad
-from ..jacobian_transforms import jacfwd, rows_by_reverse
+from ..transforms.jacobians import jacfwd, rows_by_reverse
 from .arguments import (
     NOT_STRICT,
     OUTPUTS,
@@ -91,7 +91,7 @@ def jacobian(
 
 def _rows(nr: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
     """The Jacobian of one output, one backward per entry."""
-    from ..._ops.public import FUNCTIONS
+    from ..._ops.declare.public import FUNCTIONS
 
     columns: list[list[Tensor]] = [[] for _ in inputs]
     flat = output.reshape(-1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._ops.promotion import plain_number
+from ..._ops.declare.promotion import plain_number
 from ..._random import Generator, uniform
 from ..._tensor.tensor import Tensor
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.batched import BatchedArray, materialize
+from ..._arrays.batching.batched import BatchedArray, materialize
 from ..._random import Generator
 from ..._tensor.tensor import Tensor, make
 from ..api import grad
 from ..engine import run_backward
 from ..forward_ad import dual_level, make_dual, unpack_dual
+from ..transforms.vmap import open_level
 from ..views import detached
-from ..vmap import open_level
 from .common import BATCH_ENTRIES, as_tuple, differentiable, direction, unit
 
 Function = Callable[..., Any]

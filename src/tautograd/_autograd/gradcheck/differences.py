@@ -1,7 +1,7 @@
 """Jacobians by finite differences: the reference that gradients are compared with.
 
 All are arrays of (entries of the input, entries of the output). Where the function allows it, all
-columns are computed at once, as a batch that hides in the arrays (`_arrays.batched`). Such a
+columns are computed at once, as a batch that hides in the arrays (`_arrays.batching.batched`). Such a
 Jacobian is believed only if it agrees with one difference taken the plain way; otherwise, and where
 the function looks at values or memory, one entry is done at a time.
 """
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.batched import BatchedArray, materialize
+from ..._arrays.batching.batched import BatchedArray, materialize
 from ..._random import Generator
 from ..._tensor.tensor import Tensor, make
-from ..vmap import open_level
+from ..transforms.vmap import open_level
 from .common import BATCH_ENTRIES, as_tuple, differentiable, direction, unit
 
 Function = Callable[..., Any]

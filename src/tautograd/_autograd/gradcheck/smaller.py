@@ -10,8 +10,8 @@ import numpy as np
 from ..._random import Generator, default_generator, normal
 from ..._tensor.tensor import Tensor, make
 from ..api import grad
-from ..function import Function
-from ..vmap import vmap
+from ..function.function import Function
+from ..transforms.vmap import vmap
 from .common import Check, GradcheckError, as_tuple, direction, recorded
 from .derivatives import tangents_along, vector_times
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import cuda_array
-from ..._arrays.cuda_array import CudaArray
-from ..arrays import arrays_of
-from ..calls import as_call, filled_in, ufunc_named
-from ..ir import Call, Instruction, Map, Number, Product, Reduce, View
+from ..._arrays.cuda import cuda_array
+from ..._arrays.cuda.cuda_array import CudaArray
+from ..program.ir import Call, Instruction, Map, Number, Product, Reduce, View
+from ..record.arrays import arrays_of
+from ..run.numpy_calls import as_call, filled_in, ufunc_named
 from .memory import DeviceMemory
 
 Run = Callable[[], None]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..._arrays.cuda_array import CudaArray
-from ..ir import Buffer, Gather, GatherAlong, Instruction, Kind, Map, Program, Reduce
+from ..._arrays.cuda.cuda_array import CudaArray
+from ..program.ir import Buffer, Gather, GatherAlong, Instruction, Kind, Map, Program, Reduce
 
 MOST = 1 << 16  # bytes: what is larger is computed again, and its memory shared
 

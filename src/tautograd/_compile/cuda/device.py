@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import cuda_array
-from ..._arrays.cuda_array import new, wrap
+from ..._arrays.cuda import cuda_array
+from ..._arrays.cuda.cuda_array import new, wrap
 
 _TO_DEVICE, _WITHIN_DEVICE = 1, 3  # cudaMemcpyKind
 # Each operation is rounded by itself, as it is where operations run one by one.

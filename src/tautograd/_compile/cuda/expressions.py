@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..native.scalar_ops import cannot as cannot_natively
-from ..native.types import is_bfloat16, is_half
+from ..native.llvm.scalar_ops import cannot as cannot_natively
+from ..native.llvm.types import is_bfloat16, is_half
 from .scalars import FLOAT32, converted, is_float, register
 
 _NAN_FIRST = "(a != a || a {how} b) ? a : b"

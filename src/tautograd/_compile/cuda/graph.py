@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..._arrays import cuda_array
-from ..calls import has_late
-from ..ir import Call, Instruction
+from ..._arrays.cuda import cuda_array
+from ..program.ir import Call, Instruction
+from ..run.numpy_calls import has_late
 from .device import device
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from ..ir import Instruction
-from ..native.fusion import Nest
-from ..native.grouping import _Grouping as Grouping
-from ..native.liveness import elide
-from ..native.normal import Normal
-from ..native.steps import Access, Step
+from ..native.fusion.grouping import _Grouping as Grouping
+from ..native.fusion.liveness import elide
+from ..native.fusion.nests import Nest
+from ..native.fusion.normalise import Normal
+from ..native.fusion.steps import Access, Step
+from ..program.ir import Instruction
 
 FEW_ROWS = 32
 FEW_STREAMS = 6  # of memory: what reads no more may share a kernel with what comes before it

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ir import Number
-from ..native.fusion import Nest
-from ..native.layout import Layout, arrange
-from ..native.steps import GATHER, Access, Step
+from ..native.fusion.loop_order import Layout, arrange
+from ..native.fusion.nests import Nest
+from ..native.fusion.steps import GATHER, Access, Step
+from ..program.ir import Number
 from .expressions import applied
 from .scalars import converted, literal, loaded, register, storable, stored
 from .shapes import Shape

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.cuda_array import CudaArray
+from ..._arrays.cuda.cuda_array import CudaArray
 from ..._arrays.strided import address, storage_of
-from ..ir import Kind, Program, View, span
-from ..memory import bytes_at, bytes_of
-from ..planning import Use, planned, rounded_up
-from ..tape import span_of
+from ..program.ir import Kind, Program, View, span
+from ..program.memory import bytes_at, bytes_of
+from ..program.memory_planning import Use, planned, rounded_up
+from ..record.tape import span_of
 from .device import device
 
 

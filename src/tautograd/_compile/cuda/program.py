@@ -10,15 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..ir import Buffer, Gather, GatherAlong, Instruction, Map, Product, Reduce, overlap
 from ..native.described import Fused, describe
-from ..native.fusion import Nest
-from ..native.liveness import covers
+from ..native.fusion.liveness import covers
+from ..native.fusion.nests import Nest
+from ..native.fusion.normalise import Normal
+from ..native.llvm.module import Call as Placed
+from ..native.llvm.module import _temporary_places as temporary_places
 from ..native.loops import shape_of
-from ..native.module import Call as Placed
-from ..native.module import _temporary_places as temporary_places
-from ..native.normal import Normal
 from ..native.reductions import FUNCTIONS
+from ..program.ir import Buffer, Gather, GatherAlong, Instruction, Map, Product, Reduce, overlap
 from .expressions import cannot
 from .grouping import grouped
 from .kernels import Kernel

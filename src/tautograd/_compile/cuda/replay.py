@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import cuda_array
-from ..._arrays.cuda_array import CudaArray, wrap
+from ..._arrays.cuda import cuda_array
+from ..._arrays.cuda.cuda_array import CudaArray, wrap
 from ..._arrays.strided import address
-from ..differentiable import is_cut
-from ..ir import Call, Kind, Program, View
 from ..native import why_not
-from ..replay import _crossing, _parts, _touched
-from ..tape import span_of
+from ..program.ir import Call, Kind, Program, View
+from ..record.tape import span_of
+from ..run.differentiable import is_cut
+from ..run.replay import _crossing, _parts, _touched
 from .calls import run_of
 from .constants import folded
 from .device import device

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..native.fusion import Nest
+from ..native.fusion.nests import Nest
+from ..native.fusion.steps import DOT, Access, Step
 from ..native.reductions import identity
-from ..native.steps import DOT, Access, Step
 from .kernels import Kernel, Pointwise, Registers
 from .scalars import BOOL, FLOAT32, converted, is_half, literal, register
 from .shapes import Shape, shape_of_rows

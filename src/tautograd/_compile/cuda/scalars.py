@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..native.types import BOOL, FLOAT32, FLOAT64, is_bfloat16, is_float, is_half, is_known
+from ..native.llvm.types import BOOL, FLOAT32, FLOAT64, is_bfloat16, is_float, is_half, is_known
 
 _INTEGERS = {
     "int8": "signed char",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..native.fusion import Nest
-from ..native.layout import Layout
+from ..native.fusion.loop_order import Layout
+from ..native.fusion.nests import Nest
 
 WIDE = 32  # results side by side that a block reduces at once
 FULL = 1 << 17  # threads that keep a GPU busy

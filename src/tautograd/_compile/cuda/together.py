@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..native.described import Fused
-from ..native.fusion import Nest
+from ..native.fusion.nests import Nest
 from ..native.loops import shape_of
 from .kernels import THREADS, Kernel, Registers
 

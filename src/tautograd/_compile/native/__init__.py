@@ -8,8 +8,8 @@ registers. Without llvmlite, `available` says why and `lower` raises `NoCompiler
 from __future__ import annotations
 
 from .available import can_lower
-from .engine import NoCompiler, why_not
 from .entry import Native, lower
-from .threads import blas_alone, processors
+from .llvm.jit import NoCompiler, why_not
+from .llvm.thread_pool import blas_alone, processors
 
 __all__ = ["Native", "NoCompiler", "blas_alone", "can_lower", "lower", "processors", "why_not"]

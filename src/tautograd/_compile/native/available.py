@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir import (
+from ..program.ir import (
     Gather,
     GatherAlong,
     Instruction,
@@ -13,10 +13,11 @@ from ..ir import (
     Reduce,
     ScatterAdd,
 )
-from . import reductions, scalar_ops
-from .engine import host, why_not
-from .liveness import covers
-from .types import is_half, is_known
+from . import reductions
+from .fusion.liveness import covers
+from .llvm import scalar_ops
+from .llvm.jit import host, why_not
+from .llvm.types import is_half, is_known
 
 
 def can_lower(instruction: Instruction) -> str | None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..ir import Instruction, Product, View
-from .fusion import Nest
-from .liveness import covers
-from .normal import Normal
+from ..program.ir import Instruction, Product, View
+from .fusion.liveness import covers
+from .fusion.nests import Nest
+from .fusion.normalise import Normal
 
 
 @dataclass(slots=True)

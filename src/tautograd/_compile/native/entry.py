@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from ..._tensor.settings import get_num_threads
-from ..ir import Buffer, Instruction
-from . import engine, module, threads
+from ..program.ir import Buffer, Instruction
 from .described import Fused
-from .kept import Lowered, lowered
-from .methods import ONE_ARGUMENT, Method, function_of, symbols_of
+from .disk_cache.lowered import Lowered, lowered
+from .llvm import jit, module, thread_pool
+from .llvm.c_functions import ONE_ARGUMENT, Method, function_of, symbols_of
 from .products import blas
 
 _USED = ("PyLong_AsVoidPtr", "PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread")
@@ -33,7 +33,7 @@ class Native:
         self.cached = lowered.cached
         self.own_bytes = lowered.scratch
         self._make = lowered.make
-        self._loaded = loaded = engine.Loaded(lowered.code, _symbols())
+        self._loaded = loaded = jit.Loaded(lowered.code, _symbols())
         self.address = loaded.address(module.ENTRY)
         self._method = Method(b"run_program", loaded.address(module.CALL), ONE_ARGUMENT, None)
         self._take_memory()
@@ -72,11 +72,11 @@ def lower(
 
     What is compiled to run `alone` uses one thread, so that others can run the same beside it.
     """
-    vector_bytes = engine.host().vector_bytes
+    vector_bytes = jit.host().vector_bytes
     count = 1 if alone else get_num_threads()
     if not alone:
-        threads.use_threads(count)
-    count = min(count, threads.processors()) if threads.available() else 1
+        thread_pool.use_threads(count)
+    count = min(count, thread_pool.processors()) if thread_pool.available() else 1
     by_number = {b.number: b for b in buffers}
     return Native(lowered(instructions, by_number, frozenset(needed), vector_bytes, count))
 
@@ -87,4 +87,4 @@ def _symbols() -> dict[str, int]:
     symbols = (
         {f"taut.{name}": address for name, address in found.addresses.items()} if found else {}
     )
-    return symbols | symbols_of(_USED) | threads.symbols()
+    return symbols | symbols_of(_USED) | thread_pool.symbols()

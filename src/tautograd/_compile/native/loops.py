@@ -7,14 +7,16 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from ..ir import Number
-from . import memory, reductions, scalar_ops, share
-from .code import Code, Shared, function_text
-from .fusion import Nest
-from .layout import Layout, arrange
+from ..program.ir import Number
+from . import memory, reductions
+from .fusion import parallel_loop
+from .fusion.loop_order import Layout, arrange
+from .fusion.nests import Nest
+from .fusion.steps import DOT, GATHER, Access, Step
+from .llvm import scalar_ops
+from .llvm.code import Code, Shared, function_text
+from .llvm.types import convert
 from .reader import Reader, Registers
-from .steps import DOT, GATHER, Access, Step
-from .types import convert
 
 STATUS = (-1, 0)  # the argument that points to the status word
 
@@ -51,7 +53,7 @@ class Kernel:
         layout, code = self.layout, self.code
         if self.checks:
             self.argument(STATUS)
-        self.split, self.unit, self.units = share.split(self.nest, layout)
+        self.split, self.unit, self.units = parallel_loop.split(self.nest, layout)
         with ExitStack() as stack:
             for d in layout.outer:
                 if d == layout.vector:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .code import Code
-from .types import BOOL, INT64, Value, constant, element_type, memory_type, vector
+from .llvm.code import Code
+from .llvm.types import BOOL, INT64, Value, constant, element_type, memory_type, vector
 
 __all__ = ["INT64", "check", "load", "load_from", "report", "store"]
 

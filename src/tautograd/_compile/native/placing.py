@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.once import once
-from .methods import ONE_ARGUMENT, Method, function_of, method_from
+from .llvm.c_functions import ONE_ARGUMENT, Method, function_of, method_from
 from .watching import word_at
 
 _NAME = "taut_place"

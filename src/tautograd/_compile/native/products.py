@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._arrays.once import once
-from ..ir import Product, View
-from .code import Code, Shared, function_text
-from .factors import Scaled
-from .normal import leading
-from .types import constant, element_type
+from ..program.ir import Product, View
+from .fusion.gemm_scale import Scaled
+from .fusion.normalise import leading
+from .llvm.code import Code, Shared, function_text
+from .llvm.types import constant, element_type
 
 WORTH_SHARING = 1 << 19  # multiplications
 SMALLEST_BLOCK = 32  # rows or columns

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..ir import Number
+from ..program.ir import Number
 from . import memory
-from .code import Code
-from .steps import Access, Step
-from .types import Value, constant, convert, splat
+from .fusion.steps import Access, Step
+from .llvm.code import Code
+from .llvm.types import Value, constant, convert, splat
 
 if TYPE_CHECKING:
     from .loops import Kernel

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from . import scalar_ops
-from .algebra import Term, fma, where
-from .code import Code
-from .layout import Layout
+from .fusion.loop_order import Layout
+from .fusion.steps import DOT, Step
+from .llvm import scalar_ops
+from .llvm.algebra import Term, fma, where
+from .llvm.code import Code
+from .llvm.types import BOOL, FLOAT32, Value, constant, is_float, is_half, register_type
 from .memory import mask
-from .steps import DOT, Step
-from .types import BOOL, FLOAT32, Value, constant, is_float, is_half, register_type
 
 ROUNDS = 64
 FUNCTIONS = ("add", "multiply", "maximum", "minimum", "logical_and", "logical_or")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ..ir import Number, PutAlong, ScatterAdd, View
-from . import memory, scalar_ops
-from .code import Code, Shared, function_text
-from .types import Value, constant, convert
+from ..program.ir import Number, PutAlong, ScatterAdd, View
+from . import memory
+from .llvm import scalar_ops
+from .llvm.code import Code, Shared, function_text
+from .llvm.types import Value, constant, convert
 
 
 class ScatterKernel:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..._arrays.once import once
 from ..._tensor.tensor import Tensor
-from .methods import NO_ARGUMENTS, Method, function_of, method_from
+from .llvm.c_functions import NO_ARGUMENTS, Method, function_of, method_from
 
 ATTRIBUTE, CELL, ITEM, ENTRY, LENGTH, WORD = range(6)
 # Its kind, whose, its name, key or number, and what has to be there.

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events import ModuleCall
-from ..graph import is_leaf_node, node_name
+from ..watch.events import ModuleCall
+from ..watch.graph_walk import is_leaf_node, node_name
 
 _SHAPES = frozenset(("View", "UnsafeView", "Reshape", "ReshapeAlias", "Expand", "Clone"))
 _WEIGHTS = _SHAPES | {"Mul", "NativeDropout"}  # between a softmax and what it weighs

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..events import (
+from ..report.findings import Finding
+from ..watch.events import (
     Backward,
     Clear,
     Clip,
@@ -21,12 +22,11 @@ from ..events import (
     Step,
     Subtraction,
 )
-from ..findings import Finding
-from ..sites import Site
+from ..watch.sites import Site
 
 if TYPE_CHECKING:
     from ..doctor import Doctor
-    from ..flow import Passage
+    from ..watch.backward_flow import Passage
 
 
 class Rule:

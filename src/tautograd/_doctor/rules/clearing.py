@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events import Backward, Clear, Scaler, Step
-from ..graph import leaves
-from ..ledger import parameters_of
-from ..sites import Site, line_like
+from ..state.gradient_ledger import parameters_of
+from ..watch.events import Backward, Clear, Scaler, Step
+from ..watch.graph_walk import leaves
+from ..watch.sites import Site, line_like
 from .base import Rule
 
 

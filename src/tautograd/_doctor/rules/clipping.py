@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..discarded import new_discarded
-from ..events import Clip, Step
+from ..watch.discarded_results import new_discarded
+from ..watch.events import Clip, Step
 from .base import Rule
 from .clips import account_of
 

@@ -11,11 +11,11 @@ import re
 import weakref
 from typing import Any
 
-from ..events import Backward, Step
-from ..graph import leaves
-from ..owners import Owners, is_resting
-from ..source_flow import is_conditional
-from ..tracer import Cut, Tracer, has_steps, live_leaves
+from ..state.parameter_owners import Owners, is_resting
+from ..watch.events import Backward, Step
+from ..watch.graph_walk import leaves
+from ..watch.iteration_trace import Cut, Tracer, has_steps, live_leaves
+from ..watch.source_flow import is_conditional
 from .base import Rule
 
 SUSPICION = 2  # steps without a gradient before an iteration is traced,

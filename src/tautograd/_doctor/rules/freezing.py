@@ -13,9 +13,9 @@ import weakref
 from types import CodeType, FrameType
 from typing import Any
 
-from ..events import Backward, Freeze, ModuleCall, Step
-from ..owners import Owners
-from ..sites import Site, user_stack
+from ..state.parameter_owners import Owners
+from ..watch.events import Backward, Freeze, ModuleCall, Step
+from ..watch.sites import Site, user_stack
 from .base import Rule
 
 PATIENCE = 2  # steps that go on with what a helper left frozen

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..events import Backward
-from ..graph import nodes
-from ..sites import Site, foreign
+from ..watch.events import Backward
+from ..watch.graph_walk import nodes
+from ..watch.sites import Site, foreign
 from .base import Rule
 
 LARGEST = 20_000  # numbers of an input, above which a Function is not run again
@@ -149,7 +149,7 @@ for _ in range(4):
 
 def _call(engine: Any, cls: Any, args: tuple[Any, ...]) -> Any:
     """The call, as one that can be run again."""
-    from ..._verify.tape import Call, Slot
+    from ..._verify.locate.tape import Call, Slot
 
     tensors: list[Any] = []
     slots: list[Any] = []
@@ -182,8 +182,8 @@ def _unmoved(engine: Any) -> Iterator[None]:
 
 def _wrong(engine: Any, call: Any) -> tuple[str, float, float] | None:
     """An entry that is plainly wrong: where, what it should be, what it is."""
-    from ..._verify.isolated import Isolated
-    from ..._verify.rules import check_rule
+    from ..._verify.locate.call_gradient import check_rule
+    from ..._verify.locate.isolated_call import Isolated
 
     if not call.copies or sum(t.numel() for t in call.copies) > LARGEST:
         return None

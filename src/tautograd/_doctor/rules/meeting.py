@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events import Backward, ModuleCall, Step
+from ..watch.events import Backward, ModuleCall, Step
 from .base import Rule
 
 

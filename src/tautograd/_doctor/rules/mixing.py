@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events import Backward, ModuleCall, Step
-from ..flow import Passage, line_of
-from ..graph import is_leaf_node, node_name, nodes
+from ..watch.backward_flow import Passage, line_of
+from ..watch.events import Backward, ModuleCall, Step
+from ..watch.graph_walk import is_leaf_node, node_name, nodes
 from .axes import OVER_BATCH, Sequences, softmax_over_batch
 from .base import Rule
 

@@ -7,9 +7,9 @@ import weakref
 from types import FrameType
 from typing import Any
 
-from ..events import Backward, Dropout, Mode, ModuleCall, Step
-from ..owners import roots
-from ..sites import Site, foreign, user_stack
+from ..state.parameter_owners import roots
+from ..watch.events import Backward, Dropout, Mode, ModuleCall, Step
+from ..watch.sites import Site, foreign, user_stack
 from .base import Rule
 
 _DROPOUTS = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..events import Backward, Clip, Scaler
-from ..ledger import parameters_of
+from ..state.gradient_ledger import parameters_of
+from ..watch.events import Backward, Clip, Scaler
 
 
 class Probe:

@@ -9,9 +9,9 @@ import textwrap
 from types import CodeType
 from typing import Any
 
-from ..events import Backward, Scaler, Step
-from ..measures import part
-from ..sites import Site, user_frames
+from ..state.step_measures import part
+from ..watch.events import Backward, Scaler, Step
+from ..watch.sites import Site, user_frames
 from .base import Rule
 from .schedule import is_never_stepped
 

@@ -8,10 +8,10 @@ import math
 import textwrap
 from typing import Any
 
-from ..discarded import new_discarded
-from ..events import Backward, Clear, Sample, Scaler, Schedule, Step
-from ..measures import part
-from ..sites import Site, user_frames
+from ..state.step_measures import part
+from ..watch.discarded_results import new_discarded
+from ..watch.events import Backward, Clear, Sample, Scaler, Schedule, Step
+from ..watch.sites import Site, user_frames
 from .base import Rule
 
 

@@ -6,8 +6,8 @@ import linecache
 import math
 from typing import Any
 
-from ..events import Backward, Clip, Loss, Scaler, Step
-from ..sites import Site, user_stack
+from ..watch.events import Backward, Clip, Loss, Scaler, Step
+from ..watch.sites import Site, user_stack
 from .base import Rule
 from .probe import Probe
 from .roots import Root, common, innermost_loop, root_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..events import Clip, Scaler, Schedule
-from ..sites import user_site
+from ..watch.events import Clip, Scaler, Schedule
+from ..watch.sites import user_site
 
 if TYPE_CHECKING:
-    from ..observer import Observer
+    from ..watch.observer import Observer
 
 CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 SCALER = ("scale", "unscale_", "step", "update")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..events import Backward
-from ..sites import user_site
+from ..watch.events import Backward
+from ..watch.sites import user_site
 
 if TYPE_CHECKING:
-    from ..observer import Observer
+    from ..watch.observer import Observer
 
 
 def make_tensor_backward(observer: Observer, original: Any) -> Any:

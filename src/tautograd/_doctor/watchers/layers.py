@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..events import Dropout, Loss, Mode, ModuleCall, Subtraction
-from ..sites import user_site
+from ..watch.events import Dropout, Loss, Mode, ModuleCall, Subtraction
+from ..watch.sites import user_site
 
 if TYPE_CHECKING:
-    from ..observer import Observer
+    from ..watch.observer import Observer
 
 LOSSES = (
     "cross_entropy", "nll_loss", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..events import Freeze, Registration
-from ..sites import user_site, user_stack
+from ..watch.events import Freeze, Registration
+from ..watch.sites import user_site, user_stack
 
 if TYPE_CHECKING:
-    from ..observer import Observer
+    from ..watch.observer import Observer
 
 
 def make_registration_hook(observer: Observer, where: str) -> Any:

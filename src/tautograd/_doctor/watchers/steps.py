@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..events import Clear, Step
-from ..ledger import parameters_of
-from ..sites import user_site
+from ..state.gradient_ledger import parameters_of
+from ..watch.events import Clear, Step
+from ..watch.sites import user_site
 
 if TYPE_CHECKING:
-    from ..observer import Observer
+    from ..watch.observer import Observer
 
 
 def make_step_hooks(observer: Observer) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def install() -> None:
     """Put all of them in place; called once, when CUDA is first used."""
-    from .. import library  # noqa: F401  (declares records that only networks use)
+    from .. import nn_families  # noqa: F401  (declares records that only networks use)
     from . import activations, arithmetic, attention, losses, products, rows, shapes
 
     for part in (arithmetic, activations, rows, losses, products, attention, shapes):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._arrays.cuda_array import new
+from ..._arrays.cuda.cuda_array import new
 from .launch import THREADS, Kernel, blocks_for, dense, fit, kernel
 from .specialise import forward_of, rule_of
 

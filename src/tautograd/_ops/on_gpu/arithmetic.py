@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.cuda_array import CudaArray, new
-from ..._arrays.cuda_calls import QUICK
+from ..._arrays.cuda.calls import QUICK
+from ..._arrays.cuda.cuda_array import CudaArray, new
 from .launch import THREADS, blocks_for, dense, fit, kernel
 from .specialise import forward_of
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import cuda_array
-from ..._arrays.cuda_array import new
+from ..._arrays.cuda import cuda_array
+from ..._arrays.cuda.cuda_array import new
 from . import flash
 from .launch import dense, fit, kernel, threads_for
 from .specialise import forward_of, rule_of

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._arrays import cuda_array
-from ..._arrays.cuda_array import CudaArray, new, wrap
-from ..._arrays.cuda_views import transposed
+from ..._arrays.cuda import cuda_array
+from ..._arrays.cuda.cuda_array import CudaArray, new, wrap
+from ..._arrays.cuda.views import transposed
 from .launch import kernel
 
 _SHARED = 48 << 10  # bytes that every GPU has for a block

@@ -10,8 +10,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any
 
-from ..._arrays import cuda_array
-from ..._arrays.cuda_array import CudaArray, wrap
+from ..._arrays.cuda import cuda_array
+from ..._arrays.cuda.cuda_array import CudaArray, wrap
 
 _C_NAMES = {"f": "float", "d": "double"}
 THREADS = 256

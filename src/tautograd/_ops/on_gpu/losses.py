@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.cuda_array import CudaArray, new
+from ..._arrays.cuda.cuda_array import CudaArray, new
 from .launch import THREADS, blocks_for, dense, fit, kernel
 from .specialise import forward_of, rule_of
 

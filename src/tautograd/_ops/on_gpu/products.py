@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import cuda_array
-from ..._arrays.cuda_array import CudaArray, new
-from ..._arrays.cuda_calls import QUICK
-from ..._arrays.cuda_products import quick_matmul
+from ..._arrays.cuda import cuda_array
+from ..._arrays.cuda.calls import QUICK
+from ..._arrays.cuda.cuda_array import CudaArray, new
+from ..._arrays.cuda.products import quick_matmul
 from .launch import THREADS, blocks_for, dense, fit, kernel
 from .specialise import forward_of, rule_of
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.cuda_array import new
-from ..._arrays.cuda_calls import QUICK
+from ..._arrays.cuda.calls import QUICK
+from ..._arrays.cuda.cuda_array import new
 from .launch import address_of, dense, fit, kernel, threads_for
 from .specialise import forward_of, rule_of
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..._arrays.cuda_views import picked, reshaped, swapped, transposed
-from ..permutations import inverse_order
+from ..._arrays.cuda.views import picked, reshaped, swapped, transposed
+from ..shape.permutations import inverse_order
 from .specialise import forward_of, rule_of
 
 _ALL = slice(None)

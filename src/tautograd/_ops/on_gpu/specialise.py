@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._arrays.cuda_array import CudaArray
-from ..record import REGISTRY, Op
-from ..rule_calls import BoundRule, DerivedRule
+from ..._arrays.cuda.cuda_array import CudaArray
+from ..declare.record import REGISTRY, Op
+from ..declare.rule_calls import BoundRule, DerivedRule
 
 WHOLE = frozenset(
     ("scaled_dot_product_attention", "nll_loss", "embedding_dense_backward", "unbind")

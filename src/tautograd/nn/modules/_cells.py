@@ -7,7 +7,7 @@ from typing import Any
 
 import tautograd as torch
 
-from ..._ops import recurrent_functions as functions
+from ..._ops.nn.recurrent import recurrent_functions as functions
 from ..._tensor.tensor import Tensor
 from .. import init
 from ..parameter import Parameter

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._ops.multi_head_attention import canonical_mask, dtype_of
+from ..._ops.nn.multi_head_attention import canonical_mask, dtype_of
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .activation import GELU, ReLU

@@ -8,7 +8,7 @@ from typing import Any
 
 import tautograd as torch
 
-from ..._ops.public import METHODS
+from ..._ops.declare.public import METHODS
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from ..init import constant_

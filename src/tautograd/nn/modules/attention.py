@@ -6,11 +6,7 @@ from typing import Any
 
 import tautograd as torch
 
-from ..._ops.multi_head_attention import (
-    canonical_mask,
-    dtype_of,
-    multi_head_attention_forward,
-)
+from ..._ops.nn.multi_head_attention import canonical_mask, dtype_of, multi_head_attention_forward
 from ..._tensor.tensor import Tensor
 from ..init import constant_, xavier_normal_, xavier_uniform_
 from ..parameter import Parameter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._ops import dropouts as F
+from ..._ops.nn import dropouts as F
 from ..._tensor.tensor import Tensor
 from .module import Module
 

@@ -8,8 +8,8 @@ from typing import Any
 import tautograd as torch
 
 from ..._autograd.autocast_state import EVER_USED
-from ..._ops.fast_products import fast_linear
-from ..._ops.linear import bilinear, linear, tall_linear
+from ..._ops.declare.fast_products import fast_linear
+from ..._ops.nn.linear import bilinear, linear, tall_linear
 from ..._tensor.tensor import Tensor
 from .. import init
 from ..parameter import Parameter, UninitializedParameter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._ops.loss_reductions import legacy_reduction
+from ..._ops.nn.losses.reduction import legacy_reduction
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .distance import PairwiseDistance

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import tautograd as torch
 
-from ..._ops.embedding import padding_row
+from ..._ops.nn.embedding import padding_row
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .. import init

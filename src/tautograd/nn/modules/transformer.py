@@ -9,7 +9,7 @@ from typing import Any
 
 import tautograd as torch
 
-from ..._ops.multi_head_attention import canonical_mask, dtype_of
+from ..._ops.nn.multi_head_attention import canonical_mask, dtype_of
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from ..init import xavier_uniform_

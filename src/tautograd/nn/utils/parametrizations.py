@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import tautograd as torch
 
-from ..._ops.weight_norms import _weight_norm, norm_except_dim
+from ..._ops.nn.weight_norms import _weight_norm, norm_except_dim
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from ..modules.module import Module

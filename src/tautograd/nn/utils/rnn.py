@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import tautograd as torch
 
-from ..._ops.packed_sequences import _pack_padded_sequence, _pad_packed_sequence
+from ..._ops.nn.recurrent.packed_sequences import _pack_padded_sequence, _pad_packed_sequence
 from ..._tensor.tensor import Tensor
 
 __all__ = [

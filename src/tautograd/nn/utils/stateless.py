@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._autograd.functional_call import functional_call as _functional_call
+from ..._autograd.transforms.functional_call import functional_call as _functional_call
 from ..._tensor.tensor import Tensor
 
 __all__ = ["functional_call"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
-from ..._ops.weight_norms import _weight_norm, norm_except_dim
+from ..._ops.nn.weight_norms import _weight_norm, norm_except_dim
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
 

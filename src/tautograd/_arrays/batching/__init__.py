@@ -1,0 +1,1 @@
+"""Arrays with a hidden batch dimension, and what NumPy's functions do to them: what `vmap` stands on."""

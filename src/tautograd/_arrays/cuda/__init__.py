@@ -1,0 +1,1 @@
+"""Arrays on a GPU: CuPy's, behind NumPy's dispatch protocols."""

@@ -1,0 +1,210 @@
+"""Matrix products by one call of cuBLAS each, on the factors where they lie.
+
+A row-major product is, to cuBLAS, the transposed product of the transposed factors; a factor whose
+columns are contiguous goes in as a transposed one, so neither is copied. Batches go in as one call
+where their matrices are evenly spaced. CuPy's binding makes the call, in a third of the time that
+ctypes needs; only while a graph is captured, which it refuses, the call is our own (`cublas`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+
+from .cublas import Cublas, checked, load
+from .cuda_array import new, wrap
+from .views import is_made_by_rows
+
+_NO_TRANS, _TRANS = 0, 1
+_TF32 = 3  # CUBLAS_TF32_TENSOR_OP_MATH
+_DEFAULT = 0
+# Codes of cudaDataType and cublasComputeType.
+_TYPES = {"e": 2, "E": 14}
+_COMPUTE_32F = 68
+_GEMM_DEFAULT = -1
+_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
+
+
+class Gemm:
+    """`gemm(x, y, out)`: the product of two `CudaArray`s, or None where cuBLAS has no such call."""
+
+    def __init__(self, backend: Any) -> None:
+        self.backend = backend
+        cupy = backend.cupy
+        self.cublas = importlib.import_module("cupy_backends.cuda.libs.cublas")
+        self._numbers = {
+            code: (np.ones(1, code), np.zeros(1, code)) for code in _LETTERS
+        }  # in main memory, where cuBLAS reads them
+        self.one = {c: a.ctypes.data for c, (a, _) in self._numbers.items()}
+        self.zero = {c: b.ctypes.data for c, (_, b) in self._numbers.items()}
+        self.handle_of = cupy.cuda.device.get_cublas_handle
+        self.handle_of()  # loads the library
+        self.calls = {
+            c: (getattr(self.cublas, f"{n}gemm"), getattr(self.cublas, f"{n}gemmStridedBatched"))
+            for c, n in _LETTERS.items()
+        }
+        library = load()
+        self.own = None
+        if library is not None:
+            self.own = Cublas(library, cupy.cuda.alloc)
+            self.own_calls = {
+                c: (
+                    checked(getattr(library, f"cublas{n.upper()}gemm_v2")),
+                    checked(getattr(library, f"cublas{n.upper()}gemmStridedBatched")),
+                )
+                for c, n in _LETTERS.items()
+            }
+
+    def set_tf32(self, allowed: bool) -> None:
+        """Whether float32 products may be computed from factors of ten bits."""
+        mode = _TF32 if allowed else _DEFAULT
+        self.cublas.setMathMode(self.handle_of(), mode)
+        if self.own is not None:
+            self.own.set_math_mode(mode)
+
+    def _call(self, code: str, batched: int) -> tuple[Any, int]:
+        """A function of cuBLAS, and the handle for it."""
+        if self.backend.capture is None or self.own is None:
+            return self.calls[code][batched], self.handle_of()
+        stream = self.backend.cupy.cuda.get_current_stream().ptr
+        return self.own_calls[code][batched], self.own.on(stream)
+
+    def __call__(self, x: Any, y: Any, out: Any = None, add: bool = False) -> Any:
+        """`x @ y`, into `out` if given; added to what is there if asked to, where both are matrices."""
+        dtype = x.dtype
+        code = dtype.char
+        if y.dtype != dtype or (code not in self.calls and code not in _TYPES):
+            return None
+        rank, other = len(x.shape), len(y.shape)
+        if rank == 2 and other == 2:
+            return self._matrices(x, y, out, code, add)
+        if rank < 2 or other < 2 or code in _TYPES or add:
+            return None
+        return self._batches(x, y, out, code)
+
+    def turned(self, x: Any, y: Any) -> Any:
+        """`x.T @ y` of two matrices, or None."""
+        if x.dtype != y.dtype or x.dtype.char not in self.calls:
+            return None
+        return self._matrices(x, y, None, x.dtype.char, turn_first=True)
+
+    def by_turned(self, x: Any, y: Any) -> Any:
+        """`x @ y.T` of two matrices, or None."""
+        if x.dtype != y.dtype or x.dtype.char not in self.calls:
+            return None
+        return self._matrices(x, y, None, x.dtype.char, turn_second=True)
+
+    def _matrices(
+        self, x: Any, y: Any, out: Any, code: str, add: bool = False, turn_first: bool = False,
+        turn_second: bool = False,
+    ) -> Any:  # fmt: skip
+        m, k = x.shape[::-1] if turn_first else x.shape
+        rows, n = y.shape[::-1] if turn_second else y.shape
+        if rows != k or not (m and n and k):
+            return None
+        dtype = x.dtype
+        if out is None:
+            out = new((m, n), dtype)
+        elif out.dtype != dtype or not out.dense or out.shape != (m, n):
+            return None
+        size = dtype.itemsize
+        x, turn_x, lead_x = self._placed(x, m, k, size, turn_first)
+        y, turn_y, lead_y = self._placed(y, k, n, size, turn_second)
+        if code in _TYPES:
+            kind, one = _TYPES[code], self.one["f"]
+            zero = one if add else self.zero["f"]
+            self.cublas.gemmEx(
+                self.handle_of(), turn_y, turn_x, n, m, k, one, y.ptr, kind, lead_y, x.ptr, kind,
+                lead_x, zero, out.ptr, kind, n, _COMPUTE_32F, _GEMM_DEFAULT,
+            )  # fmt: skip
+            return out
+        call, handle = self._call(code, 0)
+        call(
+            handle, turn_y, turn_x, n, m, k, self.one[code], y.ptr, lead_y, x.ptr, lead_x,
+            self.one[code] if add else self.zero[code], out.ptr, n,
+        )  # fmt: skip
+        return out
+
+    def _placed(
+        self, x: Any, rows: int, columns: int, size: int, turned: bool
+    ) -> tuple[Any, int, int]:
+        """A matrix as cuBLAS can read it: (array, whether transposed, leading dimension)."""
+        if is_made_by_rows(x):
+            return (x, _TRANS, rows) if turned else (x, _NO_TRANS, columns)
+        step, along = x.strides
+        if turned:
+            step, along = along, step
+        if (along == size or columns == 1) and step >= columns * size:
+            return x, _NO_TRANS, step // size
+        if (step == size or rows == 1) and along >= rows * size:
+            return x, _TRANS, along // size
+        return self._copied(x.T if turned else x), _NO_TRANS, columns
+
+    def _copied(self, x: Any) -> Any:
+        return wrap(self.backend.cupy.ascontiguousarray(x.raw))
+
+    def _batches(self, x: Any, y: Any, out: Any, code: str) -> Any:
+        if y.ndim == 2:
+            return self._one_matrix(x, y, out, code)
+        if x.shape[:-2] != y.shape[:-2]:
+            try:
+                batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+            except ValueError:
+                return None
+            x = np.broadcast_to(x, (*batch, *x.shape[-2:]))
+            y = np.broadcast_to(y, (*batch, *y.shape[-2:]))
+        batch = x.shape[:-2]
+        m, k = x.shape[-2:]
+        n = y.shape[-1]
+        count = math.prod(batch)
+        if y.shape[-2] != k or not (m and n and k and count):
+            return None
+        if out is None:
+            out = new((*batch, m, n), x.dtype)
+        elif out.dtype != x.dtype or not out.dense or out.shape != (*batch, m, n):
+            return None
+        size = x.dtype.itemsize
+        x, turn_x, lead_x, step_x = self._spaced(x, m, k, size)
+        y, turn_y, lead_y, step_y = self._spaced(y, k, n, size)
+        call, handle = self._call(code, 1)
+        call(
+            handle, turn_y, turn_x, n, m, k, self.one[code], y.ptr, lead_y, step_y, x.ptr, lead_x,
+            step_x, self.zero[code], out.ptr, n, m * n, count,
+        )  # fmt: skip
+        return out
+
+    def _spaced(self, x: Any, rows: int, columns: int, size: int) -> tuple[Any, int, int, int]:
+        """A batch as cuBLAS can read it: `_placed`, and how far apart its matrices are."""
+        step, along = x.strides[-2:]
+        apart = _apart(x)
+        if apart >= 0:
+            if (along == size or columns == 1) and step >= columns * size:
+                return x, _NO_TRANS, step // size, apart // size
+            if (step == size or rows == 1) and along >= rows * size:
+                return x, _TRANS, along // size, apart // size
+        return self._copied(x), _NO_TRANS, columns, rows * columns
+
+    def _one_matrix(self, x: Any, y: Any, out: Any, code: str) -> Any:
+        """A batch times one matrix: the batch's rows end to end."""
+        if not x.dense or not x.size or out is not None:
+            return None
+        found = self._matrices(np.reshape(x, (-1, x.shape[-1])), y, None, code)
+        return None if found is None else np.reshape(found, (*x.shape[:-1], y.shape[1]))
+
+
+def _apart(x: Any) -> int:
+    """How many bytes lie between the matrices of a batch, or -1 where that differs."""
+    apart, count = -1, 1
+    for dim in range(x.ndim - 3, -1, -1):
+        extent, stride = x.shape[dim], x.strides[dim]
+        if extent == 1:
+            continue
+        if apart < 0:
+            apart = stride
+        elif stride != apart * count:
+            return -1
+        count *= extent
+    return max(apart, 0)

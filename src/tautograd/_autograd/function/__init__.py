@@ -1,0 +1,1 @@
+"""Custom operations: `autograd.Function`, its node and context, its `vmap` rule."""

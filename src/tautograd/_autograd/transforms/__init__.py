@@ -1,0 +1,1 @@
+"""`torch.func`: functions from functions, Jacobians, `vmap`, modules called with other parameters."""

@@ -1,0 +1,63 @@
+"""What a function can reach from outside when it is recorded: before it runs, and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..._autograd.hooks import _next_id as next_id
+from ...nn.modules.module import Module
+from ...optim.optimizer import Optimizer
+from ..messages.lines import HOOKS
+from ..optimizers.param_group_settings import Settings
+from ..record.tensor_data import pause
+from ..record.varying_numbers import Spot, plain_again
+from .guards import Form, hooks_of
+from .module_guards import Modules
+from .outside_variables import Variables
+
+
+class Surroundings:
+    """What a function can reach from outside, before it runs and after."""
+
+    def __init__(self, fn: Callable[..., Any], form: Form, arguments: Any) -> None:
+        self.fn = fn
+        self.form = form
+        self.modules = Modules()
+        self.variables = Variables(fn, arguments)
+        for module in (*self.variables.modules, *(m for m in form.kept if isinstance(m, Module))):
+            self.modules.note(module)
+        self.spots: list[Spot] = []  # whose numbers are inputs
+        self.may_split = False  # where Python asks for a tensor's value
+        self.may_follow = True  # whether such a value may be a symbol
+
+    def follow(self, changing: Any) -> None:
+        """Let numbers that the function reads by name be inputs, as far as they are seen to change."""
+        spots = [spot for spot, _ in (*self.variables.spots(), *self.modules.spots())]
+        self.spots = changing.among(spots)
+
+    def begin(self, tape: Any) -> None:
+        """Refuse what cannot be recorded, whatever the function does with it."""
+        given = [value for value in self.form.kept if isinstance(value, Optimizer)]
+        tape.settings = Settings([*self.variables.optimizers, *given])
+        self.first_hook = next_id()
+        for name, what, advice in self.variables.refused:
+            tape.refuse(what, advice, self.variables.lines.naming({name}))
+        if self.form.has_arrays:
+            what = "an argument that is a NumPy array, whose values may change,"
+            tape.refuse(what, "array", self.variables.where)
+
+    def settle(self, tape: Any) -> None:
+        tape.note_settings()
+        with pause(tape):
+            self.modules.settle(tape, self.variables.lines)
+            self.variables.settle(tape)
+            for tensor, _ in tape.outside.values():
+                if any(number >= self.first_hook for of in hooks_of(tensor) for number in of):
+                    where = self.variables.lines.naming(HOOKS)
+                    tape.refuse("a hook that is left on a tensor", "left", where)
+                    break
+        if tape.failure is not None:
+            self.variables.plain_again()
+            for module, _ in self.modules.found.values():
+                plain_again(vars(module))

@@ -1,0 +1,51 @@
+"""Python values as they are now, in a form that compares equal as long as nothing in them has changed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..record.trees import fields_of
+
+SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+SMALL = 4096  # bytes of a NumPy array that is compared at each call
+DEPTH = 4
+MISSING = object()
+
+
+class Asked(set[Any]):
+    """A place that only a function can look at. It counts as a container: what is in it is compared."""
+
+    def __init__(self, look: Callable[[], Any]) -> None:
+        super().__init__()
+        self.look = look
+        self.was = look()  # which stays alive, so that no other object has its address
+
+
+def frozen(value: Any, depth: int = DEPTH) -> Any:
+    """A value that compares equal as long as nothing in it has changed; other objects count as themselves."""
+    kind = type(value)
+    if kind in SIMPLE:
+        return kind, value
+    if kind is Asked:
+        return kind, frozen(value.look(), depth)
+    if isinstance(value, np.ndarray):
+        return (
+            kind,
+            value.dtype,
+            value.shape,
+            value.tobytes() if value.nbytes <= SMALL else id(value),
+        )
+    if depth and isinstance(value, (tuple, list, deque)):
+        return kind, tuple(frozen(part, depth - 1) for part in value)
+    if depth and isinstance(value, dict):
+        return kind, tuple((k, frozen(part, depth - 1)) for k, part in value.items())
+    if depth and isinstance(value, (set, frozenset)):
+        return kind, frozenset(frozen(part, depth - 1) for part in value)
+    if depth and (names := fields_of(value)):
+        held = tuple(frozen(getattr(value, name), depth - 1) for name in names)
+        return kind, id(value), held
+    return kind, bytes(value) if kind is bytearray else id(value)

@@ -1,0 +1,142 @@
+"""Modules that take part in a recording: what of them the record depends on, and must not change.
+
+A record holds for the modes, settings and hooks that its modules had. Setting any attribute of any module
+moves a counter on (`_autograd/effects.py`), so as long as that stands still nothing needs to be looked at.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..._autograd.modes import modes
+from ..._tensor.tensor import Tensor
+from ...nn.modules.module import Module
+from ..record.patched import Replaced
+from ..record.varying_numbers import Spot
+from .outside_variables import frozen
+
+_before: Any = None
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_MEMBERS = ("_parameters", "_buffers", "_modules")
+_OWN = __name__.partition(".")[0]
+
+
+class Modules:
+    """The modules that took part, and all modules in them, as they were before."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, tuple[Module, Any]] = {}
+        self._left_out: set[tuple[int, str]] = set()
+        self.contents: list[
+            tuple[str, Any, Any]
+        ] = []  # lists and dictionaries of the user's modules
+
+    def note(self, module: Module) -> None:
+        if id(module) in self.found:
+            return
+        for part in module.modules():
+            if id(part) not in self.found:
+                self.found[id(part)] = part, self._state(part)
+                if not type(part).__module__.startswith(_OWN + "."):
+                    self._note_contents(part)
+
+    def _note_contents(self, module: Module) -> None:
+        for name, value in vars(module).items():
+            if type(value) in (list, dict, set) and not name.startswith("_"):
+                self.contents.append((f"{type(module).__name__}.{name}", value, frozen(value)))
+
+    def tensors(self) -> set[int]:
+        """The parameters and buffers of all modules, and tensors that are plain attributes."""
+        places = [
+            place
+            for module, _ in self.found.values()
+            for place in (vars(module), module._parameters, module._buffers)
+        ]
+        return {id(v) for place in places for v in place.values() if isinstance(v, Tensor)}
+
+    def settle(self, tape: Any, lines: Any) -> None:
+        """After a recording: no module's attribute may have changed, for a replay would not change it."""
+        for module, state in self.found.values():
+            now = self._state(module)
+            for name in (*now, *state):
+                if now.get(name, ...) != state.get(name, ...):
+                    tape.refuse(
+                        f"{type(module).__name__}'s attribute `{name}`, a Python value that changes "
+                        "at each call,",
+                        "attribute",
+                        lines.storing(name),
+                    )
+                    return
+
+    def hold(self) -> bool:
+        """Whether every module is as it was recorded."""
+        return all(self._state(module) == state for module, state in self.found.values())
+
+    def spots(self) -> list[tuple[Spot, Any]]:
+        """The attributes that can hold a number, with what was there."""
+        return [
+            (Spot(vars(module), name), was[1])
+            for module, state in self.found.values()
+            for name, was in state.items()
+            if was[:1] == (float,)
+        ]
+
+    def leave_out(self, keys: set[Any]) -> None:
+        """Do not ask any more what these attributes are: a record takes them as inputs."""
+        for module, state in self.found.values():
+            for name in [name for name in state if (id(vars(module)), name) in keys]:
+                self._left_out.add((id(module), name))
+                del state[name]
+
+    def _state(self, module: Module) -> dict[str, Any]:
+        """A module's modes, settings and hooks, and which tensors and modules it holds."""
+        own = module.__dict__
+        state: dict[str, Any] = {}
+        for name, value in own.items():
+            if name in _HOOKS:
+                state[name] = tuple(value)
+            elif name in _MEMBERS:
+                state[name] = tuple((k, id(v)) for k, v in value.items())
+            elif not isinstance(value, OrderedDict) and (id(module), name) not in self._left_out:
+                state[name] = frozen(value)
+        return state
+
+
+@contextmanager
+def noting(found: Modules) -> Iterator[None]:
+    """Note each module that this thread calls."""
+    with _calls:
+        modes.modules_seen = found
+        try:
+            yield
+        finally:
+            modes.modules_seen = None
+
+
+def stop_in_child() -> None:
+    """After a fork: nobody notes modules."""
+    _calls.stop_in_child()
+    modes.modules_seen = None
+
+
+def _put() -> None:
+    global _before
+    _before = vars(Module)["__call__"]
+    Module.__call__ = _call  # type: ignore[method-assign]
+
+
+def _restore() -> None:
+    Module.__call__ = _before  # type: ignore[method-assign]
+
+
+_calls = Replaced(_put, _restore)
+
+
+def _call(self: Module, *args: Any, **kwargs: Any) -> Any:
+    found = modes.__dict__.get("modules_seen")
+    if found is not None:
+        found.note(self)
+    return _before(self, *args, **kwargs)

@@ -1,0 +1,300 @@
+"""What a function can reach from outside by name, found in its code and in that of the functions it calls.
+
+Closures, globals, default values, and of every object that is reached so the attributes that any of these
+functions names: so it does not matter which of them is handed which object. Only the user's own functions
+are read.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import os
+import random
+import sys
+import sysconfig
+import weakref
+from collections import deque
+from contextvars import ContextVar
+from operator import attrgetter
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..._autograd.sites import internal
+from ..._tensor.tensor import Tensor
+from ...nn.modules.module import Module
+from ...optim.lr_scheduler import LRScheduler
+from ...optim.optimizer import Optimizer
+from .code_names import looked_up_in, names_in
+from .frozen import MISSING, SIMPLE, SMALL, Asked, frozen
+
+_FAR = 64  # how many steps it may be from the function to a value
+_STANDARD = sysconfig.get_path("stdlib")
+_OWN = __name__.partition(".")[0]
+_GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
+_NOT_CALLED = {
+    "__init__",
+    "__new__",
+    "__repr__",
+    "__str__",
+    "__del__",
+    "__reduce__",
+    "__getstate__",
+}
+
+
+class Reading:
+    """The places that a function reads, each with what is there."""
+
+    def __init__(self, fn: Any, given: list[Any]) -> None:
+        self._fn = fn
+        self._given = given  # objects among the arguments
+        self._names: set[str] = set()  # of attributes, in all functions
+        self._strings: set[str] = set()  # that may be names: of attributes, keys, globals
+        self._looked_up: set[str] = (
+            set()
+        )  # those that are more than keys under which something is put
+        self.asks_types = False  # whether a function calls `type`, which no symbol can answer
+        self._look()
+
+    def _look(self) -> None:
+        """Until no function is found that names anything new."""
+        known = -1
+        while known != len(self._names) + len(self._strings):
+            known = len(self._names) + len(self._strings)
+            if "getattr" in self._strings:  # in one function, and the string in another
+                self._names |= self._strings
+            self.cells: list[tuple[str, Any, Any]] = []
+            self.named: list[tuple[Any, str, Any]] = []  # of globals and of objects
+            self.contents: list[tuple[str, Any, Any]] = []  # lists, dictionaries, small arrays
+            self.modules: list[Module] = []
+            self.optimizers: list[Optimizer] = []
+            self.tensors: set[int] = set()
+            self.refused: list[tuple[str, str, str]] = []  # by name
+            self.generators: list[
+                tuple[str, Any, Any]
+            ] = []  # of random numbers, and where they are
+            self.where: Any = None  # the function's first line, for errors that know no better one
+            self.functions: list[Any] = []  # those that were read
+            self._seen: set[Any] = set()
+            self._ordered = sorted(self._names)
+            self._function(self._fn, _FAR)
+            for value in self._given:
+                self._value("an argument", value, _FAR)
+
+    def _function(self, fn: Any, depth: int) -> None:
+        """A function, whatever it is wrapped in, with the object it is bound to."""
+        while not isinstance(fn, (FunctionType, MethodType)):
+            if isinstance(fn, Module):
+                fn = type(fn).forward.__get__(fn)
+            elif isinstance(fn, functools.partial):
+                self._value("an argument of partial", (fn.args, fn.keywords), depth)
+                fn = fn.func
+            elif hasattr(fn, "__wrapped__"):
+                fn = fn.__wrapped__
+            elif isinstance(vars(type(fn)).get("__call__"), FunctionType):
+                fn = type(fn).__call__.__get__(fn)
+            else:
+                return
+        bound = fn.__self__ if isinstance(fn, MethodType) else None
+        plain: Any = getattr(fn, "__func__", fn)
+        code, scope = fn.__code__, plain.__globals__
+        if (code, id(plain), id(bound)) in self._seen:
+            return
+        self._seen.add((code, id(plain), id(bound)))
+        self._value("self", bound, depth)
+        if not is_users(code.co_filename):
+            return
+        self.where = self.where or (code, -1)
+        self.functions.append(plain)
+        variables, attributes, strings = names_in(code)
+        self._names |= attributes
+        self._strings |= strings
+        self._looked_up |= looked_up_in(code)
+        self.asks_types = self.asks_types or "type" in variables
+        self._value("a default value", plain.__defaults__, depth)
+        self._value("a default value", plain.__kwdefaults__, depth)
+        self._attributes(plain, plain.__dict__, depth)
+        for name, cell in zip(code.co_freevars, plain.__closure__ or (), strict=True):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not filled yet; once it is, it is never empty again
+                continue
+            self.cells.append((name, cell, value))
+            self._value(name, value, depth)
+        for name in sorted(variables):
+            if name in scope:
+                self.named.append((scope, name, scope[name]))
+                self._value(name, scope[name], depth)
+            elif not hasattr(builtins, name):
+                self._ask(name, functools.partial(scope.get, name, MISSING))
+
+    def _value(self, name: str, value: Any, depth: int) -> None:
+        """A value that the function can reach."""
+        kind = type(value)
+        if kind is str and value.isidentifier() and "getattr" in self._strings:
+            self._names.add(value)
+        if kind in SIMPLE or depth <= 0:
+            return
+        if isinstance(value, Tensor):
+            self.tensors.add(id(value))
+            self._attributes(value, value.__dict__, depth)
+        elif isinstance(value, np.ndarray):
+            self._array(name, value)
+        elif isinstance(value, (list, dict, set, tuple, deque, bytearray)):
+            self._container(name, value, depth)
+        elif hasattr(kind, "__next__"):
+            what = f"`{name}`, which gives something else each time it is asked,"
+            self.refused.append((name, what, "iterator"))
+        elif isinstance(value, _GENERATORS):
+            self.generators.append((name, value, state_of(value)))
+        elif isinstance(value, ContextVar):
+            self._ask(name, functools.partial(value.get, MISSING))
+        elif isinstance(value, weakref.ref):
+            self._value(name, value(), depth - 1)
+        elif isinstance(value, attrgetter):
+            self._names.update(part for path in value.__reduce__()[1] for part in path.split("."))
+        elif isinstance(value, (FunctionType, MethodType, functools.partial)):
+            self._function(value, depth - 1)
+        else:
+            self._object(value, depth)
+
+    def _array(self, name: str, value: Any) -> None:
+        if value.nbytes > SMALL:
+            what = f"the NumPy array `{name}`, whose values may change,"
+            self.refused.append((name, what, "array"))
+        else:
+            self.contents.append((name, value, frozen(value)))
+
+    def _container(self, name: str, value: Any, depth: int) -> None:
+        if type(value) is not tuple:
+            if id(value) in self._seen:
+                return
+            self._seen.add(id(value))
+            self.contents.append((name, value, frozen(value)))
+        for part in value.values() if isinstance(value, dict) else value:
+            self._value(name, part, depth - 1)
+
+    def _ask(self, name: str, look: Any) -> None:
+        place = Asked(look)
+        self.contents.append((name, place, frozen(place)))
+
+    # --- objects -----------------------------------------------------------------------------------
+
+    def _object(self, value: Any, depth: int) -> None:
+        """The attributes of an object, a class or a module of Python that some function names."""
+        where = value if isinstance(value, (type, ModuleType)) else type(value)
+        home = where.__name__ if isinstance(where, ModuleType) else where.__module__
+        if isinstance(value, Module) and id(value) not in self._seen:
+            self._seen.add(id(value))
+            self.modules.append(value)
+            for part in value.modules():
+                self._value("self", part, depth - 1)
+        if home.partition(".")[0] == _OWN:
+            self._ours(value, depth)
+            return
+        theirs = home.partition(".")[0] in sys.stdlib_module_names  # some of which have no file
+        theirs = theirs or not is_users(getattr(sys.modules.get(home), "__file__", None) or "<>")
+        if theirs and where is value:
+            if value is os and not self._names.isdisjoint(("environ", "getenv")):
+                self._ask("os.environ", os.environ.copy)
+            return
+        own = getattr(value, "__dict__", {})
+        self._attributes(value, own, depth)
+        if not theirs:
+            self._methods(value, where, depth)
+
+    def _attributes(self, value: Any, own: Any, depth: int) -> None:
+        """What an object itself has under the names."""
+        for name in self._ordered if own else ():
+            if name in own and (id(value), name) not in self._seen:
+                self._seen.add((id(value), name))
+                content = own[name]
+                if not isinstance(value, Module) and not isinstance(content, property):
+                    self.named.append((own, name, content))
+                self._value(name, content, depth - 1)
+
+    def _methods(self, value: Any, kind: Any, depth: int) -> None:
+        """What an object of the user's has under the names from its class."""
+        own = getattr(value, "__dict__", {})
+        lines = [base for base in getattr(kind, "__mro__", ()) if base is not object]
+        implied = {n for base in lines if base.__module__.partition(".")[0] != _OWN
+                   for n, v in vars(base).items() if _is_implied(n, v)}  # fmt: skip
+        for function in map(_function_in, own.values() if kind is value else ()):
+            self._function(function, depth - 1)
+        for name in sorted(self._names | implied):
+            if name in own or (id(value), name) in self._seen:
+                continue
+            base = next((base for base in lines if name in vars(base)), None)
+            if base is None:
+                if name in self._strings and type(own) is dict and not isinstance(value, Module):
+                    self._ask(name, functools.partial(own.get, name, MISSING))
+                continue
+            self._seen.add((id(value), name))
+            self._inherited(name, vars(base)[name], base, value, depth)
+
+    def _inherited(self, name: str, found: Any, base: type, value: Any, depth: int) -> None:
+        function = _function_in(found)
+        if function is not None:
+            bound = isinstance(found, staticmethod) or isinstance(value, type)
+            self._function(function if bound else function.__get__(value), depth - 1)
+        elif isinstance(found, MemberDescriptorType):
+            self._ask(name, functools.partial(getattr, value, name, MISSING))
+            self._value(name, getattr(value, name, None), depth - 1)
+        elif not hasattr(type(found), "__get__"):
+            self.named.append((vars(base), name, found))
+            self._value(name, found, depth - 1)
+            own = getattr(value, "__dict__", None)
+            if type(own) is dict and not isinstance(value, Module):
+                self._ask(name, functools.partial(own.get, name, MISSING))
+
+    def _ours(self, value: Any, depth: int) -> None:
+        """What a function reads of an object of this library's: settings that it takes itself."""
+        if isinstance(value, Optimizer):
+            self.optimizers.append(value)
+            for group in value.param_groups if "param_groups" in self._names else ():
+                for key in sorted(self._strings & self._looked_up & group.keys() - {"params"}):
+                    self.named.append((group, key, group[key]))
+        elif isinstance(value, LRScheduler):
+            names = self._names | ({"_last_lr"} if "get_last_lr" in self._names else set())
+            own = vars(value)
+            self.named += [(own, name, own[name]) for name in sorted(names & own.keys())]
+        elif callable(value) and hasattr(value, "__wrapped__"):  # another compiled function
+            self._attributes(value, vars(value), depth)
+            self._function(value.__wrapped__, depth - 1)
+
+
+def _function_in(value: Any) -> Any:
+    """The function of a method or of a property."""
+    if isinstance(value, (staticmethod, classmethod)):
+        value = value.__func__
+    elif isinstance(value, property):
+        value = value.fget
+    elif isinstance(value, functools.cached_property):
+        value = value.func
+    return value if isinstance(value, FunctionType) else None
+
+
+def _is_implied(name: str, value: Any) -> bool:
+    """Whether a method can be called without being named, as `__call__` and `forward` are."""
+    called = name[:2] == "__" and name not in _NOT_CALLED
+    return (called or name == "forward") and isinstance(value, FunctionType)
+
+
+@functools.cache
+def is_users(filename: str) -> bool:
+    """Whether a file is the user's own: not of this package, of Python, or of an installed one."""
+    if internal[filename] or filename.startswith("<frozen"):
+        return False
+    return not filename.startswith(_STANDARD) and "site-packages" not in filename
+
+
+def state_of(generator: Any) -> Any:
+    """Where a generator of Python's or NumPy's is."""
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.Generator):
+        return repr(generator.bit_generator.state)
+    return repr(generator.get_state(legacy=False))

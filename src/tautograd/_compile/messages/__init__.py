@@ -1,0 +1,1 @@
+"""What compile says: errors with their line, and what became of a function."""

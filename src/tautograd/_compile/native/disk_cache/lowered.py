@@ -1,0 +1,177 @@
+"""Lowered instructions on disk: object code with what is known of it, under a name made from the instructions.
+
+So what was lowered once is neither planned, nor written, nor compiled again: the instructions as text are all
+that is made. The name also depends on the files that do the lowering.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...program import ir
+from ...program.ir import Buffer, Instruction, Number, View
+from ..described import Fused
+from ..llvm.jit import assemble
+from ..llvm.module import Module, build
+from ..products import blas
+from . import store
+
+_HEAD = 8  # bytes that say how long what is known of the code is
+
+
+@dataclass(slots=True)
+class Lowered:
+    """Object code, the memory it needs for itself, and what its kernels do."""
+
+    code: bytes
+    scratch: int
+    kernels: list[Fused]
+    functions: int
+    cached: bool
+    make: Callable[[], Module]  # the module once more, for its text
+
+
+def lowered(
+    instructions: Sequence[Instruction],
+    buffers: dict[int, Buffer],
+    needed: frozenset[int],
+    vector_bytes: int,
+    threads: int,
+) -> Lowered:
+    """Object code for instructions: kept, or made now."""
+    make = functools.partial(build, instructions, buffers, needed, vector_bytes, threads)
+    text = _as_text(instructions, buffers, needed)
+    key = None
+    if text is not None:
+        here = [_files(), _blas(), str(vector_bytes), str(threads), text]
+        key = store.key_of("\n".join(here))
+        found = store.load(key)
+        known = None if found is None else _unpacked(found)
+        if known is not None:
+            return Lowered(*known, True, make)
+    built = make()
+    code = assemble(built.text)
+    if key is not None:
+        store.save(key, _packed(code, built))
+    return Lowered(code, built.scratch, built.kernels, built.functions, False, make)
+
+
+# --- the name ------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _files() -> str:
+    """A hash of the files that turn instructions into machine code."""
+    found = hashlib.sha256()
+    for path in [Path(ir.__file__), *sorted(Path(__file__).parents[1].rglob("*.py"))]:
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _blas() -> str:
+    found = blas()
+    return "none" if found is None else f"{sorted(found.addresses)} {found.integer}"
+
+
+class _NoText(Exception):
+    """A part of an instruction that has no text of its own."""
+
+
+def _as_text(
+    instructions: Sequence[Instruction], buffers: dict[int, Buffer], needed: frozenset[int]
+) -> str | None:
+    """Everything that lowering looks at; None if something has no text."""
+    views: dict[View, str] = {}
+
+    def shown(value: Any) -> str:
+        kind = type(value)
+        if kind is View:
+            found = views.get(value)
+            if found is None:
+                where = f"{value.buffer} {value.offset} {value.shape} {value.strides}"
+                found = views[value] = f"<{where} {_dtype(value.dtype)}>"
+            return found
+        if kind is tuple or kind is list:
+            return f"({','.join([shown(part) for part in value])})"
+        if kind is Number:
+            number = np.asarray(value.value)
+            return f"{_dtype(number.dtype)}:{number.tobytes().hex()}"
+        if isinstance(value, np.dtype):
+            return _dtype(value)
+        if kind in (str, int, bool, type(None)):
+            return repr(value)
+        raise _NoText
+
+    try:
+        lines = []
+        for instruction in instructions:
+            kind: Any = type(instruction)
+            parts = [shown(part) for part in _parts(kind)(instruction)]
+            lines.append(f"{kind.__name__} {','.join(parts)}")
+    except _NoText:
+        return None
+    used = sorted({view.buffer for view in views})
+    lines += [f"{n} {buffers[n].kind.value} {buffers[n].nbytes} {n in needed}" for n in used]
+    lines.append(str(max(buffers, default=-1)))
+    return "\n".join(lines)
+
+
+@functools.cache
+def _dtype(dtype: Any) -> str:
+    return f"{dtype.name}{dtype.str}"
+
+
+@functools.cache
+def _parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    names = [field.name for field in fields(kind)]
+    return attrgetter(*names)
+
+
+# --- the content ---------------------------------------------------------------------------------------
+
+
+def _packed(code: bytes, built: Module) -> bytes:
+    kernels = [{f.name: _plain(getattr(k, f.name)) for f in fields(k)} for k in built.kernels]
+    known = {"scratch": built.scratch, "functions": built.functions, "kernels": kernels}
+    text = json.dumps(known, separators=(",", ":")).encode()
+    return len(text).to_bytes(_HEAD, "little") + text + code
+
+
+def _unpacked(content: bytes) -> tuple[bytes, int, list[Fused], int] | None:
+    """Code and what is known of it; None where that is not what it should be."""
+    stop = _HEAD + int.from_bytes(content[:_HEAD], "little")
+    try:
+        known = json.loads(content[_HEAD:stop])
+        kernels = [
+            Fused(**{name: _from_plain(value) for name, value in kernel.items()})
+            for kernel in known["kernels"]
+        ]
+        return content[stop:], int(known["scratch"]), kernels, int(known["functions"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """A value in JSON's words, with sets and tuples named."""
+    if isinstance(value, (frozenset, tuple)):
+        parts = sorted(value) if isinstance(value, frozenset) else value
+        return {type(value).__name__: [_plain(part) for part in parts]}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
+
+
+def _from_plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_plain(part) for part in value]
+    if isinstance(value, dict):
+        ((name, parts),) = value.items()
+        return {"frozenset": frozenset, "tuple": tuple}[name](map(_from_plain, parts))
+    return value

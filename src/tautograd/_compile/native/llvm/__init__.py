@@ -1,0 +1,1 @@
+"""LLVM: its assembly text, types, elementary functions, thread pool, and the JIT itself."""

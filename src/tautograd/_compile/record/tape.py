@@ -1,0 +1,366 @@
+"""What is noted while a computation runs: memory as buffers, array functions as instructions.
+
+An array belongs to the buffer of the array that owns its memory, and buffers are known by that owner. The
+tape does not keep what the run computes on its way: when such an owner goes, the tape forgets it, and what is
+made later in the same place is another buffer. So a recording needs hardly more memory than any other run.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from ..._arrays.cuda.cuda_array import CudaArray
+from ..._arrays.strided import address, storage_of
+from ..._autograd.sites import mark
+from ..messages.errors import CompileError, cannot_record
+from ..program.ir import Buffer, Call, Kind, Program, View
+from .array_calls import Noted, copy
+from .arrays import ARRAYS, arrays_of, empty, key_of, owner_of, windows
+from .instructions import instructions_for
+from .recorded_array import Recorded, _getitem, _setitem
+from .symbolic_numbers import Scalars
+from .symbols import Symbol, has_symbols, without_symbols
+from .trees import leaves_in, mapped
+
+# Functions whose result has a shape that depends on values.
+_VALUE_SHAPED = frozenset(
+    (
+        *(np.nonzero, np.argwhere, np.flatnonzero, np.unique, np.unique_all, np.unique_counts),
+        *(np.unique_inverse, np.unique_values, np.extract, np.compress, np.trim_zeros),
+        *(np.union1d, np.intersect1d, np.setdiff1d, np.bincount),
+    )
+)
+# Functions that give a Python value away.
+_VALUE_GIVING = frozenset(
+    (np.array_equal, np.array_equiv, np.allclose, np.array2string, np.array_repr, np.array_str)
+)
+# Functions that write into their first argument.
+_WRITING = frozenset(
+    (_setitem, np.copyto, np.put, np.put_along_axis, np.place, np.putmask, np.fill_diagonal)
+)
+
+
+@dataclass(slots=True, eq=False)
+class _Home:
+    """Memory by its owner: where it begins, how much it is, and which buffers lie where in it."""
+
+    key: Any  # None if the tape does not keep it alive
+    owner: Any  # an array of all of it
+    start: int
+    nbytes: int
+    parts: list[tuple[int, int, int]]
+
+
+class Tape:
+    """The record of one run."""
+
+    def __init__(self) -> None:
+        self.program = Program()
+        self.scalars = Scalars(self)  # Python numbers that are inputs
+        self.narrow: Any = None  # the dtype to which an optimizer's formula rounds its values
+        self._homes: dict[int, _Home] = {}  # by the id of what owns the memory
+        # Owners that may go, by number of the buffer.
+        self._passing: dict[int, weakref.ref[Any]] = {}
+        # Whether the run goes on as it is written where it cannot be recorded.
+        self.tolerant = False
+        self.failure: CompileError | None = None  # the first thing that could not be recorded
+        self.dead = False  # nothing is noted any more; arrays on the tape are what they hold
+        self.where: Any = None  # the function's first line, once it has run
+
+    def refuse(self, what: str, advice: str, where: Any = None) -> None:
+        """Something cannot be recorded: an error, or from here on the run is an ordinary one."""
+        error = cannot_record(what, advice, where or self.where)
+        self.failure = self.failure or error
+        if not self.tolerant:
+            raise error
+        self.dead = True
+
+    def read(self, recorded: Any, what: str, truth: bool) -> Any:
+        """A value that Python asks for, where a tape can give it."""
+        return None
+
+    # --- memory --------------------------------------------------------------------------------------
+
+    def wrap(self, value: Any) -> Recorded:
+        return Recorded(value, self)
+
+    def view(self, array: Any, kind: Kind = Kind.CONSTANT) -> View:
+        """An array as a part of its buffer, which is new to the tape if its memory is."""
+        key = key_of(array)
+        home = self._homes.get(id(key)) or self._new_home(key, array)
+        low, high = span_of(array)
+        if low == high and home.parts:  # nothing, which may begin beyond the end
+            return View(home.parts[0][2], 0, array.shape, array.strides, array.dtype)
+        for first, last, number in home.parts:
+            if first <= low and high <= last:
+                return View(number, address(array) - first, array.shape, array.strides, array.dtype)
+        if any(low < last and first < high for first, last, _ in home.parts):
+            self.refuse("an argument that shares memory with another tensor", "alias")
+        start = home.start
+        size = max(home.nbytes, high - start, 1)
+        number = self._new_buffer(size, kind, home.owner)
+        if kind is Kind.SCRATCH and type(key) is np.ndarray:
+            self._let_go(home, number)
+        home.parts.append((start, start + size, number))
+        return View(number, address(array) - start, array.shape, array.strides, array.dtype)
+
+    def argument(self, array: Any) -> View:
+        """The memory of an argument: a buffer of its own, wherever it lies."""
+        key = key_of(array)
+        parts = (self._homes.get(id(key)) or self._new_home(key, array)).parts
+        low, high = span_of(array)
+        if any(low < last and first < high for first, last, _ in parts):
+            self.refuse("an argument that shares memory with another argument", "alias")
+        number = self._new_buffer(max(high - low, 1), Kind.ARGUMENT, array)
+        parts.append((low, high, number))
+        return View(number, address(array) - low, array.shape, array.strides, array.dtype)
+
+    def _new_home(self, key: Any, array: Any) -> _Home:
+        owner = owner_of(array)
+        home = self._homes[id(key)] = _Home(key, owner, address(owner), owner.nbytes, [])
+        return home
+
+    def _let_go(self, home: _Home, number: int) -> None:
+        """Do not keep memory that only the run itself needs; know when it goes."""
+        key, homes = home.key, self._homes
+        home.key = home.owner = self.program.buffers[number].array = None
+
+        def forget(_: Any, number: int = id(key)) -> None:
+            homes.pop(number, None)
+
+        self._passing[number] = weakref.ref(key, forget)
+
+    def keep(self, number: int) -> None:
+        """Let the memory of a buffer stay after the run."""
+        found = self._passing.get(number)
+        if found is not None and (array := found()) is not None:
+            self.program.buffers[number].array = array
+
+    def keep_all(self) -> None:
+        """Let what is there now stay."""
+        for number in self._passing:
+            self.keep(number)
+
+    def _new_buffer(self, size: int, kind: Kind, array: Any) -> int:
+        buffers = self.program.buffers
+        buffers.append(Buffer(len(buffers), size, kind, array))
+        return len(buffers) - 1
+
+    def knows(self, array: Any) -> bool:
+        return id(key_of(array)) in self._homes
+
+    def external(self, array: Any) -> Recorded:
+        """The memory of a tensor that was there before the run."""
+        self.view(array, Kind.EXTERNAL)
+        return self.wrap(array)
+
+    def born(self, array: Any) -> Recorded:
+        """An array that Python code made during the run: its content is a constant."""
+        self.view(array, Kind.CONSTANT)
+        return self.wrap(array)
+
+    def scratch(self, shape: tuple[int, ...], dtype: Any, like: Any) -> View:
+        """Memory for a value in between, which the recording itself does not need."""
+        if type(like) is CudaArray:
+            array = empty(shape, dtype, like)
+            return self.view(array, Kind.SCRATCH)
+        strides, size = [], dtype.itemsize
+        for n in reversed(shape):
+            strides.append(size)
+            size *= n
+        number = self._new_buffer(max(size, 1), Kind.SCRATCH, None)
+        return View(number, 0, tuple(shape), tuple(strides[::-1]), dtype)
+
+    def constant(self, array: Any) -> Any:
+        """An array that the program needs and nobody else knows."""
+        self.view(array, Kind.CONSTANT)
+        return array
+
+    # --- what happens ----------------------------------------------------------------------------------
+
+    def run(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ufunc: Any = None, method: str = "",
+        like: Any = None,
+    ) -> Any:  # fmt: skip
+        """Compute, and note what was computed; `like` is where a function of no arrays makes one."""
+        plain_args, plain_kwargs = reveal(args), reveal(kwargs)
+        noted_args, noted_kwargs = plain_args, plain_kwargs
+        if self.scalars.steps and has_symbols((args, kwargs)):
+            plain_args, plain_kwargs = without_symbols(plain_args), without_symbols(plain_kwargs)
+        on_tape = has_recorded((args, kwargs))
+        if not on_tape and type(like) is CudaArray:
+            plain_kwargs["like"] = like
+        if function is sliding_window_view and type(plain_args[0]) is CudaArray:
+            function = windows
+        if not self.dead:
+            _refuse_values(self, function, args, kwargs)
+        if self.dead:
+            with np.errstate(all="ignore"):
+                return function(*plain_args, **plain_kwargs)
+        writes = self._writes(function, plain_args, plain_kwargs, method)
+        for array, _ in writes:
+            self._begin_from_content(array)
+        with np.errstate(all="ignore"):
+            result = function(*plain_args, **plain_kwargs)
+        made = Kind.SCRATCH if on_tape else Kind.CONSTANT  # as in np.arange(n, like=x)
+        found, outputs = self._results(result, [array for array, _ in writes], made)
+        if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:
+            return found  # made from Python values alone, or a view: nothing happens at a replay
+        targets = [view for _, view in writes]
+        call = Noted(function, noted_args, noted_kwargs, outputs, targets, ufunc, method)
+        noted = instructions_for(self, call)
+        self.program.instructions.extend(noted)
+        self.program.sites.extend([mark(2)] * len(noted))
+        return found
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+        """A function with an effect, that gives a new array: it will be called at every replay."""
+        plain_args, plain_kwargs = without_symbols(reveal(args)), without_symbols(reveal(kwargs))
+        result = function(*plain_args, **plain_kwargs)
+        if not isinstance(result, ARRAYS):
+            result = np.asarray(result)
+        if self.dead:
+            return result
+        view = self.view(result, Kind.SCRATCH)
+        self.note(
+            Call(function, self.views(args), self.views(kwargs), (view,), effect=True, name=name)
+        )
+        return self.wrap(result)
+
+    def kernel(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of plain arrays that gives new ones, or None: it will be called at every replay."""
+        result = function(*reveal(args), **reveal(kwargs))
+        if result is None or self.dead:
+            return result
+        made = arrays_of(result)
+        if all(map(self.knows, made)):  # views of what was there
+            return self._results(result, [], Kind.SCRATCH)[0]
+        outputs = tuple([self.view(array, Kind.SCRATCH) for array in made])
+        name = getattr(function, "__name__", "kernel").strip("_")
+        self.note(Call(function, self.views(args), self.views(kwargs), outputs, name=name))
+        return self._results(result, [], Kind.SCRATCH)[0]
+
+    def note(self, instruction: Any) -> None:
+        self.program.instructions.append(instruction)
+        self.program.sites.append(mark(2))
+
+    def views(self, value: Any) -> Any:
+        """Arguments with views in place of arrays, and places of numbers that each run has anew."""
+        return mapped(value, self._as_view)
+
+    def _as_view(self, leaf: Any) -> Any:
+        if type(leaf) is Symbol:
+            return self.scalars.late(leaf)
+        leaf = _revealed(leaf)
+        return self.view(leaf) if isinstance(leaf, ARRAYS) else leaf
+
+    def _begin_from_content(self, array: Any) -> None:
+        """Before memory that was a constant is written: the program has to begin from its content."""
+        view = self.view(array)
+        buffer = self.program.buffers[view.buffer]
+        if buffer.kind is not Kind.CONSTANT:
+            return
+        owner = buffer.array
+        source = self.view(np.copy(owner, order="K"))
+        buffer.kind = Kind.SCRATCH
+        whole = View(view.buffer, 0, owner.shape, owner.strides, owner.dtype)
+        self.program.instructions.insert(0, copy(source, whole))
+        self.program.sites.insert(0, None)
+
+    def _writes(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], method: str
+    ) -> list[tuple[Any, View]]:
+        """The arrays that a function writes into, as views."""
+        targets: list[Any] = []
+        out = kwargs.get("out")
+        if out is not None:
+            targets.extend(out if isinstance(out, tuple) else (out,))
+        if function in _WRITING or method == "at":
+            targets.append(args[0] if args else kwargs["dst"])
+        return [(t, self.view(t)) for t in targets if isinstance(t, ARRAYS)]
+
+    def _results(self, result: Any, written: list[Any], kind: Kind) -> tuple[Any, list[View]]:
+        """Results on the tape, and views of those that are new."""
+        if isinstance(result, (tuple, list)):
+            pairs = [self._results(r, written, kind) for r in result]
+            parts = [found for found, _ in pairs]
+            whole = type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+            return whole, [view for _, views in pairs for view in views]
+        if isinstance(result, np.generic):
+            result = np.asarray(result)
+        if not isinstance(result, ARRAYS):
+            return result, []
+        if any(result is array for array in written) or self.knows(result):
+            return self.wrap(writable(result)), []
+        return self.wrap(result), [self.view(result, kind)]
+
+
+def writable(view: Any) -> Any:
+    """A view as tensors have them: NumPy gives some (`np.diagonal`) that it lets nobody write to."""
+    if not isinstance(view, np.ndarray):
+        return view
+    owner = storage_of(view)
+    if view.flags.writeable or not view.size or not owner.flags.writeable:
+        return view
+    whole = in_rows(owner)
+    if not whole.flags.c_contiguous:
+        return view
+    return np.ndarray(view.shape, view.dtype, whole, address(view) - address(owner), view.strides)
+
+
+def in_rows(owner: Any) -> Any:
+    """The memory of a dense array as one that lies in C order."""
+    if owner.flags.c_contiguous:
+        return owner
+    return owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
+
+
+def _refuse_values(
+    tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    name = getattr(function, "__name__", str(function))
+    if function in _VALUE_SHAPED or (function is np.where and len(args) + len(kwargs) == 1):
+        tape.refuse(f"a result whose shape depends on values (np.{name})", "mask")
+    if function is np.repeat and any(isinstance(a, Recorded) for a in args[1:]):
+        tape.refuse("a result whose shape depends on values (counts of repetitions)", "mask")
+    if function in _VALUE_GIVING:
+        tape.refuse(f"a comparison whose result is a Python value ({name})", "bool")
+    if function is _getitem:
+        index = args[1] if isinstance(args[1], tuple) else (args[1],)
+        if any(isinstance(i, Recorded) and i.dtype == bool for i in index):
+            tape.refuse("`x[mask]`, whose shape depends on values,", "mask")
+
+
+def has_recorded(value: Any) -> bool:
+    """Whether an array on the tape is among arguments."""
+    return any(isinstance(leaf, Recorded) for leaf in leaves_in(value))
+
+
+def reveal(value: Any) -> Any:
+    """Arguments with arrays in place of recorded ones."""
+    return mapped(value, _revealed)
+
+
+def _revealed(leaf: Any) -> Any:
+    return leaf.value if isinstance(leaf, Recorded) else leaf
+
+
+def span_of(array: Any) -> tuple[int, int]:
+    """The addresses between which an array's elements lie."""
+    low = high = address(array)
+    if not array.size:
+        return low, low
+    for n, stride in zip(array.shape, array.strides, strict=True):
+        if stride < 0:
+            low += (n - 1) * stride
+        else:
+            high += (n - 1) * stride
+    return low, high + array.itemsize
+
+
+__all__ = ["CompileError", "Tape", "reveal", "span_of"]

@@ -1,0 +1,1 @@
+"""Running: the program that holds for a call is replayed, checked, and rolled back where it stops."""

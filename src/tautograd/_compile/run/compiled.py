@@ -1,0 +1,329 @@
+"""A compiled function: which of its records holds for a call, and when it is recorded."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import logging
+import os
+import sys
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ..._autograd.modes import modes
+from ..._autograd.sites import resolve
+from ..._tensor.tensor import Tensor
+from ...nn.modules._hooks import global_hooks
+from ...nn.modules.module import Module
+from ...optim import _hooks as optimizer_hooks
+from ..guards.environment import Surroundings
+from ..guards.guards import GRADIENTS, Form, is_ordinary
+from ..messages.errors import CompileError
+from ..messages.explain import Explanation
+from ..record.trees import tensors_in
+from ..record.varying_numbers import Changing
+from .bound_methods import Place
+from .entry import Entry
+from .fast_entry import MISS, STOPPED, adding
+
+log = logging.getLogger("tautograd.compile")
+RECORDS = 16  # kept per function
+VARIANTS = 4  # of records of one form of arguments, as with and without gradients left over
+BRANCHES = 12  # the same where numbers decide between them
+FORMS = 256  # of arguments that are remembered as seen
+BRANCH = "a number decides otherwise"
+OFTEN = 16  # how often a form has to come before it takes the place of another record
+
+
+def _log_if_asked() -> None:
+    """`TAUT_LOG=compile` shows why something was recorded."""
+    if "compile" in os.environ.get("TAUT_LOG", "").split(",") and not log.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+
+
+class Compiled:
+    """A function that is replayed as a program wherever its record holds.
+
+    The first call with arguments of a new form (shapes, dtypes, strides, Python values) runs as
+    written, the second is recorded, and from then on it is replayed.
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], *, fallback: bool = False, native: bool = True
+    ) -> None:
+        self._fn = fn
+        self._fallback = fallback
+        self._native = native
+        self.records = 0  # how often the function was recorded
+        self._last: Entry | None = None
+        self._split_said = False
+        self._forget_all()
+        if not isinstance(fn, Module):
+            functools.update_wrapper(self, fn)
+        _log_if_asked()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        last = self._last
+        if last is not None and last.quick is not None and not kwargs:
+            result = last.quick(args)
+            if result is not MISS:
+                return result
+        tensors = list(tensors_in((args, kwargs)))
+        if modes.recorder is not None or not is_ordinary(tensors) or _watched():
+            return self._fn(*args, **kwargs)
+        if self._pid != os.getpid():
+            self._forget_all()  # programs, threads and locks belong to the parent
+        form = Form(args, kwargs)
+        with self._lock:
+            if form.floats:
+                self._changing.settle(form)
+            entry, numbers = self._matching(form, tensors)
+        tried: list[Entry] = []
+        while entry is not None:
+            with entry.alone() as alone:
+                if not alone:
+                    return self._fn(*args, **kwargs)
+                replay = partial(adding, entry.replay) if entry.adds else entry.replay
+                result = replay(tensors, numbers, (args, kwargs))
+            if result is STOPPED:  # as it is written: the error comes from the function's own line
+                return self._fn(*args, **kwargs)
+            if result is not MISS:
+                return result
+            tried.append(entry)
+            with self._lock:
+                entry, numbers = self._matching(form, tensors, tried)
+        with self._lock:
+            records = self._is_time_to_record(form.key)
+        if not records:
+            result = self._fn(*args, **kwargs)
+            self._note_run(form.key)
+            return result
+        if not self._recording.acquire(blocking=False):
+            return self._fn(*args, **kwargs)
+        try:
+            return self._record(form, args, kwargs)
+        finally:
+            self._recording.release()
+
+    def _matching(
+        self, form: Form, tensors: list[Tensor], tried: Sequence[Entry] = ()
+    ) -> tuple[Entry | None, Any]:
+        """The record that holds for this call, and what it computes of the call's numbers.
+
+        `tried` are those in which a tensor's value decided otherwise.
+        """
+        key = form.key
+        found = self._entries.get(key)
+        if found is None:
+            return None, None
+        reasons = []
+        for entry in reversed(found):
+            numbers = None if entry in tried else entry.holds_for(form)
+            reason = BRANCH if numbers is None else entry.guards.reason()
+            reason = reason or entry.guards.clash(tensors)
+            if reason is None:
+                self._entries.move_to_end(key)
+                if entry.parts is not None and entry is not found[-1]:
+                    found.remove(entry)
+                    found.append(entry)  # the same is decided again, more often than not
+                self._last = entry
+                return entry, numbers
+            reasons.append(reason)
+            self._changing.note(entry.guards.changed_floats())
+        log.info("%s: no record holds: %s", self._name(), reasons[0])
+        self._why[key] = reasons[0]
+        return None, None
+
+    def _is_time_to_record(self, key: Any) -> bool:
+        """Whether a call that no record holds for is recorded, or runs as it is written.
+
+        It first runs as written, to its end: what it finds missing (an optimizer's states) is made then. When as
+        many forms were recorded as are kept, a new one has to come again and again before it takes a place.
+        """
+        if key in self._refused:
+            return False
+        if key in self._entries and self._why.get(key) == GRADIENTS:
+            return True  # nothing else has changed
+        full = sum(map(len, self._entries.values())) >= RECORDS and key not in self._entries
+        if self._seen.get(key, 0) < (OFTEN if full else 1):
+            return False
+        self._seen[key] = 0
+        return True
+
+    def _note_run(self, key: Any) -> None:
+        """A call has run as it is written: not one that was interrupted, nor one that another thread is still in."""
+        with self._lock:
+            if key in self._refused:
+                return
+            self._seen[key] = self._seen.pop(key, 0) + 1
+            if len(self._seen) > FORMS:
+                self._seen.popitem(last=False)
+
+    def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
+        around = Surroundings(self._fn, form, (args, kwargs))
+        around.follow(self._changing)
+        around.may_split = self._fallback
+        around.may_follow = form.key not in self._by_value and not around.variables.asks_types
+        follows = bool(form.symbolic or around.spots)
+        if follows and around.variables.asks_types:
+            self._fix(around, form.symbolic, around.spots, "`type` is called, perhaps on it")
+            return self._fn(*args, **kwargs)
+        tolerant = self._fallback or follows
+        try:
+            entry, result = Entry.recorded(around, args, kwargs, self._native, tolerant)
+        except CompileError as error:
+            if follows and error.finished is not None:
+                why = str(error).partition(" cannot")[0]
+                self._fix(around, form.symbolic, around.spots, why)
+                return error.finished[0]
+            if error.goes_on and error.finished is not None:
+                self._refuse(form.key, str(error))
+                return error.finished[0]
+            if not self._fallback:
+                self._seen[form.key] = (
+                    1  # so that the next call says it too, unless it can be recorded
+                )
+                raise
+            reason = str(error).rpartition("\n")[0]  # without the advice to do what was done
+            self._refuse(form.key, f"it cannot be recorded:\n{reason}")
+            if error.finished is None:  # it cannot go on from where it is; the next calls can
+                raise
+            return error.finished[0]
+        except Exception as error:
+            self._fix(around, form.symbolic, around.spots, "an error")
+            self._by_value.add(form.key)
+            if "'Symbol'" in str(error) or "Symbol" in str(error).split():
+                error.add_note(
+                    f"While {self._name()} was recorded, a Symbol stood for a Python number that changes, and this "
+                    "code takes only a float. The next calls run as they are written, or give it one."
+                )
+            raise
+        self.records += 1
+        if entry.parts is not None:
+            self._say_split(entry)
+        if entry.asked or entry.asked_spots:
+            why = f"its value is asked for{entry.where_asked()}"
+            self._fix(around, entry.asked, entry.asked_spots, why)
+        log.info("%s: recorded (%d instructions)", self._name(), entry.size)
+        with self._lock:
+            of_form = self._entries.setdefault(form.key, [])
+            of_form.append(entry)
+            limit = BRANCHES if any(e.decides for e in of_form) else VARIANTS
+            if len(of_form) > limit:
+                of_form.pop(0)
+                self._lost[form.key] = self._lost.get(form.key, 0) + 1
+                if self._lost[form.key] >= limit:
+                    why = self._why.get(form.key, "something else each time")
+                    self._refuse(form.key, f"what it depends on changes too often: {why}")
+                    of_form.clear()
+            if of_form:
+                self._entries.move_to_end(form.key)
+            else:
+                del self._entries[form.key]
+            while sum(map(len, self._entries.values())) > RECORDS:
+                gone, _ = self._entries.popitem(last=False)
+                self._lost.pop(gone, None)
+                self._why.pop(gone, None)
+            self._last = entry
+        return result
+
+    def _say_split(self, entry: Entry) -> None:
+        """Say once per function where Python decides by values."""
+        if self._split_said:
+            return
+        self._split_said = True
+        lines = {str(resolve(site)): what for _, what, site in entry.capture.splits}
+        shown = "\n".join(f"  {what}, in {line}" for line, what in lines.items())
+        warnings.warn(
+            f"{self._name()} is split into parts, between which Python looks at values:\n{shown}",
+            stacklevel=4,
+        )
+
+    def _fix(self, around: Surroundings, numbers: Any, spots: Any, why: str) -> None:
+        """Let floats among the arguments be part of the form, and a record depend on others."""
+        for i in numbers:
+            log.info("%s: float %d of the arguments is no input: %s", self._name(), i, why)
+        for spot in spots:
+            log.info("%s: `%s` is no input: %s", self._name(), spot.name or "a variable", why)
+        with self._lock:
+            self._changing.fix_spots(spots)
+            if numbers:
+                self._changing.fix(around.form, numbers)
+
+    def _refuse(self, key: Any, why: str) -> None:
+        """From now on calls of this form run as they are written, which is said once per function."""
+        if not self._refused:
+            warnings.warn(f"{self._name()} runs as it is written, for {why}", stacklevel=4)
+        self._refused[key] = why
+        if len(self._refused) > FORMS:
+            self._refused.popitem(last=False)
+
+    def _name(self) -> str:
+        return getattr(self._fn, "__qualname__", type(self._fn).__name__)
+
+    def _forget_all(self) -> None:
+        self._lock = threading.RLock()
+        self._recording = threading.Lock()  # held by the thread that records
+        self._pid = os.getpid()
+        self._entries: OrderedDict[Any, list[Entry]] = OrderedDict()  # by the form of arguments
+        self._seen: OrderedDict[Any, int] = (
+            OrderedDict()
+        )  # how often a form has run as it is written
+        self._refused: OrderedDict[Any, str] = OrderedDict()
+        self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
+        self._why: dict[Any, str] = {}
+        self._changing = Changing()
+        self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
+        self._last = None
+
+    def clear(self) -> None:
+        """Forget every record."""
+        self._forget_all()
+
+    def explain(self) -> Explanation:
+        """The record that ran last: its instructions, what was fused and what was not, and its memory."""
+        with self._lock:
+            return Explanation(self._name(), self._last, self._refused, len(self._seen))
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method: a program for each object."""
+        if instance is None:
+            return self
+        method = self._fn.__get__(instance, owner)
+        own = getattr(instance, "__dict__", None)
+        if own is None:  # an object that has no place for it runs as it is written
+            return method
+        place = own.setdefault(f"_program of {self._fn.__qualname__}", Place())
+        if place.program is None:
+            place.program = self.of(method)
+        return place.program
+
+    def of(self, fn: Callable[..., Any]) -> Compiled:
+        """Another function, compiled in the same way."""
+        return Compiled(fn, fallback=self._fallback, native=self._native)
+
+    def __deepcopy__(self, memo: Any) -> Compiled:
+        return self.of(copy.deepcopy(self._fn, memo))
+
+    def __reduce__(self) -> Any:
+        return Compiled._again, (self._fn, self._fallback, self._native)
+
+    @classmethod
+    def _again(cls, fn: Callable[..., Any], fallback: bool, native: bool) -> Compiled:
+        return cls(fn, fallback=fallback, native=native)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name()}: {sum(map(len, self._entries.values()))} records>"
+
+
+def _watched() -> bool:
+    """Whether somebody watches every module or optimizer, as the doctor does: then each step is run."""
+    of_optimizers = optimizer_hooks._global_pre_hooks or optimizer_hooks._global_post_hooks
+    return bool(of_optimizers or global_hooks.are_used)

@@ -1,0 +1,36 @@
+"""From a program to one that can run: on a GPU, as machine code, or by calls of array functions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..._autograd.sites import warning_level
+from ..program.ir import Program, View
+from ..record.arrays import is_on_gpu
+from .replay import Replay
+
+
+def ready(name: str, program: Program, inputs: list[View], native: bool) -> Any:
+    """A program that can run: natively, or by NumPy where no machine code can be made of it.
+
+    The function has run by now, so what it did and gave must not be lost.
+    """
+    kind: Any = Replay
+    if is_on_gpu(program):
+        from ..cuda import CudaReplay
+
+        kind = CudaReplay
+    try:
+        return kind(program, inputs, native)
+    except Exception as error:
+        if not native:
+            raise
+        why = f"{type(error).__name__}: {error}"
+        warnings.warn(
+            f"{name}: no machine code could be made ({why}); it is replayed by calls of array functions",
+            stacklevel=warning_level(),
+        )
+        found = kind(program, inputs, False)
+        found.why_not_native = why
+        return found

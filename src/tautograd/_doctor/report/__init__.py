@@ -1,0 +1,1 @@
+"""What the doctor says: findings as text, page, SARIF and event files."""

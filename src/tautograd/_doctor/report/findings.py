@@ -1,0 +1,54 @@
+"""A finding: what is wrong, since when, in which line, what proves it, and how to mend it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..watch.sites import Site
+
+SEVERITIES = "error", "warning", "info"
+
+
+@dataclass
+class Finding:
+    """Said once, however often it happens; `count` says how often."""
+
+    code: str
+    name: str
+    message: str
+    severity: str = "error"
+    step: int = 0  # the optimizer steps that were done when it was first seen
+    site: Site | None = None  # the line that caused it
+    fix_site: Site | None = None  # the line that should change, where it is another one
+    parameters: list[str] = field(default_factory=list)
+    modules: list[str] = field(default_factory=list)
+    figures: dict[str, Any] = field(default_factory=dict)  # the numbers that prove it
+    why: str = ""
+    fix: str = ""  # as code
+    count: int = 1
+    key: Any = field(default=None, repr=False)  # findings with one key are one finding
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "code": self.code,
+            "name": self.name,
+            "severity": self.severity,
+            "message": self.message,
+            "step": self.step,
+            "site": _site(self.site),
+            "fix_site": _site(self.fix_site or self.site),
+            "parameters": self.parameters,
+            "modules": self.modules,
+            "figures": self.figures,
+            "why": self.why,
+            "fix": self.fix,
+            "count": self.count,
+        }
+
+
+def _site(site: Site | None) -> dict[str, Any] | None:
+    if site is None:
+        return None
+    return {"file": site.file, "line": site.line, "function": site.function, "text": site.text}

@@ -1,0 +1,1 @@
+"""What the doctor knows of a run: parameters and their owners, gradients, steps in numbers."""

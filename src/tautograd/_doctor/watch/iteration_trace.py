@@ -1,0 +1,276 @@
+"""One iteration of a loop, watched call by call: which values come from some parameters, and where
+the graph was left on the way to the loss.
+
+Only used on suspicion, for one iteration. A `TorchFunctionMode` sees every call with its line. A tensor
+*carries* a parameter if its value depends on it; it is *live* for it if the graph leads there as well.
+The call that makes a carrying tensor from a live one, without being live itself, is the cut. Python
+numbers and NumPy arrays cannot be followed: whether one comes back into the loss is decided by its
+value, or by the names in the source that lead from the one line to the other.
+"""
+
+from __future__ import annotations
+
+import importlib
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..._verify.locate.tape import LEAVING
+from ..._verify.locate.trace import mode_of, name_of_call
+from ..state.detached_values import Values, numbers_in
+from .graph_walk import is_leaf_node, node_name, nodes
+from .sites import Site, user_stack
+
+STEPS = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
+"""Operations that are recorded and whose derivative is zero; their nodes:"""
+_STEP_NODES = frozenset(("Round", "Floor", "Ceil", "Trunc", "Sign", "Sgn"))
+_QUESTIONS = frozenset(
+    ("__bool__", "__len__", "__repr__", "__format__", "dim", "size", "is_nonzero")
+)
+_ABOUT = frozenset(
+    ("backward", "grad_fn", "requires_grad", "grad", "is_leaf", "shape", "dtype", "device", "ndim")
+)
+_WRITES = frozenset(("__setitem__", "copy_", "fill_", "index_put_", "masked_fill_", "scatter_"))
+MANY = 200_000  # calls after which it gives up
+
+
+def live_leaves(roots: Iterable[Any], limit: int = 20_000) -> list[Any]:
+    """The leaves that a gradient gets to which need not go through an operation without slope."""
+    roots = list(roots)
+    waiting = [root.grad_fn for root in roots if root.grad_fn is not None]
+    seen = set(waiting)
+    found = [root for root in roots if root.is_leaf and root.requires_grad]
+    while waiting and limit:
+        limit -= 1
+        node = waiting.pop()
+        if is_leaf_node(node):
+            found.append(node.variable)
+        elif node_name(node) not in _STEP_NODES:
+            following = {n for n, _ in node.next_functions if n is not None} - seen
+            seen |= following
+            waiting.extend(following)
+    return found
+
+
+def has_steps(roots: Iterable[Any]) -> bool:
+    """Whether a graph has operations without slope."""
+    return any(node_name(node) in _STEP_NODES for node in nodes(roots))
+
+
+@dataclass(eq=False)
+class Cut:
+    """A call that left the graph."""
+
+    how: str
+    stack: list[Site]
+    of: frozenset[int]  # the parameters whose path it cut
+
+    @property
+    def site(self) -> Site | None:
+        return self.stack[0] if self.stack else None
+
+
+@dataclass
+class _Trail:
+    """What is known of a tensor."""
+
+    tensor: Any  # a weak reference
+    live: frozenset[int] = frozenset()
+    cuts: frozenset[Any] = frozenset()
+
+
+@dataclass
+class Arrival:
+    """What the root of a backward depends on."""
+
+    live: frozenset[int]
+    cuts: frozenset[Cut] = field(default_factory=frozenset)
+
+
+class Tracer:
+    """Follows parameters through an iteration, from `start()` to `stop()`."""
+
+    def __init__(self, engine: Any, parameters: Iterable[Any]) -> None:
+        self.engine = engine
+        self.arrivals: list[Arrival] = []
+        self.used: frozenset[int] = frozenset()  # parameters that an operation took
+        self._trails: dict[int, _Trail] = {}
+        self._left: list[tuple[frozenset[Cut], Values]] = []  # numbers that left, by which cuts
+        self._addresses: dict[int, Any] = {}  # of index tensors that carry a parameter
+        self._walked = 0
+        self._strange: dict[int, Any] = {}  # tensors that came from nowhere, already looked at
+        self._mode: Any = None
+        self._passive = True
+        self._count = 0
+        parameters = list(parameters)
+        self._sources = frozenset(id(p) for p in parameters)
+        for parameter in parameters:
+            self._put(parameter, frozenset((id(parameter),)), frozenset())
+
+    # --- on and off ----------------------------------------------------------------------------
+
+    def start(self) -> bool:
+        """Begin, unless another mode is in force."""
+        stack = self._stack()
+        if any(type(mode).__name__ != "DeviceContext" for mode in stack):
+            return False
+        self._passive = False
+        self._mode = mode_of(self.engine, self._see)
+        self._mode.__enter__()
+        return True
+
+    def stop(self) -> bool:
+        """End; only possible while no other mode was entered since."""
+        self._passive = True
+        if self._mode is None:
+            return True
+        stack = self._stack()
+        if stack and stack[-1] is self._mode:
+            self._mode.__exit__(None, None, None)
+            self._mode = None
+            self._trails, self._strange = {}, {}
+        return self._mode is None
+
+    def _stack(self) -> list[Any]:
+        overrides = importlib.import_module(f"{self.engine.__name__}.overrides")
+        return list(overrides._get_current_function_mode_stack())
+
+    # --- what is known of tensors --------------------------------------------------------------
+
+    def _put(self, tensor: Any, live: frozenset[int], cuts: frozenset[Any]) -> None:
+        if live or cuts:
+            self._trails[id(tensor)] = _Trail(weakref.ref(tensor), live, cuts)
+            if not live and not tensor.is_floating_point():
+                self._addresses[tensor.data_ptr()] = weakref.ref(tensor)
+        else:
+            self._trails.pop(id(tensor), None)
+
+    def _get(self, tensor: Any) -> _Trail | None:
+        found = self._trails.get(id(tensor))
+        return found if found is not None and found.tensor() is tensor else None
+
+    def _index(self, array: Any) -> Any:
+        """The tensor whose memory an array is, if it carries a parameter."""
+        if not isinstance(array, np.ndarray):
+            return None
+        found = self._addresses.get(array.__array_interface__["data"][0])
+        return None if found is None else found()
+
+    # --- calls ---------------------------------------------------------------------------------
+
+    def _see(self, function: Any, args: Any, kwargs: Any) -> Any:
+        if self._passive or self._count > MANY:
+            return function(*args, **kwargs)
+        name = name_of_call(self.engine, function)
+        if name in _ABOUT or name in _QUESTIONS:
+            return function(*args, **kwargs)
+        self._count += 1
+        given: list[Any] = []
+        numbers: list[Any] = []
+        _sort((args, kwargs), self.engine.Tensor, given, numbers)
+        given += [t for n in numbers if (t := self._index(n)) is not None]
+        trails = [trail for t in given if (trail := self._trail(t)) is not None]
+        floats = [n for n in numbers if isinstance(n, (float, np.floating))]
+        if self._left and floats:
+            self._numbers_return(floats, trails)
+        if not trails:
+            return function(*args, **kwargs)
+        live = frozenset().union(*(t.live for t in trails))
+        cuts: frozenset[Any] = frozenset().union(*(t.cuts for t in trails))
+        self.used |= live
+        result = function(*args, **kwargs)
+        made: list[Any] = []
+        _sort(result, self.engine.Tensor, made, [])
+        if name in _WRITES or (name.endswith("_") and not name.startswith("__")):
+            made.append(given[0])
+        if name in LEAVING or not made:
+            self._leave(name, live, cuts, result)
+            return result
+        self._make(name, live, cuts, made)
+        return result
+
+    def _trail(self, tensor: Any) -> _Trail | None:
+        """What is known of an argument; of one that no call has made, it is found out."""
+        found = self._get(tensor)
+        if found is not None and (found.live or not tensor.requires_grad):
+            return found
+        known = self._strange.get(id(tensor))
+        if known is not None and known() is tensor:
+            return found
+        self._strange[id(tensor)] = weakref.ref(tensor)
+        if tensor.requires_grad:  # made by a custom Function
+            if tensor.is_leaf or self._walked > 500:
+                return found
+            self._walked += 1
+            live = frozenset(id(leaf) for leaf in live_leaves([tensor], 2000)) & self._sources
+            if live:
+                self._put(tensor, live, frozenset())
+        elif self._left:
+            self._put(tensor, frozenset(), self._returned(tensor))
+        return self._get(tensor)
+
+    def _make(self, name: str, live: frozenset[int], cuts: frozenset[Any], made: list[Any]) -> None:
+        goes_on = [t for t in made if t.requires_grad]
+        if live and (not goes_on or name in STEPS or name in ("detach", "data")):
+            how = name if self.engine.is_grad_enabled() else "no_grad"
+            if name in ("detach", "data", *STEPS):
+                how = name
+            cuts = cuts | {Cut(how, user_stack(), live)}
+            live = frozenset()
+        for tensor in made:
+            self._put(tensor, live if tensor.requires_grad else frozenset(), cuts)
+
+    def _leave(self, name: str, live: frozenset[int], cuts: frozenset[Any], result: Any) -> None:
+        stack = user_stack()
+        values = Values(result, stack)
+        if live:
+            cuts = cuts | {Cut(name, stack, live)}
+        if values.numbers.size and cuts:
+            self._left = [*self._left[-100:], (cuts, values)]
+
+    # --- numbers -------------------------------------------------------------------------------
+
+    def _numbers_return(self, numbers: list[Any], trails: list[_Trail]) -> None:
+        found = self._of(numbers)
+        if found:
+            trails.append(_Trail(None, frozenset(), found))
+
+    def _returned(self, tensor: Any) -> frozenset[Any]:
+        if not tensor.is_floating_point() or not tensor.numel():
+            return frozenset()
+        return self._of(numbers_in(tensor))
+
+    def _of(self, numbers: Any) -> frozenset[Any]:
+        stack = user_stack()
+        return frozenset(
+            cut for cuts, values in self._left if values.gave(numbers, stack) for cut in cuts
+        )
+
+    # --- backward ------------------------------------------------------------------------------
+
+    def arrive(self, roots: Iterable[Any]) -> None:
+        """A backward begins from these tensors."""
+        roots = [root for root in roots if not root.is_leaf]  # a leaf is another rule's business
+        trails = [trail for root in roots if (trail := self._get(root)) is not None]
+        live = frozenset(id(leaf) for leaf in live_leaves(roots)) & self._sources
+        cuts: frozenset[Any] = frozenset().union(*(t.cuts for t in trails))
+        self.arrivals.append(Arrival(live, cuts))
+
+
+def _sort(value: Any, tensor: type, tensors: list[Any], numbers: list[Any]) -> None:
+    """Tensors and numbers in nested arguments."""
+    if isinstance(value, tensor):
+        tensors.append(value)
+    elif isinstance(value, (float, np.floating, np.ndarray)):
+        numbers.append(value)
+    elif hasattr(value, "arrays"):  # what a tensor was indexed with
+        _sort(value.arrays, tensor, tensors, numbers)
+    elif isinstance(value, dict):
+        for part in value.values():
+            _sort(part, tensor, tensors, numbers)
+    elif isinstance(value, (list, tuple)) and len(value) < 10_000:
+        for part in value:
+            _sort(part, tensor, tensors, numbers)

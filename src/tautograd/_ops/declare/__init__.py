@@ -1,0 +1,1 @@
+"""How an operation is declared: its record, its public function, its arguments, its checks."""

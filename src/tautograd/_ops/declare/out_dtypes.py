@@ -1,0 +1,54 @@
+"""Operations that do not cast into `out=`, and what they say instead.
+
+Most operations cast their result to the dtype of `out` if the category allows. Those that keep their
+input's dtype, that answer yes or no, or that give indices want an `out` of just that dtype.
+"""
+
+from __future__ import annotations
+
+from ..._arrays.dtypes import LEGACY_NAMES, dtype
+
+_SAME_AS_INPUT = frozenset(
+    [
+        "neg",
+        "negative",
+        "floor",
+        "ceil",
+        "round",
+        "trunc",
+        "fix",
+        "frac",
+        "sign",
+        "sgn",
+        "bitwise_not",
+        "conj_physical",
+    ]
+)
+_YES_OR_NO = frozenset(("isposinf", "isneginf", "signbit"))
+
+
+def check_out(name: str, result: dtype, out: dtype) -> None:
+    """Refuse an `out` whose dtype this operation will not write."""
+    if result is out:
+        return
+    if name in _SAME_AS_INPUT:
+        raise RuntimeError(f"Found dtype {LEGACY_NAMES[out]} but expected {LEGACY_NAMES[result]}")
+    if name in _YES_OR_NO:
+        raise RuntimeError(f"{name} does not support non-boolean outputs.")
+    if name == "nonzero":
+        raise RuntimeError(
+            "nonzero: Expected out tensor to have scalar type Long but got scalar type"
+            f"{LEGACY_NAMES[out]}"
+        )
+
+
+def refuse_cast(name: str, result: dtype, out: dtype) -> Exception:
+    """The error for a result whose category `out` cannot hold."""
+    if name == "cat":
+        return TypeError(
+            f"torch.cat(): input types can't be cast to the desired output type {LEGACY_NAMES[out]}"
+        )
+    return RuntimeError(
+        f"result type {LEGACY_NAMES[result]} can't be cast to the desired output type "
+        f"{LEGACY_NAMES[out]}"
+    )

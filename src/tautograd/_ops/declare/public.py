@@ -1,0 +1,379 @@
+"""The public surface: which Python functions become `tautograd.<name>` and Tensor methods.
+
+    @public()                    torch.name(x, …) and x.name(…)
+    @public(inplace=True)        … and x.name_(…), which writes the result into x
+    @public(function=False)      a method only;  method=False: a function only
+
+The wrapper understands what PyTorch's argument parser does beyond Python's own: `out=`, and
+NumPy's spellings (`axis`, `keepdims`). `out=` may be a rule of `out_rules`, or False where PyTorch
+has none.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..._arrays.dtypes import can_cast
+from ..._autograd.autocast_state import EVER_USED
+from ..._autograd.modes import modes
+from ..._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
+from ..._tensor.tensor import Tensor
+from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
+from .guarding import explain, guarded, marked, with_numbers
+from .memory_overlap import refuse_overlap, refuse_partial_overlap
+from .out_dtypes import check_out, refuse_cast
+
+Function = Callable[..., Any]
+Declared = TypeVar("Declared", bound=Function)  # what is declared keeps its own signature
+
+
+class Namespace(dict[str, Function]):
+    """Public functions by name; what goes in comes out guarded (`guarding`).
+
+    `prefix` stands before the name of PyTorch's operator: `linalg_det`.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        super().__init__()
+        self.prefix = prefix
+
+    def __setitem__(self, name: str, fn: Function) -> None:
+        super().__setitem__(name, guarded(fn, self.prefix + name))
+
+
+FUNCTIONS = Namespace()  # what `tautograd.<name>` offers
+METHODS: dict[str, Function] = {}  # what Tensor offers
+LINALG = Namespace("linalg_")  # what `tautograd.linalg.<name>` offers
+SPECIAL = Namespace("special_")  # what `tautograd.special.<name>` offers
+NN_FUNCTIONAL = Namespace("nn.functional.")  # what `tautograd.nn.functional.<name>` offers
+
+_SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
+
+
+def public(
+    name: str | None = None,
+    *,
+    function: bool = True,
+    method: bool = True,
+    inplace: bool = False,
+    out: bool | Function = True,
+    namespace: Namespace | None = None,
+    aliases: tuple[str, ...] = (),
+    number_first: bool = False,
+) -> Callable[[Declared], Declared]:
+    """Declare a public function on tensors; see the module's docstring.
+
+    `number_first`: the function takes a number as its first argument, which a method cannot.
+    """
+
+    def declare(fn: Declared) -> Declared:
+        labels = (name or fn.__name__, *aliases)
+        policy = policy_of(labels, "linalg." if namespace is LINALG else "")
+        operator = (namespace.prefix if namespace is not None else "") + labels[0]
+        exposed: Any = _parse(fn, out, policy, operator) if function or method else fn
+        for label in labels:
+            if function:
+                (FUNCTIONS if namespace is None else namespace)[label] = exposed
+            if method and namespace is None:
+                attach(
+                    label,
+                    _of_tensors(label, exposed) if number_first else _method(fn, policy, label),
+                )
+            if inplace:
+                twin = inplace_twin(label, fn)
+                attach(label + "_", twin)
+                if function and label + "_" in _INPLACE_FUNCTIONS:
+                    FUNCTIONS[label + "_"] = as_function(twin)
+        return exposed  # type: ignore[no-any-return]
+
+    return declare
+
+
+# The in-place forms that PyTorch also offers as functions.
+_INPLACE_FUNCTIONS = {
+    "abs_", "acos_", "acosh_", "addmv_", "arccos_", "arccosh_", "arcsin_",
+    "arcsinh_", "arctan_", "arctanh_", "gcd_", "lcm_", "ldexp_", "asin_", "asinh_", "atan_", "atanh_", "ceil_",
+    "clamp_", "clamp_max_", "clamp_min_", "clip_", "cos_", "cosh_", "deg2rad_", "detach_",
+    "dropout_", "erf_", "erfc_", "exp_", "exp2_", "expm1_", "fill_", "fix_", "floor_", "frac_",
+    "log_", "log10_", "log1p_", "log2_", "logit_", "nan_to_num_", "neg_", "negative_", "put_",
+    "rad2deg_", "reciprocal_", "relu_", "round_", "rsqrt_", "sigmoid_", "sin_", "sinc_",
+    "sinh_", "sqrt_", "square_", "tan_", "tanh_", "threshold_", "trunc_", "xlogy_", "zero_",
+    "i0_", "index_put_", "celu_", "selu_", "rrelu_",
+}  # fmt: skip
+
+
+def attach(name: str, fn: Function) -> None:
+    METHODS[name] = fn = guarded(fn, name, method=True)
+    setattr(Tensor, name, fn)
+
+
+def _names(fn: Function) -> frozenset[str]:
+    code = fn.__code__
+    return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+def _method(fn: Function, policy: Policy | None, name: str) -> Function:
+    """The function as a method, which takes no `out`; itself, if nothing in it has two spellings."""
+    several = frozenset(_SPELLINGS.values()) - {"input"}
+    if _names(fn) & several or policy is not None:
+        return _parse(fn, False, policy, name, method=True)
+    return fn
+
+
+def _parse(
+    fn: Function,
+    takes_out: bool | Function,
+    policy: Policy | None,
+    name: str,
+    method: bool = False,
+) -> Function:
+    names = _names(fn)
+    casting = NEVER if policy is None else EVER_USED
+    if "out" in names:
+        takes_out = False
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = None
+        try:
+            if kwargs:
+                out = kwargs.pop("out", None) if takes_out else None
+                for alias in _SPELLINGS.keys() & kwargs.keys():
+                    if alias not in names and _SPELLINGS[alias] in names:
+                        kwargs[_SPELLINGS[alias]] = kwargs.pop(alias)
+                if out is not None:
+                    if modes.function_modes:
+                        from ..._autograd.function_modes import shown
+
+                        return shown(call, args, {**kwargs, "out": out})
+                    if callable(takes_out):
+                        args = takes_out(fn.__name__, args, kwargs, out)
+                    return write_out(fn, args, kwargs, out)
+            if casting and policy is not None and modes.lower is not None:
+                return cast_and_call(policy, fn, args, kwargs)
+            return fn(*args, **kwargs)
+        except Exception as error:
+            if out is not None:
+                kwargs["out"] = out
+            again = with_numbers(error, fn, name, args, kwargs, method)
+            if again is None:
+                explain(error, name, args, kwargs, method)
+                raise
+        try:
+            return call(*again[0], **again[1])  # where nothing is left to replace
+        except Exception as error:
+            explain(error, name, *again, method)
+            raise
+
+    return marked(call)
+
+
+# Functions that PyTorch computes aside when `out` is given: which results are then in C order.
+CONTIGUOUS_OUT: dict[str, Callable[..., bool]] = {}
+
+
+def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
+    """Compute, then write into the `out` tensor(s), resized if their shape differs."""
+    several = isinstance(out, (tuple, list))
+    if modes.grad:
+        tensors = [*args, *kwargs.values(), *(out if several else (out,))]
+        for value in tensors:
+            if isinstance(value, Tensor) and value.requires_grad:
+                raise RuntimeError(
+                    f"{fn.__name__}(): functions with out=... arguments don't support automatic "
+                    "differentiation, but one of the arguments requires grad."
+                )
+    for target in out if several else (out,):
+        if isinstance(target, Tensor):
+            given = args[0] if args and isinstance(args[0], (tuple, list)) else args
+            refuse_partial_overlap(target, *given, *kwargs.values())
+    results = as_it_is(fn, args, kwargs) if EVER_USED else fn(*args, **kwargs)
+    if fn.__name__ in CONTIGUOUS_OUT and CONTIGUOUS_OUT[fn.__name__](results, *args):
+        results._data = np.copy(results._data, order="C")
+    if several and isinstance(results, tuple) and len(out) != len(results):
+        raise TypeError(f"expected tuple of {len(results)} elements but got {len(out)}")
+    if several != isinstance(results, tuple):
+        if fn.__name__ == "nonzero":
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+        raise TypeError(
+            f"{fn.__name__}() received an invalid combination of arguments - got "
+            f"(out={type(out).__name__})"
+        )
+    if several:
+        for result, target in zip(results, out, strict=True):
+            write_result(fn.__name__, result, target)
+        kind = type(results)
+        return getattr(kind, "out_type", kind)(out)
+    return write_result(fn.__name__, results, out)
+
+
+def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if out._is_inference and not modes.inference:
+        check_writable(out)
+    check_out(name, result.dtype, out.dtype)
+    if not can_cast(result.dtype, out.dtype):
+        raise refuse_cast(name, result.dtype, out.dtype)
+    if out._data.shape != result._data.shape:
+        if out._data.size:
+            import warnings
+
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape "
+                f"{list(out._data.shape)}, which does not match the required output shape "
+                f"{list(result._data.shape)}. This behavior is deprecated, and in a future PyTorch "
+                "release outputs will not be resized unless they have zero elements. You can explicitly "
+                "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=5,
+            )
+        out._data = np.empty_like(result._data, dtype=out._data.dtype)
+    np.copyto(out._data, result._data, casting="unsafe")
+    bump(out)
+    return out
+
+
+def _spoken(tensor: Tensor) -> str:
+    """PyTorch's C++ name of a dtype, as its cast errors have it."""
+    from ..._arrays.dtypes import LEGACY_NAMES
+
+    return LEGACY_NAMES[tensor.dtype]
+
+
+def _of_tensors(name: str, fn: Function) -> Function:
+    @functools.wraps(fn)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise no_method(name, self)
+        return fn(self, *args, **kwargs)
+
+    return method
+
+
+def no_method(name: str, value: Any) -> TypeError:
+    """What Python says when a method of tensors is called on something else."""
+    return TypeError(
+        f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+        f"'{type(value).__name__}' object"
+    )
+
+
+def _check_room(self: Tensor, others: tuple[Any, ...]) -> None:
+    """Where an operation lacks a kernel: PyTorch asks first whether the result could be written."""
+    from .promotion import common_dtype
+
+    tensors = [x for x in others if isinstance(x, Tensor)]
+    shapes = [x._data.shape for x in (self, *tensors)]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        from .elementwise_calls import check_broadcast
+
+        check_broadcast(*shapes)
+        raise
+    _check_shape(self, shape)
+    numbers = [x for x in others if isinstance(x, (int, float, complex)) and not tensors]
+    kind = common_dtype((self, *tensors, *numbers))
+    if not can_cast(kind, self.dtype):
+        raise RuntimeError(_no_cast(kind, self.dtype))
+
+
+def _check_shape(self: Tensor, shape: tuple[int, ...]) -> None:
+    if tuple(shape) != tuple(self._data.shape):
+        raise RuntimeError(
+            f"output with shape {list(self._data.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
+
+
+def _no_cast(result: Any, target: Any) -> str:
+    from ..._arrays.dtypes import LEGACY_NAMES
+
+    return (
+        f"result type {LEGACY_NAMES[result]} can't be cast to the desired output type "
+        f"{LEGACY_NAMES[target]}"
+    )
+
+
+def as_function(twin: Function) -> Function:
+    """An in-place method as a function, whose first argument can be given by name."""
+
+    @functools.wraps(twin)
+    def call(input: Any, *args: Any, **kwargs: Any) -> Any:
+        return twin(input, *args, **kwargs)
+
+    return call
+
+
+def inplace_twin(name: str, fn: Function) -> Function:
+    """`x.add_(…)` from `add(x, …)`: the same operation, written into x."""
+
+    @functools.wraps(fn)
+    def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if not isinstance(self, Tensor):
+                raise no_method(name + "_", self)
+            if EVER_USED and modes.lower is not None:
+                return as_it_is(twin, (self, *args), kwargs)
+            others = (*args, *kwargs.values())
+            check_writable(self, *others)
+            refuse_partial_overlap(self, *others)
+            if modes.special:
+                if modes.function_modes:  # called by its function, which no method is in front of
+                    from ..._autograd.function_modes import shown
+
+                    return shown(twin, (self, *args), kwargs)
+                from ..._autograd.packing import overwriting
+
+                return write_into(self, overwriting(self, fn, args, kwargs), name)
+            try:
+                result = fn(self, *args, **kwargs)
+            except RuntimeError as error:  # NotImplementedError is one
+                if isinstance(error, NotImplementedError) or str(error) == "ZeroDivisionError":
+                    _check_room(self, others)
+                raise
+            return write_into(self, result, name)
+        except Exception as error:
+            again = with_numbers(error, fn, name + "_", (self, *args), kwargs, method=True)
+            if again is None:
+                explain(error, name + "_", (self, *args), kwargs, method=True)
+                raise
+        try:
+            return twin(*again[0], **again[1])  # where nothing is left to replace
+        except Exception as error:
+            explain(error, name + "_", *again, method=True)
+            raise
+
+    marked(twin)
+    twin.__name__ = twin.__qualname__ = name + "_"
+    twin.__doc__ = f"In-place version of `{name}`."
+    return twin
+
+
+def write_into(self: Tensor, result: Tensor, name: str, history: bool = True) -> Tensor:
+    """Put a freshly computed result into a tensor's memory, and its history with it."""
+    target = self._data
+    if result is self:
+        bump(self, 3)
+        return self
+    data = result._data
+    if data.shape != target.shape:
+        _check_shape(self, data.shape)
+    if data.dtype != target.dtype and not can_cast(result.dtype, self.dtype):
+        raise RuntimeError(
+            f"result type {_spoken(result)} can't be cast to the desired output type {_spoken(self)}"
+        )
+    if 0 in target.strides:
+        refuse_overlap(target)
+    keep_original(self, result._node)
+    np.copyto(target, data, casting="unsafe")
+    bump(self, 3)
+    save_written_output(self, result, result._node)
+    if history:
+        adopt(self, result)
+    return self

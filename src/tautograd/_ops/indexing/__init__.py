@@ -1,0 +1,1 @@
+"""Elements read and written by index: subscripts, gather and scatter, masks."""

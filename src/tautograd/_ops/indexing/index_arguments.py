@@ -1,0 +1,81 @@
+"""Index tensors as arguments: their dtype and range checked with PyTorch's words.
+
+Values are looked at only where the array is NumPy's own: an array type that keeps its values to
+itself (a GPU's, a recording one) checks, or does not, by its own means.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._arrays.dtypes import LEGACY_NAMES
+from ..._tensor.tensor import Tensor
+
+INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
+
+
+def require_tensors(name: str, **arguments: Any) -> None:
+    """Every argument, in order after the input, must be a tensor."""
+    for position, (argument, value) in enumerate(arguments.items(), 1):
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"{name}(): argument '{argument}' (position {position}) must be Tensor, not "
+                f"{type(value).__name__}"
+            )
+
+
+def first_outside(index: Any, low: int, high: int) -> int | None:
+    """The first element that is not in [low, high), if its values can be seen."""
+    if not isinstance(index, np.ndarray) or not index.size:
+        return None
+    if index.min() >= low and index.max() < high:
+        return None
+    return int(index.ravel()[np.argmax(((index < low) | (index >= high)).ravel())])
+
+
+def check_range(
+    index: Any,
+    dim: int,
+    size: int,
+    *,
+    low: int = 0,
+    error: type[Exception] = RuntimeError,
+    message: str = "index {index} is out of bounds for dimension {dim} with size {size}",
+) -> None:
+    """Refuse indices outside [low, size)."""
+    found = first_outside(index, low, size)
+    if found is not None:
+        raise error(message.format(index=found, dim=dim, size=size))
+
+
+def own_copy(x: Any, *others: Any) -> Any:
+    """A dense copy of `x` to write the others into: one per example where they are a batch."""
+    for other in others:
+        if type(other) is not np.ndarray and hasattr(other, "dtype"):
+            x = np.where(np.zeros_like(other, shape=(), dtype=np.bool_), x, x)
+    return np.copy(x, order="C")
+
+
+def taken(flat: Any, places: Any) -> Any:
+    """The elements of a vector at these places, whichever of the two is of another array type."""
+    if type(places) is np.ndarray:
+        return np.take(flat, places)
+    picked = np.take_along_axis(flat, np.reshape(places, (-1,)), 0)
+    return np.reshape(picked, places.shape)
+
+
+def spoken(tensor: Tensor) -> str:
+    """A dtype as PyTorch's errors say it: `Float`."""
+    return LEGACY_NAMES[tensor.dtype]
+
+
+def extent(shape: tuple[int, ...], dim: int) -> int:
+    """The size of a dimension; a 0-dim tensor has one of size 1."""
+    return shape[dim] if shape else 1
+
+
+def count(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)

@@ -1,0 +1,1 @@
+"""Operations of neural networks: normalisation, attention, embeddings, resampling of images."""

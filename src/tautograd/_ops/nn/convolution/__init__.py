@@ -1,0 +1,1 @@
+"""Convolution, transposed convolution, and sliding windows laid out as columns."""

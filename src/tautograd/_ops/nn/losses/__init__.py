@@ -1,0 +1,1 @@
+"""Loss functions, and the distances some are made of."""

@@ -1,0 +1,163 @@
+"""Channels and pixels exchanged: pixel_shuffle, pixel_unshuffle, channel_shuffle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._arrays.result_layout import as_channels
+from ..._autograd.apply import apply
+from ..._tensor.tensor import Tensor
+from ..declare.dims import require_int
+from ..declare.elementwise_calls import require_tensor
+from ..declare.public import FUNCTIONS, NN_FUNCTIONAL, public
+from ..declare.record import LINEAR, Op
+from ..declare.samples import Sample, T
+
+
+def _shuffle(x: Any, upscale_factor: int) -> Any:
+    """(…, c·r·r, h, w) -> (…, c, h·r, w·r)."""
+    r = upscale_factor
+    *batch, channels, height, width = x.shape
+    n = len(batch)
+    apart = np.reshape(x, (*batch, channels // (r * r), r, r, height, width))
+    order = (*range(n + 1), n + 3, n + 1, n + 4, n + 2)
+    together = (*batch, channels // (r * r), height * r, width * r)
+    return np.reshape(np.copy(np.transpose(apart, order), order="C"), together)
+
+
+def _unshuffle(x: Any, downscale_factor: int) -> Any:
+    """(…, c, h·r, w·r) -> (…, c·r·r, h, w)."""
+    r = downscale_factor
+    *batch, channels, height, width = x.shape
+    n = len(batch)
+    apart = np.reshape(x, (*batch, channels, height // r, r, width // r, r))
+    order = (*range(n + 1), n + 2, n + 4, n + 1, n + 3)
+    together = (*batch, channels * r * r, height // r, width // r)
+    return np.reshape(np.copy(np.transpose(apart, order), order="C"), together)
+
+
+def _mix(x: Any, groups: int) -> Any:
+    """Channels seen as (groups, rest), transposed."""
+    batch, channels, *rest = x.shape
+    apart = np.reshape(x, (batch, groups, channels // groups, *rest))
+    return np.reshape(np.copy(np.swapaxes(apart, 1, 2), order="C"), x.shape)
+
+
+pixel_shuffle_op = Op(
+    "pixel_shuffle",
+    _shuffle,
+    ("x",),
+    layout=as_channels,
+    vjp={"x": lambda g, upscale_factor: pixel_unshuffle_op(g, downscale_factor=upscale_factor)},
+    jvp=LINEAR,
+    opmath=False,
+    samples=lambda: [
+        Sample(T(2, 8, 2, 3), 2),
+        Sample(T(9, 1, 2), 3),
+        Sample(T(2, 3, 4, 1, 2), 2),
+        *(Sample(T(*shape), 2) for shape in ((0, 4, 2, 2), (2, 0, 2, 2), (2, 4, 0, 2))),
+    ],
+)
+pixel_unshuffle_op: Op = Op(
+    "pixel_unshuffle",
+    _unshuffle,
+    ("x",),
+    layout=as_channels,
+    vjp={"x": lambda g, downscale_factor: pixel_shuffle_op(g, upscale_factor=downscale_factor)},
+    jvp=LINEAR,
+    opmath=False,
+    samples=lambda: [
+        Sample(T(2, 2, 4, 6), 2),
+        Sample(T(1, 3, 6), 3),
+        Sample(T(2, 3, 1, 2, 2), 2),
+        *(Sample(T(*shape), 2) for shape in ((0, 4, 2, 2), (2, 0, 2, 2), (2, 4, 0, 2))),
+    ],
+)
+channel_shuffle_op: Op = Op(
+    "channel_shuffle",
+    _mix,
+    ("x",),
+    layout=as_channels,
+    vjp={"x": lambda g, x_shape, groups: channel_shuffle_op(g, groups=x_shape[1] // groups or 1)},
+    jvp=LINEAR,
+    opmath=False,
+    samples=lambda: [
+        Sample(T(2, 6, 2), 2),
+        Sample(T(1, 4, 2, 3), 4),
+        Sample(T(2, 6, 1), 3),
+        *(Sample(T(*shape), 2) for shape in ((0, 4, 2), (2, 0, 2, 2), (2, 4, 0, 2))),
+    ],
+)
+
+
+def _pixels(name: str, input: Any, factor: Any, argument: str) -> int:
+    require_tensor(name, input)
+    ndim = input._data.ndim
+    if ndim < 3:
+        raise RuntimeError(
+            f"{name} expects input to have at least 3 dimensions, but got input with {ndim} "
+            "dimension(s)"
+        )
+    factor = require_int(factor, name, argument)
+    if factor <= 0:
+        raise RuntimeError(f"{name} expects a positive {argument}, but got {factor}")
+    return int(factor)
+
+
+@public(method=False, out=False)
+def pixel_shuffle(input: Any, upscale_factor: Any) -> Tensor:
+    """Channels turned into pixels: the image grows by the factor in both directions."""
+    factor = _pixels("pixel_shuffle", input, upscale_factor, "upscale_factor")
+    channels = input._data.shape[-3]
+    if channels % (factor * factor):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor, but input.size(-3)={channels} is not divisible by "
+            f"{factor * factor}"
+        )
+    result: Tensor = apply(pixel_shuffle_op, (input,), {"upscale_factor": factor})
+    return result
+
+
+@public(method=False, out=False)
+def pixel_unshuffle(input: Any, downscale_factor: Any) -> Tensor:
+    """Pixels turned into channels: the image shrinks by the factor in both directions."""
+    factor = _pixels("pixel_unshuffle", input, downscale_factor, "downscale_factor")
+    for what, dim in (("height", -2), ("width", -1)):
+        extent = input._data.shape[dim]
+        if extent % factor:
+            raise RuntimeError(
+                f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but "
+                f"input.size({dim})={extent} is not divisible by {factor}"
+            )
+    result: Tensor = apply(pixel_unshuffle_op, (input,), {"downscale_factor": factor})
+    return result
+
+
+@public(method=False, out=False)
+def channel_shuffle(input: Any, groups: Any) -> Tensor:
+    """Channels of every group dealt out over the groups."""
+    require_tensor("channel_shuffle", input)
+    shape = input._data.shape
+    if len(shape) <= 2:
+        raise RuntimeError(
+            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}"
+        )
+    groups = require_int(groups, "channel_shuffle", "groups")
+    if groups <= 0:
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
+    if shape[1] % groups:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {shape[1]} channels and {groups} "
+            "groups."
+        )
+    result: Tensor = apply(channel_shuffle_op, (input,), {"groups": groups})
+    return result
+
+
+for _name in ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle"):
+    NN_FUNCTIONAL[_name] = FUNCTIONS[_name]

@@ -1,0 +1,1 @@
+"""Pooling: maxima, means and norms of windows, and the way back."""

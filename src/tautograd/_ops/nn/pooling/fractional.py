@@ -1,0 +1,182 @@
+"""`fractional_max_pool`: maxima of windows of one size that begin where random numbers say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...._autograd.apply import apply
+from ...declare.elementwise_calls import refuse, require_tensor
+from ...declare.public import NN_FUNCTIONAL, public
+from ...declare.record import Op
+from ...declare.samples import Sample, T
+from ...declare.undefined_dtypes import no_kernel
+from ..convolution.windows import Ints, int_of, offsets
+from ..line_maps import constant
+from .adaptive import winning_positions
+from .flat_positions import picked, placed
+
+
+def _begins(u: Any, size: int, count: int, kernel: int) -> Any:
+    """Where windows begin along one dimension, for a number u of [0, 1): `(batch, channels, count)`."""
+    kind = u.dtype.type
+    u = np.expand_dims(u, -1)
+    last = np.astype(np.zeros_like(u), np.int64) + (size - kernel)
+    if count <= 1:
+        return last[..., :count]
+    step = kind(size - kernel) / kind(count - 1)
+    number = constant(np.arange(count - 1).astype(u.dtype), u)
+    begins = np.floor((number + u) * step) - np.floor(u * step)
+    return np.concatenate((np.astype(begins, np.int64), last), axis=-1)
+
+
+def _pool(x: Any, samples: Any, kernel: Ints, count: Ints) -> Any:
+    rank = len(kernel)
+    lead = tuple(x.shape)[: x.ndim - rank]
+    size = tuple(x.shape)[x.ndim - rank :]
+    # For images the first random number belongs to the last dimension.
+    order = (1, 0) if rank == 2 else (0, 1, 2)
+    u = np.reshape(samples, (*lead, rank)) if x.ndim == rank + 1 else samples
+    starts = []
+    for d in range(rank):
+        begins = _begins(u[..., order[d]], size[d], count[d], kernel[d])
+        after = (1,) * (rank - 1 - d)
+        starts.append(np.reshape(begins, (*lead, *(1,) * d, count[d], *after)))
+    places, positions = [], []
+    for offset in offsets(kernel):
+        position = starts[0] + offset[0]
+        for d in range(1, rank):
+            position = position * size[d] + (starts[d] + offset[d])
+        positions.append(position)
+        places.append(picked(x, position, rank))
+    if not places:  # the greatest of nothing, at the window's first place
+        first = starts[0]
+        for d in range(1, rank):
+            first = first * size[d] + starts[d]
+        return np.full_like(x, -np.inf, shape=first.shape), first
+    best = places[0]
+    for place in places[1:]:
+        best = np.maximum(best, place)
+    return best, winning_positions(best, places, positions)
+
+
+def _record(rank: int) -> Op:
+    shape = {2: (2, 2, 5, 6), 3: (1, 2, 5, 5, 4)}[rank]
+
+    def image(*given: int) -> T:
+        return T(*given, kind="distinct")
+
+    def numbers(*given: int) -> T:
+        return T(*given, rank, low=0.0, high=1.0, grad=False, seed=4)
+
+    count = (3, 2, 2)[:rank]
+    return Op(
+        f"fractional_max_pool{rank}d",
+        _pool,
+        ("x", "samples"),
+        node=f"FractionalMaxPool{rank}DBackward0",
+        vjp={"x": lambda g, x_shape, out1, kernel: placed(g, out1, tuple(x_shape)[-len(kernel) :])},
+        jvp={"x": lambda t, out1, kernel: (picked(t, out1, len(kernel)), None)},
+        outputs=2,
+        differentiable_outputs=(0,),
+        opmath=False,
+        public=f"nn.functional.fractional_max_pool{rank}d_with_indices",
+        refuses=no_kernel(f"fractional_max_pool{rank}d_out_frame", "bic"),
+        samples=lambda: [
+            Sample(image(*shape), 2, count, _random_samples=numbers(*shape[:2])),
+            Sample(image(*shape[1:]), 2, count, _random_samples=numbers(1, shape[1])),
+            Sample(image(*shape), 2, None, (0.6,) * rank, _random_samples=numbers(*shape[:2])),
+        ],
+    )
+
+
+FRACTIONAL_POOLS = {rank: _record(rank) for rank in (2, 3)}
+_AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
+
+
+def _each(value: Any, rank: int) -> Any:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
+
+
+def _pooled(
+    rank: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any
+) -> Any:
+    name = f"fractional_max_pool{rank}d"
+    require_tensor(name, input)
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    shape = tuple(input._data.shape)
+    size = shape[len(shape) - rank :]
+    kernel = tuple([int_of(k) for k in _each(kernel_size, rank)])
+    if len(size) < rank:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but "
+            f"got {-rank})"
+        )
+    if output_size is None:
+        if hasattr(output_ratio, "__len__") and len(output_ratio) != rank:
+            raise ValueError(
+                f"{name} requires output_ratio to either be a single Int or tuple of Ints."
+            )
+        count = tuple([int(n * r) for n, r in zip(size, _each(output_ratio, rank), strict=True)])
+    else:
+        count = tuple([int_of(n) for n in _each(output_size, rank)])
+    if len(shape) not in (rank + 1, rank + 2) or 0 in shape[len(shape) - rank - 1 :]:
+        raise RuntimeError(
+            f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor with non-zero size for "
+            f"non-batch dimensions, but got: {list(shape)}"
+        )
+    if len(kernel) != rank or len(count) != rank:
+        raise RuntimeError(
+            f"{name}: kernel_size and output_size must either be a single Int or tuple of {rank} Ints"
+        )
+    for axis, n, k, c in zip(_AXES[rank], size, kernel, count, strict=True):
+        if c + k - 1 > n - (rank == 3):
+            called = name if rank == 2 else f"{name}_out"
+            raise RuntimeError(
+                f"{called}(): pool {axis} {k} too large relative to input {axis} {n}"
+            )
+    if samples is None:
+        import tautograd
+
+        batch = 1 if len(shape) == rank + 1 else shape[0]
+        samples = tautograd.rand(batch, shape[len(shape) - rank - 1], rank, dtype=input.dtype)
+    op = FRACTIONAL_POOLS[rank]
+    refuse(op, input._data.dtype)
+    return apply(op, (input, samples), {"kernel": kernel, "count": count})
+
+
+def _declare(rank: int) -> None:
+    def run(
+        input: Any,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> Any:
+        found = _pooled(rank, input, kernel_size, output_size, output_ratio, _random_samples)
+        return found if return_indices else found[0]
+
+    def with_indices(
+        input: Any,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> Any:
+        return _pooled(rank, input, kernel_size, output_size, output_ratio, _random_samples)
+
+    name = f"fractional_max_pool{rank}d"
+    run.__doc__ = "The largest element of windows that begin at random places."
+    with_indices.__doc__ = f"`{name}` and the flat position of every maximum."
+    run.__name__ = run.__qualname__ = name
+    with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
+    for function in (run, with_indices):
+        public(namespace=NN_FUNCTIONAL, method=False, out=False)(function)
+
+
+for _rank in (2, 3):
+    _declare(_rank)

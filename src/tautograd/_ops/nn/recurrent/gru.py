@@ -1,0 +1,179 @@
+"""A layer of GRU in one direction, over all time steps, as one record.
+
+    r, z = sigmoid(…)   of x w_ihᵀ + h w_hhᵀ + biases
+    n = tanh(x-part + r · h-part)
+    h' = n + z (h - n)
+
+As with LSTM, products with the input, slopes and gradients of weights are taken for all steps at
+once, and a sigmoid is a tanh of half its argument.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...declare.elementwise_calls import conj
+from ...declare.record import Op
+from .recurrence import Steps, flat, layer_samples, turned
+
+
+def _given(x: Any, w_ih: Any, b_ih: Any) -> Any:
+    total = np.matmul(flat(x), np.swapaxes(w_ih, 0, 1))
+    return total if b_ih is None else total + b_ih
+
+
+def _gru_layer(
+    x: Any,
+    h: Any,
+    w_ih: Any,
+    w_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+) -> tuple[Any, ...]:
+    """Outputs, final state, and for the gradient: gates, candidates, and their part that r scales."""
+    steps = Steps(sizes, reverse)
+    width = h.shape[-1]
+    given = _given(x, w_ih, b_ih)
+    recurrent = turned(w_hh)
+    h0 = h
+    outs, gates, candidates, inner = [], [], [], []
+    for step, rows in enumerate(steps.rows):
+        h = steps.carried(step, h, h0)
+        own = np.matmul(h, recurrent)
+        if b_hh is not None:
+            own = own + b_hh
+        seen = given[rows]
+        gate = np.tanh((own[:, : 2 * width] + seen[:, : 2 * width]) * 0.5) * 0.5 + 0.5
+        own = own[:, 2 * width :]
+        n = np.tanh(seen[:, 2 * width :] + gate[:, :width] * own)
+        h = n + gate[:, width:] * (h - n)
+        outs.append(h)
+        gates.append(gate)
+        candidates.append(n)
+        inner.append(own)
+    out = steps.in_time(outs)
+    if x.ndim == 3:
+        out = np.reshape(out, (*x.shape[:2], width))
+    return (
+        out,
+        steps.final(outs),
+        steps.in_time(gates),
+        steps.in_time(candidates),
+        steps.in_time(inner),
+    )
+
+
+def _gru_layer_vjp(
+    g: Any,
+    x: Any,
+    h: Any,
+    w_ih: Any,
+    w_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    out0: Any,
+    out2: Any,
+    out3: Any,
+    out4: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+    needs: tuple[bool, ...],
+) -> tuple[Any, ...]:
+    outs, gates, n, inner = out0, out2, out3, out4
+    if hasattr(x, "apply_lifted"):  # these are no constants if they are differentiated again
+        outs, _, gates, n, inner = _gru_layer(x, h, w_ih, w_hh, b_ih, b_hh, sizes, reverse)
+    steps = Steps(sizes, reverse)
+    width = h.shape[-1]
+    r, z = gates[:, :width], gates[:, width:]
+    earlier = steps.before(flat(outs), h)
+    # How the result moves with what r, z and n are functions of, and with the recurrent part of n.
+    by_n = (1 - z) * (1 - n * n)
+    by_r = by_n * inner * r * (1 - r)
+    by_z = (earlier - n) * z * (1 - z)
+    slopes = conj(np.stack((by_r, by_z, by_n * r), axis=1))
+    kept, weight = conj(z), conj(w_hh)
+    g_out = flat(g[0])
+    dh = steps.last(g[1])
+    ends: list[Any] = []
+    arrived, recurrent = [], []
+    for step in range(len(sizes) - 1, -1, -1):
+        rows = steps.rows[step]
+        dh = dh + g_out[rows]
+        own = np.expand_dims(dh, 1) * slopes[rows]
+        own = np.reshape(own, (own.shape[0], 3 * width))
+        arrived.append(dh)
+        recurrent.append(own)
+        dh = steps.handed_back(step, dh * kept[rows] + np.matmul(own, weight), g[1], ends)
+    own = steps.in_time(recurrent[::-1])
+    through = own[:, : 2 * width]
+    seen = np.concatenate((through, steps.in_time(arrived[::-1]) * conj(by_n)), axis=1)
+    biased = b_ih is not None
+    return (
+        np.reshape(np.matmul(seen, conj(w_ih)), x.shape) if needs[0] else None,
+        steps.initial(dh, ends) if needs[1] else None,
+        np.matmul(np.swapaxes(seen, 0, 1), conj(flat(x))) if needs[2] else None,
+        np.matmul(np.swapaxes(own, 0, 1), conj(earlier)) if needs[3] else None,
+        np.sum(seen, axis=0) if biased and needs[4] else None,
+        np.sum(own, axis=0) if biased and needs[5] else None,
+    )
+
+
+def _gru_layer_jvp(
+    t: Any,
+    x: Any,
+    h: Any,
+    w_ih: Any,
+    w_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+) -> tuple[Any, ...]:
+    outs, _, gates, n, inner = _gru_layer(x, h, w_ih, w_hh, b_ih, b_hh, sizes, reverse)
+    steps = Steps(sizes, reverse)
+    width = h.shape[-1]
+    r, z = gates[:, :width], gates[:, width:]
+    earlier = steps.before(flat(outs), h)
+    seen = np.matmul(flat(t[0]), np.swapaxes(w_ih, 0, 1))
+    seen = seen + np.matmul(flat(x), np.swapaxes(t[2], 0, 1))
+    fixed = np.matmul(earlier, np.swapaxes(t[3], 0, 1))
+    if b_ih is not None:
+        seen, fixed = seen + t[4], fixed + t[5]
+    by_n = (1 - z) * (1 - n * n)
+    by_r = by_n * inner * r * (1 - r)
+    by_z = (earlier - n) * z * (1 - z)
+    # The slopes of the result with what comes from the input, and with what comes from the state.
+    of_input = np.concatenate((by_r, by_z, by_n), axis=1)
+    of_state = np.concatenate((by_r, by_z, by_n * r), axis=1)
+    recurrent = np.swapaxes(w_hh, 0, 1)
+    th = t[1]
+    results = []
+    for step, rows in enumerate(steps.rows):
+        th = steps.carried(step, th, t[1])
+        own = np.matmul(th, recurrent) + fixed[rows]
+        moved = seen[rows] * of_input[rows] + own * of_state[rows]
+        parts = np.reshape(moved, (moved.shape[0], 3, width))
+        th = np.sum(parts, axis=1) + z[rows] * th
+        results.append(th)
+    out = steps.in_time(results)
+    if x.ndim == 3:
+        out = np.reshape(out, (*x.shape[:2], width))
+    return out, steps.final(results), None, None, None
+
+
+gru_layer_op = Op(
+    "gru_layer",
+    _gru_layer,
+    ("x", "h", "w_ih", "w_hh", "b_ih", "b_hh"),
+    vjp=_gru_layer_vjp,
+    jvp=_gru_layer_jvp,
+    node="StackBackward0",
+    outputs=5,
+    differentiable_outputs=(0, 1),
+    public="gru",
+    samples=lambda: layer_samples(6),
+)

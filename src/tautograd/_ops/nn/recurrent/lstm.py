@@ -1,0 +1,244 @@
+"""A layer of LSTM in one direction, over all time steps, as one record.
+
+    i, f, o = sigmoid(…)   g = tanh(…)   of x w_ihᵀ + h w_hhᵀ + biases
+    c' = f c + i g         h' = o tanh(c'), projected by w_hr if there is one
+
+The products with the input are one for all steps, and so are, going backward, all slopes and the
+gradients of weights; what has to be done step by step is little. A sigmoid is taken as a tanh of
+half its argument, so that one call does all gates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...declare.elementwise_calls import conj
+from ...declare.record import Op
+from ...declare.samples import Sample, T
+from .lstm_steps import lstm_steps
+from .recurrence import Steps, are_plain, flat, turned
+
+_GATES = 4  # input, forget, cell, output
+
+
+def _halves(like: Any, width: int, cell: float, others: float) -> Any:
+    """One number for the cell gate and another for the rest, as a row of all gates."""
+    rest, own = (np.full_like(like, v, shape=(width,)) for v in (others, cell))
+    return np.concatenate((rest, rest, own, rest))
+
+
+def _before_gates(x: Any, w_ih: Any, b_ih: Any, b_hh: Any) -> Any:
+    total = np.matmul(flat(x), np.swapaxes(w_ih, 0, 1))
+    return total if b_ih is None else total + (b_ih + b_hh)
+
+
+def _lstm_layer(
+    x: Any,
+    h: Any,
+    c: Any,
+    w_ih: Any,
+    w_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    w_hr: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+) -> tuple[Any, ...]:
+    """Outputs, final states, and for the gradient the gates and cell states of every step."""
+    steps = Steps(sizes, reverse)
+    width = c.shape[-1]
+    scale = _halves(w_hh, width, 1.0, 0.5)
+    shift = _halves(w_hh, width, 0.0, 0.5)
+    given = _before_gates(x, w_ih, b_ih, b_hh) * scale
+    recurrent = turned(w_hh) * scale
+    projection = None if w_hr is None else turned(w_hr)
+    if are_plain(given, h, c, recurrent, projection):
+        found = lstm_steps(given, h, c, recurrent, projection, (scale, shift), steps)
+        return np.reshape(found[0], (*x.shape[:-1], found[0].shape[-1])), *found[1:]
+    h0, c0 = h, c
+    outs, cells, gates = [], [], []
+    for step, rows in enumerate(steps.rows):
+        h, c = steps.carried(step, h, h0), steps.carried(step, c, c0)
+        gate = np.tanh(np.matmul(h, recurrent) + given[rows]) * scale + shift
+        i, f = gate[:, :width], gate[:, width : 2 * width]
+        g, o = gate[:, 2 * width : 3 * width], gate[:, 3 * width :]
+        c = f * c + i * g
+        h = o * np.tanh(c)
+        if projection is not None:
+            h = np.matmul(h, projection)
+        outs.append(h)
+        cells.append(c)
+        gates.append(gate)
+    out = steps.in_time(outs)
+    if x.ndim == 3:
+        out = np.reshape(out, (*x.shape[:2], out.shape[-1]))
+    return out, steps.final(outs), steps.final(cells), steps.in_time(gates), steps.in_time(cells)
+
+
+def _slopes(gates: Any, width: int) -> tuple[Any, ...]:
+    """Each gate, and its derivative with respect to what it is a function of."""
+    i, f = gates[:, :width], gates[:, width : 2 * width]
+    g, o = gates[:, 2 * width : 3 * width], gates[:, 3 * width :]
+    return i, f, g, o, i * (1 - i), f * (1 - f), 1 - g * g, o * (1 - o)
+
+
+def _lstm_layer_vjp(
+    g: Any,
+    x: Any,
+    h: Any,
+    c: Any,
+    w_ih: Any,
+    w_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    w_hr: Any,
+    out0: Any,
+    out3: Any,
+    out4: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+    needs: tuple[bool, ...],
+) -> tuple[Any, ...]:
+    outs, gates, cells = out0, out3, out4
+    if hasattr(x, "apply_lifted"):  # these are no constants if they are differentiated again
+        outs, _, _, gates, cells = _lstm_layer(
+            x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse
+        )
+    steps = Steps(sizes, reverse)
+    width = c.shape[-1]
+    i, f, a, o, di, df, da, do = _slopes(gates, width)
+    squashed = np.tanh(cells)
+    # How gates move the cell state (input, forget, cell), and it and the output gate the result.
+    moves = conj(np.stack((a * di, steps.before(cells, c) * df, i * da), axis=1))
+    shown, opened = conj(o * (1 - squashed * squashed)), conj(squashed * do)
+    kept, recurrent = conj(f), conj(w_hh)
+    projection = None if w_hr is None else conj(w_hr)
+    g_out = flat(g[0])
+    dh, dc = steps.last(g[1]), steps.last(g[2])
+    h_ends: list[Any] = []
+    c_ends: list[Any] = []
+    whole = None
+    if are_plain(moves, shown, opened, kept, recurrent, projection, g_out, dh, dc):
+        whole = np.empty_like(gates)
+    gradients, projected = [], []
+    for step in range(len(sizes) - 1, -1, -1):
+        rows = steps.rows[step]
+        dh = dh + g_out[rows]
+        if projection is not None:
+            projected.append(dh)
+            dh = np.matmul(dh, projection)
+        dc = dc + dh * shown[rows]
+        if whole is None:
+            through = np.expand_dims(dc, 1) * moves[rows]
+            through = np.reshape(through, (through.shape[0], 3 * width))
+            gate = np.concatenate((through, dh * opened[rows]), axis=1)
+            gradients.append(gate)
+        else:
+            gate = whole[rows]
+            through = np.reshape(gate, (gate.shape[0], 4, width))
+            np.multiply(dc[:, None], moves[rows], out=through[:, :3])
+            np.multiply(dh, opened[rows], out=through[:, 3])
+        dh = steps.handed_back(step, np.matmul(gate, recurrent), g[1], h_ends)
+        dc = steps.handed_back(step, dc * kept[rows], g[2], c_ends)
+    gate = steps.in_time(gradients[::-1]) if whole is None else whole
+    columns = np.swapaxes(gate, 0, 1)
+    bias = np.sum(gate, axis=0) if b_ih is not None and (needs[5] or needs[6]) else None
+    d_hr = None
+    if w_hr is not None and needs[7]:
+        all_projected = steps.in_time(projected[::-1])
+        d_hr = np.matmul(np.swapaxes(all_projected, 0, 1), conj(o * squashed))
+    return (
+        np.reshape(np.matmul(gate, conj(w_ih)), x.shape) if needs[0] else None,
+        steps.initial(dh, h_ends) if needs[1] else None,
+        steps.initial(dc, c_ends) if needs[2] else None,
+        np.matmul(columns, conj(flat(x))) if needs[3] else None,
+        np.matmul(columns, conj(steps.before(flat(outs), h))) if needs[4] else None,
+        bias if needs[5] else None,
+        bias if needs[6] else None,
+        d_hr,
+    )
+
+
+def _lstm_layer_jvp(
+    t: Any,
+    x: Any,
+    h: Any,
+    c: Any,
+    w_ih: Any,
+    w_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    w_hr: Any,
+    sizes: tuple[int, ...],
+    reverse: bool,
+) -> tuple[Any, ...]:
+    outs, _, _, gates, cells = _lstm_layer(x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse)
+    steps = Steps(sizes, reverse)
+    width = c.shape[-1]
+    i, f, a, o, di, df, da, do = _slopes(gates, width)
+    squashed, earlier = np.tanh(cells), steps.before(cells, c)
+    shown = o * (1 - squashed * squashed)
+    fixed = np.matmul(flat(t[0]), np.swapaxes(w_ih, 0, 1))
+    fixed = fixed + np.matmul(flat(x), np.swapaxes(t[3], 0, 1))
+    fixed = fixed + np.matmul(steps.before(flat(outs), h), np.swapaxes(t[4], 0, 1))
+    if b_ih is not None:
+        fixed = fixed + (t[5] + t[6])
+    recurrent = np.swapaxes(w_hh, 0, 1)
+    slopes = np.concatenate((di, df, da, do), axis=1)
+    th, tc = t[1], t[2]
+    results, states = [], []
+    for step, rows in enumerate(steps.rows):
+        th, tc = steps.carried(step, th, t[1]), steps.carried(step, tc, t[2])
+        gate = (np.matmul(th, recurrent) + fixed[rows]) * slopes[rows]
+        ti, tf = gate[:, :width], gate[:, width : 2 * width]
+        ta, to = gate[:, 2 * width : 3 * width], gate[:, 3 * width :]
+        tc = tf * earlier[rows] + f[rows] * tc + ti * a[rows] + i[rows] * ta
+        th = to * squashed[rows] + shown[rows] * tc
+        if w_hr is not None:
+            th = np.matmul(th, np.swapaxes(w_hr, 0, 1))
+            th = th + np.matmul(o[rows] * squashed[rows], np.swapaxes(t[7], 0, 1))
+        results.append(th)
+        states.append(tc)
+    out = steps.in_time(results)
+    if x.ndim == 3:
+        out = np.reshape(out, (*x.shape[:2], out.shape[-1]))
+    return out, steps.final(results), steps.final(states), None, None
+
+
+def _weights(inputs: int, hidden: int, projected: int = 0, bias: bool = True) -> list[T]:
+    found = [T(4 * hidden, inputs, seed=1), T(4 * hidden, projected or hidden, seed=2)]
+    if bias:
+        found += [T(4 * hidden, seed=3), T(4 * hidden, seed=4)]
+    return [*found, T(projected, hidden, seed=5)] if projected else found
+
+
+def _samples() -> list[Sample]:
+    x, h, c = T(3, 2, 3), T(1, 2, 2, seed=6), T(1, 2, 2, seed=7)
+    two, three = _weights(3, 2), _weights(3, 3, 2)
+    sizes = T(3, dtype="int64", kind="falling")
+    plain = (1, 0.0, False, False)
+    return [
+        Sample(x, [h, c], two, True, *plain, False),
+        Sample(x, [T(1, 3, 2), T(1, 3, 2)], two, True, *plain, True),
+        Sample(x, [h, c], _weights(3, 2, bias=False), False, *plain, False),
+        Sample(x, [h, T(1, 2, 3)], three, True, *plain, False),
+        Sample(x, [T(2, 2, 2), T(2, 2, 2)], two + two, True, 1, 0.0, False, True, False),
+        Sample(T(6, 3), sizes, [T(1, 3, 2), T(1, 3, 2)], two, True, *plain),
+        Sample(T(6, 3), sizes, [T(2, 3, 2), T(2, 3, 2)], two + two, True, 1, 0.0, False, True),
+    ]
+
+
+lstm_layer_op = Op(
+    "lstm_layer",
+    _lstm_layer,
+    ("x", "h", "c", "w_ih", "w_hh", "b_ih", "b_hh", "w_hr"),
+    vjp=_lstm_layer_vjp,
+    jvp=_lstm_layer_jvp,
+    node="StackBackward0",
+    outputs=5,
+    differentiable_outputs=(0, 1, 2),
+    public="lstm",
+    samples=_samples,
+)

@@ -1,0 +1,1 @@
+"""Views, copies and joins: the same elements in another shape, order or place."""

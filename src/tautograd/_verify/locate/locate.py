@@ -1,0 +1,294 @@
+"""Where a wrong gradient comes from: each call of a run is checked by itself.
+
+A call is run again on the values it was given, away from the rest: its gradient against differences
+of its own values, in float64 where it can run there; then its gradient in its own precision against
+that; then what it gave within the whole program against what it gives alone, which differ if
+something it had saved was changed in between.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..numerics.tolerance import Verdict, WrongEntry
+from ..report.findings import Cut, Entry, Kink, Suspect
+from ..subject.trees import tensors_of
+from .backward_flow import Arrivals
+from .call_gradient import check_rule
+from .graph_cuts import find_cuts
+from .in_context import changed_since, lower_precision, not_a_number
+from .isolated_call import Backward, Isolated
+from .tape import ABOUT_GRAPH, MODULE_HOOK, Call, Tape
+from .trace import trace
+
+_BY_CONVENTION = frozenset(
+    (
+        *("cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve", "eigh", "eigvalsh"),
+        *("solve_triangular", "triangular_solve", "as_strided_scatter", "ctc_loss", "normal"),
+    )
+)
+"""Operations of an engine whose gradient takes something for granted: that a matrix is symmetric, or
+zero where it is not read, that probabilities are normalised, that a drawn number is a constant."""
+
+CHANGED = "a value it saved was changed afterwards"
+TWICE = "its gradient is right, but the derivative of its gradient is not"
+LOWER = "it is right in float64, but not in {dtype}"
+NOT_A_NUMBER = "given finite values and a finite gradient it gave NaN"
+HOOK = "a hook gave back another gradient than it was given"
+
+
+@dataclass
+class Located:
+    """What a search for the cause found."""
+
+    suspects: list[Suspect] = field(default_factory=list)
+    kinks: list[Kink] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list, repr=False)
+    checked: int = 0  # calls whose rule was checked
+    unchecked: int = 0  # calls for which there was no time, or that could not be run again
+    notes: list[str] = field(default_factory=list)
+
+
+def locate(
+    engine: Any,
+    run: Callable[[], Any],
+    leaves: Mapping[str, Any],
+    cotangents: Sequence[Any] | None = None,
+    *,
+    order: int = 1,
+    seconds: float = 30.0,
+    seed: int = 0,
+) -> Located:
+    """Check every call that `run()` makes to compute its result from `leaves`.
+
+    `cotangents` are the gradients to start from, one per floating-point tensor of the result
+    (random signs if not given). With `order=2` the derivative of each gradient is checked as well.
+    Calls that do not come to their turn within `seconds` are counted as `unchecked`.
+    """
+    state = engine.get_rng_state()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _Search(engine, run, leaves, cotangents, order, seconds, seed, state).found()
+    finally:
+        engine.set_rng_state(state)
+
+
+class _Search:
+    def __init__(
+        self,
+        engine: Any,
+        run: Callable[[], Any],
+        leaves: Mapping[str, Any],
+        cotangents: Sequence[Any] | None,
+        order: int,
+        seconds: float,
+        seed: int,
+        state: Any,
+    ) -> None:
+        self.engine, self.run, self.leaves = engine, run, leaves
+        self.order, self.seed, self.state = order, seed, state
+        self.end = time.monotonic() + seconds
+        self.located = Located()
+        with engine.enable_grad():
+            self.tape = trace(engine, run)
+        self.located.calls = self.tape.calls
+        self.outputs = [
+            t
+            for t in tensors_of(self.tape.result).values()
+            if t.is_floating_point() or t.is_complex()
+        ]
+        if cotangents is None:
+            random = np.random.default_rng(seed)
+            cotangents = [_signs(engine, random, out) for out in self.outputs]
+        self.cotangents = list(cotangents)
+        if order == 1 and any(c.name == "grad" and _records(c) for c in self.tape.calls):
+            self.order = 2  # the program differentiates twice by itself
+        self.arrivals: Arrivals | None = None
+        self.gradients = self._backward(self.tape)
+
+    def _backward(self, tape: Tape) -> dict[str, Any]:
+        """The gradients of the leaves, with all that flows watched."""
+        pairs = [
+            (out, g)
+            for out, g in zip(self.outputs, self.cotangents, strict=True)
+            if out.requires_grad
+        ]
+        gradients: dict[str, Any] = dict.fromkeys(self.leaves)
+        if not pairs:
+            return gradients
+        self.arrivals = Arrivals(tape.calls)
+        names = [name for name, leaf in self.leaves.items() if leaf.requires_grad]
+        outputs, starts = [out for out, _ in pairs], [g for _, g in pairs]
+        leaves = [self.leaves[name] for name in names]
+        try:
+            if any(call.checkpointed for call in tape.calls):
+                found = self._whole_backward(outputs, starts, leaves)
+            else:
+                found = self.engine.autograd.grad(outputs, leaves, starts, allow_unused=True)
+            gradients.update(zip(names, found, strict=True))
+        except RuntimeError as error:
+            self.located.notes.append(f"backward raised: {error}")
+            self.arrivals = None
+        return gradients
+
+    def _whole_backward(self, outputs: Any, starts: Any, leaves: Any) -> list[Any]:
+        """Gradients by `backward()`, which reentrant checkpoints need; every `.grad` is put back."""
+        tensors = {id(t): t for call in self.tape.calls for t in call.inputs if t.is_leaf}
+        tensors |= {id(t): t for t in leaves}
+        held = {key: t.grad for key, t in tensors.items()}
+        try:
+            for tensor in tensors.values():
+                tensor.grad = None
+            self.engine.autograd.backward(outputs, starts)
+            return [leaf.grad for leaf in leaves]
+        finally:
+            for key, tensor in tensors.items():
+                tensor.grad = held[key]
+
+    def found(self) -> Located:
+        located = self.located
+        for call in self.tape.altered:
+            located.suspects.append(Suspect("register_hook", "", call.module, call.site, [], HOOK))
+        for call in _in_turn(self.tape.calls):
+            if time.monotonic() > self.end:
+                located.unchecked += 1
+                continue
+            try:
+                suspect, kinks = self._check(call)
+            except Exception as error:
+                located.unchecked += 1
+                if call.custom:
+                    located.notes.append(f"{call.name} could not be run by itself: {error}")
+                continue
+            located.checked += 1
+            located.kinks += kinks
+            if suspect is not None:
+                self._add(suspect)
+        located.cuts = find_cuts(
+            self.engine, self.run, self.leaves, self.tape, self.cotangents, self.gradients,
+            state=self.state, end=max(self.end, time.monotonic() + 5.0), seed=self.seed,
+        )  # fmt: skip
+        return located
+
+    def _add(self, suspect: Suspect) -> None:
+        """Calls of one line are one suspect."""
+        for i, known in enumerate(self.located.suspects):
+            same = (known.operation, known.site, known.note) == (
+                suspect.operation,
+                suspect.site,
+                suspect.note,
+            )
+            if same:
+                entries = [*known.entries, *suspect.entries][: max(6, len(known.entries))]
+                self.located.suspects[i] = replace(known, entries=entries)
+                return
+        self.located.suspects.append(suspect)
+
+    # --- one call ------------------------------------------------------------------------------
+
+    def _check(self, call: Call) -> tuple[Suspect | None, list[Kink]]:
+        own = Isolated(self.engine, call, double=False)
+        if not own.x.size or not own.y.size:
+            return None, []
+        try:
+            double = own if own.epsilon < 1e-12 else Isolated(self.engine, call, double=True)
+        except Exception:  # it does not run in float64: its own precision has to do
+            double = own
+        arriving = None
+        if self.arrivals is not None:
+            arriving = self.arrivals.arriving(call, own.live)
+        if double.live != own.live or double.y.size != own.y.size:
+            double = own
+        verdict = check_rule(double, self.seed, arriving)
+        kinks = [self._kink(double, call, verdict)] if verdict.kinks else []
+        flat = [kink for group in kinks for kink in group]
+        if verdict.wrong:
+            return self._suspect(call, double, verdict.wrong, ""), flat
+        if double is not own:
+            wrong = lower_precision(own, double, self.seed)
+            if wrong:
+                dtype = str(call.copies[own.variables[0]].dtype).rpartition(".")[2]
+                return self._suspect(call, own, wrong, LOWER.format(dtype=dtype)), flat
+        if arriving is not None and self.arrivals is not None:
+            wrong = changed_since(own, call, self.arrivals, arriving)
+            if wrong:
+                note = HOOK if call.name == MODULE_HOOK else CHANGED
+                return self._suspect(call, own, wrong, note), flat
+            wrong = not_a_number(own, call, self.arrivals, arriving)
+            if wrong:
+                return self._suspect(call, own, wrong, NOT_A_NUMBER), flat
+        if self.order > 1:
+            return self._second_order(call, double.double), flat
+        return None, flat
+
+    def _second_order(self, call: Call, double: bool) -> Suspect | None:
+        try:
+            problem = Backward(self.engine, call, double)
+            verdict = check_rule(problem, self.seed)
+        except Exception:  # not every gradient can be differentiated
+            return None
+        if not verdict.wrong:
+            return None
+        return self._suspect(call, problem, verdict.wrong, TWICE)
+
+    def _suspect(
+        self, call: Call, problem: Isolated, wrong: list[WrongEntry], note: str
+    ) -> Suspect:
+        entries = []
+        for one in wrong:
+            tensor, index = problem.place(one.number)
+            output = "" if one.weighting == 0 else "the output with random weights"
+            entries.append(Entry(tensor, index, one.expected, one.got, one.error, output))
+        if call.custom and call.defined_at:
+            note = f"{note}; " if note else ""
+            note += f"its backward is written at {call.defined_at}"
+        return Suspect(call.name, call.node_name, call.module, call.site, entries, note)
+
+    def _kink(self, problem: Isolated, call: Call, verdict: Verdict) -> list[Kink]:
+        found = []
+        for kink in verdict.kinks:
+            tensor, index = problem.place(kink.number)
+            where = f"{call.name}: {tensor}"
+            found.append(Kink(where, index, kink.left, kink.right, kink.taken, call.site))
+        return found
+
+
+def _in_turn(calls: Sequence[Call]) -> list[Call]:
+    """The calls to check: the user's own Functions first, then each line once before any twice."""
+    wanted = [
+        c
+        for c in calls
+        if _is_recorded(c)
+        and c.name not in ABOUT_GRAPH
+        and (c.custom or c.name.removeprefix("linalg_") not in _BY_CONVENTION)
+    ]
+    times: dict[Any, int] = {}
+    ranked = []
+    for i, call in enumerate(wanted):
+        key = call.name, call.site, tuple(str(t.shape) for t in call.copies)
+        times[key] = times.get(key, 0) + 1
+        ranked.append((not call.custom, times[key], i, call))
+    return [call for *_, call in sorted(ranked, key=lambda r: r[:3])]
+
+
+def _is_recorded(call: Call) -> bool:
+    if call.checkpointed:
+        return bool(call.outputs)
+    return call.grad and any(edge is not None for edge in call.nodes) and any(call.wanted)
+
+
+def _records(call: Call) -> bool:
+    return bool(call.kwargs.get("create_graph", False)) if isinstance(call.kwargs, dict) else False
+
+
+def _signs(engine: Any, random: Any, like: Any) -> Any:
+    made = engine.from_numpy(random.choice([-1.0, 1.0], tuple(like.shape)))
+    return made.to(dtype=like.dtype, device=like.device)

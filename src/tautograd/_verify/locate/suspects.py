@@ -1,0 +1,82 @@
+"""From a mismatch to the operation behind it, for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..references.first_order import Outcome
+from ..references.forward_rules import wrong_forward_rules
+from ..report.findings import in_a_line
+from ..report.report import Report
+from ..subject.subject import Subject
+from .locate import locate
+
+
+def explain(
+    report: Report, subject: Subject, outcome: Outcome | None, cotangent: Any = None
+) -> None:
+    """Go through the recorded operations; put suspects, cuts and kinks into the report.
+
+    `cotangent` is what to send through backward, where it matters what.
+    """
+    run, leaves = runnable(subject)
+    try:
+        sent = None
+        if cotangent is not None:
+            sent = subject.as_outputs(cotangent, [t for _, t in subject.outputs])
+        found = locate(subject.engine, run, leaves, sent)
+    except Exception as error:
+        report.notes.append(_could_not(error))
+        return
+    report.suspects += found.suspects
+    report.cuts += found.cuts
+    if found.suspects:
+        return
+    if found.cuts:
+        report.verdict = "cut"
+    elif found.kinks and outcome is not None and _explained_by_kinks(report, outcome):
+        report.verdict = "correct"
+        report.kinks += found.kinks[:20]
+        report.notes.append(
+            "Every operation's own rule is right, and some are at a kink: the whole differs from "
+            "its differences only because of the sides they take there."
+        )
+        for check in report.checks:
+            if check.verdict == "wrong":
+                check.verdict = "kinks"
+    else:
+        report.notes.append("Every recorded operation's own rule agrees with differences.")
+
+
+def explain_forward(report: Report, subject: Subject) -> None:
+    """Which operations have a wrong forward rule."""
+    run, _ = runnable(subject)
+    try:
+        report.suspects += wrong_forward_rules(subject.engine, run, 0)
+    except Exception as error:
+        report.notes.append(_could_not(error))
+
+
+def runnable(subject: Subject) -> tuple[Callable[[], Any], dict[str, Any]]:
+    """The computation without arguments, and the leaves it starts from."""
+    tensors = [t.detach().requires_grad_() for t in subject.tensors_from(subject.row)]
+
+    def run() -> Any:
+        with subject.engine.enable_grad():
+            return [t for _, t in subject.named_outputs(subject.call(tensors))]
+
+    return run, {leaf.name: t for leaf, t in zip(subject.leaves, tensors, strict=True)}
+
+
+def _could_not(error: Exception) -> str:
+    return f"The operations could not be checked one by one ({in_a_line(error)})."
+
+
+def _explained_by_kinks(report: Report, outcome: Outcome) -> bool:
+    """Whether the sides that operations take at their kinks may be all there is to it. A gradient that
+    lies outside of the whole's own one-sided derivatives is not explained by them."""
+    references = "central differences", "forward mode", "Taylor", "complex"
+    failed = [check for check in report.checks if check.verdict == "wrong"]
+    outside = bool((outcome.compared.wrong & outcome.found.kink).any())
+    return not outside and all(check.reference.startswith(references) for check in failed)

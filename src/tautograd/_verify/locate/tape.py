@@ -1,0 +1,92 @@
+"""What is written down of a run: its calls, each with all that is needed to run it again by itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..report.findings import Site
+
+LEAVING = {
+    "item": "item()",
+    "tolist": "tolist()",
+    "numpy": "numpy()",
+    "__array__": "numpy()",
+    "__float__": "float()",
+    "__int__": "int()",
+    "__complex__": "complex()",
+    "__index__": "int()",
+}
+"""Calls whose result is no tensor any more, and how to name them."""
+
+ABOUT_GRAPH = frozenset(
+    ("backward", "grad", "register_hook", "retain_grad", "requires_grad_", "detach_")
+)
+"""Calls that ask the graph for something, and cannot be run again without it."""
+
+
+MODULE_HOOK = "register_full_backward_hook"
+"""How the identity is called that a module's inputs and outputs go through if it has such hooks."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Stands for a tensor in the arguments of a call."""
+
+    number: int
+
+
+@dataclass
+class Call:
+    """One call of the program."""
+
+    ordinal: int  # among everything a mode sees; for custom Functions that of the next call
+    name: str
+    function: Callable[..., Any]
+    args: Any  # with a Slot for each tensor
+    kwargs: Any
+    inputs: list[Any]  # the tensors themselves, each once
+    copies: list[Any]  # their values at the time of the call
+    wanted: list[bool]  # which of them required a gradient
+    edges: list[Any]  # the node behind each, as (node, output number)
+    grad: bool  # whether operations were recorded
+    custom: bool = False
+    checkpointed: bool = False
+    autocast: Any = None  # the dtype that autocast was casting to
+    site: Site | None = None
+    module: str = ""
+    outputs: list[Any] = field(default_factory=list)  # tensors it returned or changed
+    changed: list[int] = field(default_factory=list)  # inputs that it wrote into
+    nodes: list[Any] = field(default_factory=list)  # the node behind each output
+    value: Any = None  # what it returned, where that is no tensor
+    random_state: Any = None  # of the generator before the call, if the call drew from it
+
+    @property
+    def defined_at(self) -> str:
+        """Where the backward of a custom Function is written."""
+        owner = getattr(self.function, "__self__", None)
+        try:
+            code = inspect.unwrap(owner.backward).__code__  # type: ignore[union-attr]
+        except AttributeError:
+            return ""
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+    @property
+    def node_name(self) -> str:
+        """The name of the node it recorded, as `MulBackward0`; empty if there is none."""
+        for edge in self.nodes:
+            if edge is not None and hasattr(edge[0], "next_functions"):
+                return str(edge[0].name())
+        return f"{self.name}Backward" if self.custom else ""
+
+
+@dataclass
+class Tape:
+    """What one run did and gave."""
+
+    calls: list[Call]
+    result: Any
+    altered: list[Call] = field(default_factory=list)  # hooks that gave back another gradient
+    kept: list[Any] = field(default_factory=list)

@@ -1,0 +1,257 @@
+"""The tape of one run: every call on tensors, with all that is needed to run it again by itself.
+
+Calls are seen by a `TorchFunctionMode`, which both engines have. Custom Functions are not shown to
+modes, so their `apply` is noticed by the interpreter's profiling hook; what their forward calls is
+part of them. Nothing of the program changes: arguments and results are handed on as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+from ..subject.places import Files, ModulePaths
+from ..subject.trees import leaves_of, mapped
+from .tape import ABOUT_GRAPH, LEAVING, MODULE_HOOK, Call, Slot, Tape
+
+
+def trace(engine: Any, run: Callable[[], Any]) -> Tape:
+    """Run a program once and write down its calls."""
+    recorder = Recorder(engine)
+    with recorder.recording():
+        result = run()
+    return Tape(recorder.calls, result, recorder.altered, recorder.kept)
+
+
+def mode_of(engine: Any, see: Callable[[Any, Any, Any], Any]) -> Any:
+    """A mode of this engine that hands every call to `see(function, args, kwargs)`."""
+    overrides = importlib.import_module(f"{engine.__name__}.overrides")
+
+    def torch_function(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return see(func, args, kwargs or {})
+
+    members = {"__torch_function__": torch_function}
+    return type("Watching", (overrides.TorchFunctionMode,), members)()
+
+
+def name_of_call(engine: Any, function: Any) -> str:
+    """PyTorch's name of a function that a mode was shown; a property's own name."""
+    name = str(getattr(function, "__name__", type(function).__name__))
+    if name in ("__get__", "__set__"):
+        owner = getattr(function, "__self__", None)
+        known = "data" if owner is engine.Tensor.data else getattr(owner, "__name__", "property")
+        return known if name == "__get__" else f"{known}="
+    return name
+
+
+class Recorder:
+    """Writes down what a mode and the profiling hook show."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.tensor = engine.Tensor
+        self.files = Files(engine)
+        self.paths = ModulePaths(engine)
+        self.calls: list[Call] = []
+        self.altered: list[Call] = []
+        self.kept: list[Any] = []
+        self.boundary: FrameType | None = None
+        self.before: Any = None  # the profiling hook that was there
+        self._apply = engine.autograd.Function.apply.__func__.__code__
+        self._ordinal = 0
+        self._custom: tuple[FrameType, Call] | None = None  # the Function that runs now
+        self._checkpoints: list[FrameType] = []
+        self._busy = False  # the recorder's own calls are no part of the program
+        self._last_copy: dict[int, tuple[Any, Any]] = {}
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """Inside, what this thread does is written down."""
+        before: Any = sys.getprofile()
+        if callable(before):
+            self.before = before
+        elif before is not None:  # a profiler written in C has a switch instead
+            before.disable()
+        self.boundary = sys._getframe(2)
+        with self.paths, mode_of(self.engine, self.see):
+            sys.setprofile(self.profile)
+            try:
+                yield
+            finally:
+                sys.setprofile(before if callable(before) else None)
+                if before is not None and not callable(before):
+                    before.enable()
+
+    # --- what is shown -------------------------------------------------------------------------
+
+    def see(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A call that the mode was shown."""
+        if self._busy:
+            return function(*args, **kwargs)
+        self._ordinal += 1
+        if self._custom is not None:
+            return function(*args, **kwargs)
+        name = name_of_call(self.engine, function)
+        call = self._begin(name, function, args, kwargs, sys._getframe(1))
+        if name == "register_hook" and len(args) == 2:
+            args = args[0], self._watched_hook(call, args[1])
+        result = function(*args, **kwargs)
+        self._end(call, result)
+        return result
+
+    def profile(self, frame: FrameType, event: str, result: Any) -> None:
+        """The interpreter enters or leaves a function."""
+        if self.before is not None:
+            self.before(frame, event, result)
+        if self._busy or frame.f_code is not self._apply:
+            return
+        if event == "call":
+            self._function_begins(frame)
+        elif event == "return":
+            self._function_ends(frame, result)
+
+    def _function_begins(self, frame: FrameType) -> None:
+        if self._custom is not None:
+            return
+        given = frame.f_locals
+        cls = given["cls"]
+        name = cls.__name__
+        internal = (cls.__module__ or "").partition(".")[0] == self.engine.__name__
+        if internal and name == "CheckpointFunction":
+            self._checkpoints.append(frame)
+        if internal and name != "BackwardHookFunction":
+            return
+        args, kwargs = tuple(given["args"]), dict(given["kwargs"])
+        self._busy = True
+        try:
+            call = self._begin(MODULE_HOOK if internal else name, cls.apply, args, kwargs, frame)
+        finally:
+            self._busy = False
+        call.custom = not internal
+        self._custom = frame, call
+
+    def _function_ends(self, frame: FrameType, result: Any) -> None:
+        if self._checkpoints and self._checkpoints[-1] is frame:
+            self._checkpoints.pop()
+        elif self._custom is not None and self._custom[0] is frame:
+            call = self._custom[1]
+            self._custom = None
+            self._busy = True
+            try:
+                if result is not None:  # else it raised
+                    self._end(call, result)
+            finally:
+                self._busy = False
+
+    # --- what is written down ------------------------------------------------------------------
+
+    def _begin(self, name: str, function: Any, args: Any, kwargs: Any, frame: Any) -> Call:
+        slots: dict[int, int] = {}
+        inputs: list[Any] = []
+
+        def placed(_: str, value: Any) -> Any:
+            if not isinstance(value, self.tensor):
+                return value
+            if id(value) not in slots:
+                slots[id(value)] = len(inputs)
+                inputs.append(value)
+            return Slot(slots[id(value)])
+
+        args, kwargs = mapped((tuple(args), dict(kwargs)), placed)
+        call = Call(
+            self._ordinal,
+            name,
+            function,
+            args,
+            kwargs,
+            inputs,
+            [self._copy(t) for t in inputs],
+            [bool(t.requires_grad) for t in inputs],
+            [_edge(t) for t in inputs],
+            bool(self.engine.is_grad_enabled()),
+            checkpointed=bool(self._checkpoints),
+            autocast=_autocast(self.engine),
+            site=self.files.site(frame, self.boundary),
+            module=self.paths.current,
+        )
+        call.random_state = self.engine.get_rng_state() if inputs else None
+        call.value = [_version(t) for t in inputs]
+        return call
+
+    def _end(self, call: Call, result: Any) -> None:
+        if not call.inputs:
+            return
+        versions = [_version(t) for t in call.inputs]
+        call.changed = [
+            i
+            for i, (before, after) in enumerate(zip(call.value, versions, strict=True))
+            if before != after
+        ]
+        given = {id(t) for t in call.inputs}
+        tensors = [v for _, v in leaves_of(result) if isinstance(v, self.tensor)]
+        returned = {id(t): t for t in tensors if id(t) not in given}
+        written = {id(call.inputs[i]): call.inputs[i] for i in call.changed}
+        call.outputs = list({**returned, **written}.values())
+        call.value = None if tensors else result
+        if not call.outputs and call.name not in LEAVING and call.name not in ABOUT_GRAPH:
+            return
+        call.nodes = [_edge(t) for t in call.outputs]
+        if bool((self.engine.get_rng_state() == call.random_state).all()):
+            call.random_state = None
+        self.calls.append(call)
+
+    def _copy(self, tensor: Any) -> Any:
+        """A tensor's values now; the same copy as last time if they have not changed."""
+        known = self._last_copy.get(id(tensor))
+        if known is not None and known[0] is tensor and known[1].shape == tensor.shape:
+            held = tensor.detach()
+            if known[1].dtype == held.dtype and _same(known[1], held):
+                return known[1]
+        copy = tensor.detach().clone()
+        self._last_copy[id(tensor)] = tensor, copy
+        return copy
+
+    def _watched_hook(self, call: Call, hook: Any) -> Any:
+        """A hook on a gradient that notes whether it gives back another one."""
+
+        def watching(gradient: Any) -> Any:
+            before = gradient.detach().clone()
+            found = hook(gradient)
+            now = gradient if found is None else found
+            same = now.shape == before.shape and _same(now.detach(), before)
+            if not same and not any(one is call for one in self.altered):
+                self.altered.append(call)
+            return found
+
+        return watching
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two tensors have the same values; NaN is the same as NaN."""
+    return bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+def _autocast(engine: Any) -> Any:
+    return engine.get_autocast_dtype("cpu") if engine.is_autocast_enabled("cpu") else None
+
+
+def _version(tensor: Any) -> Any:
+    try:
+        return tensor._version
+    except RuntimeError:  # an inference tensor has none
+        return None
+
+
+def _edge(tensor: Any) -> Any:
+    """The node behind a tensor and which of its outputs this is; a leaf stands for itself."""
+    if not tensor.requires_grad:
+        return None
+    try:
+        node = tensor.grad_fn
+    except RuntimeError:  # a view whose history cannot be told any more
+        return None
+    return (tensor, 0) if node is None else (node, tensor.output_nr)

@@ -1,0 +1,37 @@
+"""A function that runs, but has no gradient because an operation in it has none: which, and where."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+from ..subject.subject import Subject
+from .suspects import runnable
+from .trace import trace
+
+_SAID = re.compile("derivative .* not implemented")
+_NODE = "NotImplemented"  # the last part of such a node's name, in both engines
+
+
+class GradientMissing(RuntimeError):
+    """The function runs; the gradient of an operation in it is not implemented."""
+
+
+def raise_with_line(error: RuntimeError, subject: Subject) -> NoReturn:
+    """Raise what backward said again; with the line, if it is that a derivative is missing."""
+    if not _SAID.search(str(error)):
+        raise error
+    site = _first_without(subject)
+    at = "" if site is None else f" ({site})"
+    raise GradientMissing(
+        f"the function runs, but its gradient is not implemented: {error}{at}"
+    ) from error
+
+
+def _first_without(subject: Subject) -> Any:
+    """Where the first operation without a derivative is called."""
+    try:
+        calls = trace(subject.engine, runnable(subject)[0]).calls
+    except Exception:  # it ran before; a line is not worth another error
+        return None
+    return next((call.site for call in calls if call.node_name.endswith(_NODE)), None)

@@ -1,0 +1,1 @@
+"""The mathematics, on plain vectors: differences, noise, distances, tolerances."""

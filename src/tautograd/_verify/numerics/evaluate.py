@@ -1,0 +1,127 @@
+"""Values of a subject at many points: all at once where the engine can, else one by one.
+
+Perturbed inputs differ in their values alone, so a batch of them can run through the engine's `vmap`
+in one go. Where that raises (control flow on values, a custom Function without a rule for it) or
+gives other numbers than a plain run, every point is run by itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..subject.engines import as_reals
+from ..subject.subject import Subject
+from .noise import EPSILON, level_of, points_for_noise
+
+_AT_ONCE = 2**18  # numbers of inputs in one batch: they stay near the processor
+_ROWS = 256  # points in one batch at least: each batch has a cost of its own
+_ENOUGH = 8  # points from which a batch pays
+
+
+class Values:
+    """A function of points (k, n) to values (k, m), for `directional`.
+
+    `here` is what a recorded run gives at the subject's own values, if that is known.
+    """
+
+    def __init__(self, subject: Subject, here: Any = None) -> None:
+        self.subject = subject
+        self.count = 0  # of points so far
+        self.batches: bool | None = None  # not known yet
+        self._quiet = False
+        self._row = subject.row
+        self._here = self._alone(self._row) if here is None else here
+        self._quiet = self._may_run_without_recording()
+
+    @cached_property
+    def around(self) -> Any:
+        """The values that show the noise, for `level_of`."""
+        return self(points_for_noise(self._row, epsilon=max(EPSILON, self.subject.epsilon)))
+
+    @cached_property
+    def noise(self) -> Any:
+        """The noise level of each output."""
+        return level_of(self.around, max(EPSILON, self.subject.epsilon))
+
+    def __call__(self, points: Any) -> Any:
+        if len(points) == 1 and np.array_equal(points[0], self._row):
+            return self._here[None].copy()
+        self.count += len(points)
+        if len(points) >= _ENOUGH and self.batches is not False:
+            found = self._together(points)
+            if found is not None:
+                return found
+        return np.array([self._or_nan(point) for point in points]).reshape(len(points), -1)
+
+    def _or_nan(self, point: Any) -> Any:
+        """The values there, or NaN: beside the point the function may not be defined."""
+        try:
+            return self._alone(point)
+        except Exception:
+            return np.full(self.subject.size, np.nan)
+
+    def _alone(self, point: Any) -> Any:
+        subject = self.subject
+        tensors = subject.tensors_from(point)
+        if self._quiet:
+            with subject.engine.no_grad():
+                return subject.flat(subject.call(tensors))
+        with subject.engine.enable_grad():
+            return subject.flat(subject.call([t.requires_grad_() for t in tensors]))
+
+    def _may_run_without_recording(self) -> bool:
+        """Whether it gives the same without a graph (a gradient penalty, say, needs one)."""
+        self._quiet = True
+        try:
+            return bool(np.array_equal(self._here, self._alone(self._row), equal_nan=True))
+        except Exception:
+            return False
+
+    def _together(self, points: Any) -> Any:
+        rows = max(_ROWS, _AT_ONCE // max(1, points.shape[1]))
+        try:
+            parts = [self._batch(points[i : i + rows]) for i in range(0, len(points), rows)]
+            found = np.concatenate(parts)
+        except Exception:
+            self.batches = False
+            return None
+        if self.batches is None:
+            self.batches = self._agree(found, points)
+        return found if self.batches else None
+
+    def _batch(self, points: Any) -> Any:
+        subject = self.subject
+        engine = subject.engine
+        tensors = []
+        for leaf in subject.leaves:
+            part = np.ascontiguousarray(points[:, leaf.start : leaf.start + leaf.reals])
+            if leaf.tensor.is_complex():
+                part = part.view(np.complex128)
+            made = engine.from_numpy(part.reshape(len(points), *tuple(leaf.tensor.shape)))
+            tensors.append(made.to(dtype=leaf.tensor.dtype, device=leaf.tensor.device))
+
+        def one(*given: Any) -> Any:
+            return tuple(t for _, t in subject.named_outputs(subject.call(list(given))))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with engine.no_grad():
+                outputs = engine.func.vmap(one, randomness="same")(*tensors)
+        return np.concatenate([as_reals(out).reshape(len(points), -1) for out in outputs], axis=1)
+
+    def _agree(self, found: Any, points: Any) -> bool:
+        """Whether a batch gives what single runs give, up to the order of summation."""
+        for i in {0, len(points) // 2, len(points) - 1}:
+            known = np.array_equal(points[i], self._row)
+            alone = self._here if known else self._alone(points[i])
+            if alone.shape != found[i].shape:
+                return False
+            size = np.maximum(np.abs(alone), np.abs(alone).max(initial=0.0))
+            close = np.abs(found[i] - alone) <= 1e3 * self.subject.epsilon * size
+            if not np.all(close | (np.isnan(alone) & np.isnan(found[i])) | (alone == found[i])):
+                return False
+        return True

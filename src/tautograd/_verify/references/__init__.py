@@ -1,0 +1,1 @@
+"""Independent references for a derivative: differences, forward mode, complex step, float64."""

@@ -1,0 +1,65 @@
+"""Which operation's forward rule is wrong, when forward mode and backward disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..locate.isolated_call import Isolated
+from ..locate.tape import Call
+from ..locate.trace import trace
+from ..numerics.differences import directional
+from ..report.findings import Entry, Suspect
+from ..subject.engines import as_reals
+from .fast_mode import sign_vectors
+
+NOTE = "its backward is right, but its forward-mode rule (jvp) is not"
+
+
+def wrong_forward_rules(engine: Any, run: Callable[[], Any], seed: int) -> list[Suspect]:
+    """The calls of `run()` whose tangent is not the derivative of their values."""
+    with engine.enable_grad():
+        tape = trace(engine, run)
+    suspects: list[Suspect] = []
+    for call in sorted(tape.calls, key=lambda c: not c.custom):
+        try:
+            entry = _wrong_tangent(engine, call, seed)
+        except Exception:  # not every call can be run by itself, or has a forward rule
+            continue
+        if entry is not None:
+            suspects.append(
+                Suspect(call.name, call.node_name, call.module, call.site, [entry], NOTE)
+            )
+    return suspects
+
+
+def _wrong_tangent(engine: Any, call: Call, seed: int) -> Entry | None:
+    alone = Isolated(engine, call, double=True)
+    if not alone.x.size or not alone.y.size:
+        return None
+    (direction,) = sign_vectors(1, alone.x.size, seed)
+    ad = engine.autograd.forward_ad
+    with ad.dual_level():
+        duals = [
+            ad.make_dual(t, d)
+            for t, d in zip(alone._tensors(alone.x), alone._tensors(direction), strict=True)
+        ]
+        outputs = alone._run(duals)
+        parts = []
+        for i in alone.live:
+            primal, tangent = ad.unpack_dual(outputs[i])
+            parts.append(as_reals(engine.zeros_like(primal) if tangent is None else tangent))
+    pushed = np.concatenate(parts)
+    found = directional(alone.values, alone.x, direction[None], claimed=pushed[None])
+    gap = np.abs(found.value[0] - pushed)
+    allowed = found.error[0] + 1e-9 * np.abs(found.value[0]).max(initial=0.0)
+    wrong = found.finite[0] & ~found.kink[0] & (gap > allowed)
+    if not wrong.any():
+        return None
+    at = int(np.argmax(np.where(wrong, gap, -1.0)))
+    return Entry(
+        "tangent of the output", (at,), float(found.value[0, at]), float(pushed[at]),
+        float(found.error[0, at]),
+    )  # fmt: skip

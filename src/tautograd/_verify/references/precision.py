@@ -1,0 +1,118 @@
+"""The gradient in its own precision, against the same gradient in float64.
+
+float32 code is proved in float64 first, where differences can see. What remains is whether the
+gradient computed in float32 (or less) is that gradient rounded. How much it may be off is measured:
+the float64 gradient is taken at inputs moved by one rounding of the lower precision, which shows
+what rounding does to it, and every entry may be off by some roundings of the tensor's largest one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..numerics.compare import farthest_first
+from ..numerics.noise import EPSILON, noise_level
+from ..report.findings import Entry
+from ..report.report import Check
+from ..subject.engines import as_reals
+from ..subject.subject import Subject
+from .fast_mode import sign_vectors
+
+_ROUNDINGS = 16  # of the largest entry: sums and a few layers, each rounded
+_MOVES = 4  # of the inputs, by which the effect of rounding is measured
+_COTANGENTS = 4
+
+
+def own_precision(low: Subject, double: Subject, seed: int) -> tuple[Check, list[Entry]]:
+    """Compare the gradients of a few random cotangents, leaf by leaf."""
+    dtype = _names(low)
+    check = Check(f"float64 gradient, for {dtype}", f"backward in {dtype} against float64")
+    row, epsilon = low.row, low.epsilon
+    if not _same_values(low, double):
+        check.verdict = "not applicable"
+        check.note = "its values in float64 are others: random numbers, or a branch on the dtype"
+        return check, []
+    cotangents = sign_vectors(_COTANGENTS, low.size, seed)
+    ours, theirs = low.gradients(row, cotangents), double.gradients(row, cotangents)
+    random = np.random.default_rng(seed)
+    spread = np.zeros_like(theirs)
+    for _ in range(_MOVES):
+        moved = row * (1 + epsilon * random.choice([-1.0, 1.0], row.shape))
+        with np.errstate(all="ignore"):
+            spread = np.fmax(spread, np.abs(double.gradients(moved, cotangents) - theirs))
+    tolerance, unseen = np.zeros_like(theirs), ~np.isfinite(theirs)
+    for leaf in low.leaves:
+        part = slice(leaf.start, leaf.start + leaf.reals)
+        info = low.engine.finfo(leaf.tensor.dtype)
+        with np.errstate(all="ignore"):
+            size = np.abs(np.where(unseen[:, part], 0.0, theirs[:, part]))
+            largest = size.max(axis=1, initial=0.0, keepdims=True)
+            reach = spread[:, part].max(axis=1, initial=0.0, keepdims=True)
+            tolerance[:, part] = _ROUNDINGS * epsilon * largest + 4 * reach + 64 * float(info.tiny)
+            unseen[:, part] |= size > float(info.max)
+    with np.errstate(all="ignore"):
+        gap = np.where(unseen, 0.0, np.abs(ours - theirs))
+    if not np.all(gap <= tolerance):
+        tolerance = tolerance + _gap_noise(low, double, cotangents, seed)
+    bad = ~(gap <= tolerance)
+    check.entries = int(gap.size)
+    check.measure(gap, tolerance, wrong=bad)
+    entries = []
+    for probe, place in np.argwhere(bad)[farthest_first(gap[bad])]:
+        leaf = low.leaf_at(int(place))
+        values = float(theirs[probe, place]), float(ours[probe, place])
+        index = leaf.index_of(int(place))
+        entries.append(Entry(leaf.name, index, *values, float(tolerance[probe, place])))
+    check.verdict = "wrong" if entries else "agrees"
+    return check, entries
+
+
+def _same_values(low: Subject, double: Subject) -> bool:
+    """Whether both precisions compute the same thing, to a few hundred roundings."""
+    ours, theirs = low.values(low.row), double.values(low.row)
+    with np.errstate(all="ignore"):
+        size = np.abs(np.where(np.isfinite(theirs), theirs, 0.0)).max(initial=0.0)
+        seen = np.isfinite(ours) & np.isfinite(theirs)
+        gap = np.abs(ours - theirs)[seen]
+    return bool(np.all(gap <= 256 * low.epsilon * size))
+
+
+def _gap_noise(low: Subject, double: Subject, cotangents: Any, seed: int) -> Any:
+    """How much of the gap between both gradients jumps about from point to point, as rounding
+    does: a sum that cancels leaves nothing but that."""
+    shape = len(cotangents), low.row.size
+
+    def gap(points: Any) -> Any:
+        found = []
+        for point in points:
+            exact = np.concatenate([as_reals(t) for t in low.tensors_from(point)])
+            ours = _or_nan(low, exact, cotangents, shape)
+            found.append((ours - _or_nan(double, exact, cotangents, shape)).reshape(-1))
+        return np.array(found)
+
+    return 8 * noise_level(gap, low.row, seed, epsilon=low.epsilon).reshape(shape)
+
+
+def _names(subject: Subject) -> str:
+    names = dict.fromkeys(str(leaf.tensor.dtype).rpartition(".")[2] for leaf in subject.leaves)
+    return ", ".join(name for name in names if name not in ("float64", "complex128"))
+
+
+def gradient_noise(subject: Subject, cotangents: Any, seed: int) -> Any:
+    """How far rounding may have moved the gradients: their own noise, measured as a function's."""
+    shape = len(cotangents), subject.row.size
+
+    def gradients(points: Any) -> Any:
+        return np.array([_or_nan(subject, p, cotangents, shape).reshape(-1) for p in points])
+
+    noise = noise_level(gradients, subject.row, seed, epsilon=max(EPSILON, subject.epsilon))
+    return 32 * noise.reshape(shape)  # rounding need not be random: a bias may be some times larger
+
+
+def _or_nan(subject: Subject, row: Any, cotangents: Any, shape: tuple[int, int]) -> Any:
+    try:
+        return subject.gradients(row, cotangents)
+    except Exception:  # beside the point the function may not be defined
+        return np.full(shape, np.nan)

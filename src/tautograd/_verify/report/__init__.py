@@ -1,0 +1,1 @@
+"""What a verification found, and how it is shown."""

@@ -1,0 +1,1 @@
+"""The picture as a page: grouping, layout, and the files that draw it."""

@@ -1,0 +1,227 @@
+"""A graph as a page of its own: the drawing, its steps and its source, in one file.
+
+Without JavaScript it is a table of what happened; with it, the graph is drawn, folded and stepped through.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..._files.markup import escape
+from ..._version import __version__
+from ..chain import Writer, Written, as_text
+from . import shell
+from .graph import CUT, INPUT, LEAF, OPERATION, Graph, Node, norm_of
+from .groups import open_at_first
+from .layout import lay_out
+
+_FOLDER = Path(__file__).parent
+AROUND = 60  # lines of a long file that are kept before and after those that matter
+MOST_ROWS = 200  # of the table that is there without JavaScript
+
+_LETTER = {OPERATION: "o", LEAF: "l", INPUT: "i", CUT: "c"}
+
+
+def as_page(graph: Graph) -> str:
+    """The whole page."""
+    return "".join(_page(graph))
+
+
+def _page(graph: Graph) -> Iterator[str]:
+    writer = Writer(graph)
+    written = {number: writer.step(graph.nodes[number]) for number in graph.steps}
+    title = escape(graph.title)
+    yield shell.head(f"{graph.title} – taut view", [_FOLDER / "page.css"])
+    yield '<a class="skip" href="#panel">To the explanation</a>'
+    yield f'<header><h1>taut view <code>{title}</code></h1><p class="about">{escape(_about(graph))}</p>'
+    yield f"{shell.TOGGLE}</header>"
+    for note in graph.notes:
+        yield f'<p class="warning note" role="note">{escape(note)}</p>'
+    yield shell.text_of(_FOLDER / "app.html")
+    yield from _table(graph, written)
+    yield shell.data(page_data(graph, writer, written))
+    yield shell.scripts(
+        [_FOLDER / name for name in ("layout.js", "drawing.js", "panel.js", "search.js", "page.js")]
+    )
+    yield "</body></html>\n"
+
+
+def _about(graph: Graph) -> str:
+    ends = [node for node in graph.nodes if node.root]
+    value = ", ".join(f"{n.symbol} = {n.value.text}" if n.value else n.symbol for n in ends)
+    counts = {kind: sum(n.kind == kind for n in graph.nodes) for kind in _LETTER}
+    parts = [
+        value,
+        _counted(counts[OPERATION], "operation"),
+        _counted(counts[LEAF], "leaf", "leaves"),
+    ]
+    if counts[CUT]:
+        parts.append(_counted(counts[CUT], "cut"))
+    return " · ".join([*parts, f"on {graph.engine}"])
+
+
+def _counted(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+# ---- without JavaScript --------------------------------------------------------------------------
+
+
+def _table(graph: Graph, written: dict[int, Written]) -> Iterator[str]:
+    yield '<details id="summary" open><summary>As text: every step of backward</summary>'
+    leaves = [n for n in graph.nodes if n.kind == LEAF]
+    if leaves:
+        yield '<div class="wide"><table><thead><tr><th scope="col">Leaf</th><th scope="col">Shape</th>'
+        yield '<th scope="col">Gradient</th></tr></thead><tbody>'
+        for node in leaves[:MOST_ROWS]:
+            shape = node.value.shape_text if node.value else ""
+            gradient = node.arrived[0].gradient_text if 0 in node.arrived else "none"
+            yield f"<tr><td><code>{escape(node.symbol)}</code></td><td>{shape}</td>"
+            yield f"<td>{escape(gradient)}</td></tr>"
+        yield "</tbody></table></div>"
+    for node in graph.nodes:
+        if node.kind == CUT:
+            where = f" at {escape(_place(node))}" if node.site else ""
+            yield f"<p>✂ The graph is cut by <code>{escape(node.name)}</code>{where}.</p>"
+    yield "<ol>"
+    for number in graph.steps[:MOST_ROWS]:
+        step = written[number]
+        yield f"<li><b>{escape(step.title)}</b>"
+        for line in [*step.arrives, *(line for _, lines in step.gives for line in lines)]:
+            yield f"<br>{escape(as_text(line))}"
+        yield "</li>"
+    yield "</ol>"
+    if len(graph.steps) > MOST_ROWS:
+        yield f"<p>… and {len(graph.steps) - MOST_ROWS:,} more steps.</p>"
+    yield f'</details><footer class="soft">Made by tautograd {escape(__version__)}.</footer>'
+
+
+def _place(node: Node) -> str:
+    assert node.site is not None
+    return f"{os.path.basename(node.site.file)}:{node.site.line}"
+
+
+# ---- with it -------------------------------------------------------------------------------------
+
+
+def page_data(graph: Graph, writer: Writer, written: dict[int, Written]) -> dict[str, Any]:
+    """What the page's scripts draw from; short keys, because there may be ten thousand of each."""
+    sites, files = _Sites(), _Files()
+    layouts = lay_out(graph)
+    nodes = []
+    for node in graph.nodes:
+        site = sites.number(node.site, files) if node.site is not None else -1
+        nodes.append(_node(node, writer, site))
+    return {
+        "title": graph.title,
+        "end": writer.end,
+        "flowed": graph.flowed,
+        "nodes": nodes,
+        "edges": [
+            [
+                e.source, e.output, e.target, e.place, norm_of(e.gradient),
+                "" if e.gradient is None else _short(e.gradient.size_text), int(e.is_cut),
+            ]
+            for e in graph.edges
+        ],
+        "groups": [
+            {"p": g.parent, "t": g.label, "a": g.about, "k": g.kind, "y": x.layers, "z": x.lanes}
+            for g, x in zip(graph.groups, layouts, strict=True)
+        ],
+        "open": open_at_first(graph, [layout.layers for layout in layouts]),
+        "steps": [
+            {"n": number, "t": step.title, "a": step.arrives, "g": step.gives}
+            for number, step in ((n, written[n]) for n in graph.steps)
+        ],
+        "sites": sites.listed,
+        "files": files.to_list(sites.listed),
+    }  # fmt: skip
+
+
+def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
+    value = node.value
+    found: dict[str, Any] = {"k": _LETTER[node.kind], "s": node.symbol, "p": node.group}
+    title = writer.equation(node) if node.kind == OPERATION else node.symbol
+    if node.kind == CUT:
+        title = f"✂ {node.name}"
+    optional = {
+        "q": title if title != node.symbol else "",
+        "n": node.name if node.kind in (OPERATION, CUT) else "",
+        "o": node.operation if node.kind == OPERATION else "",
+        "v": value.text if value is not None else "",
+        "h": value.shape_text if value is not None else _shape_of_gradient(node),
+        "d": value.dtype if value is not None else "",
+        "g": _short(node.arrived[0].gradient_text) if 0 in node.arrived else "",
+        "m": norm_of(node.arrived.get(0)),
+        "r": int(node.root),
+    }
+    found.update({key: text for key, text in optional.items() if text not in ("", None, 0)})
+    if "m" not in found and 0 in node.arrived:
+        found["m"] = norm_of(node.arrived[0])
+    if site >= 0:
+        found["l"] = site
+    return found
+
+
+def _short(text: str) -> str:
+    """A norm as there is room for it on an edge or in a box."""
+    return text.replace("‖·‖ = ", "‖") + ("‖" if text.startswith("‖") else "")
+
+
+def _shape_of_gradient(node: Node) -> str:
+    return node.arrived[0].shape_text if 0 in node.arrived else ""
+
+
+class _Files:
+    """The source that the page shows."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def number(self, path: str) -> int:
+        return self.numbers.setdefault(path, len(self.numbers))
+
+    def to_list(self, sites: list[list[Any]]) -> list[dict[str, Any]]:
+        found = []
+        for path, number in self.numbers.items():
+            lines = linecache.getlines(path)
+            wanted = [site[1] for site in sites if site[0] == number]
+            first = max(min(wanted, default=1) - AROUND, 1)
+            last = min(max(wanted, default=1) + AROUND, len(lines))
+            found.append(
+                {
+                    "name": _near(path),
+                    "path": os.path.abspath(path) if lines and os.path.isfile(path) else "",
+                    "first": first,
+                    "lines": [line.rstrip("\r\n") for line in lines[first - 1 : last]],
+                }
+            )
+        return found
+
+
+def _near(path: str) -> str:
+    """From the current folder, if it is below it."""
+    try:
+        near = os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
+    return path if near.startswith("..") or not os.path.isfile(path) else near
+
+
+class _Sites:
+    """Lines of source, each once."""
+
+    def __init__(self) -> None:
+        self.listed: list[list[Any]] = []
+        self._known: dict[Any, int] = {}
+
+    def number(self, site: Any, files: _Files) -> int:
+        key = site.file, site.line
+        if key not in self._known:
+            self._known[key] = len(self.listed)
+            self.listed.append([files.number(site.file), site.line, site.function])
+        return self._known[key]

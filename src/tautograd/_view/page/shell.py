@@ -1,0 +1,59 @@
+"""What every page of the kit has in common: one file, no network, one look, light and dark."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ..._files.destinations import GENERATOR
+from ..._files.markup import escape
+from ..._files.printable import is_harmless
+
+_FOLDER = Path(__file__).parent
+_TO_LOOK_AT = re.compile("<|[^ -~]")
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+TOGGLE = (
+    '<button type="button" id="theme" class="quiet" hidden aria-label="Switch between light and dark">'
+    "◐</button>"
+)
+
+
+def head(title: str, styles: Iterable[Path]) -> str:
+    """The beginning of a page, up to and with `<body>`."""
+    css = "".join(text_of(path) for path in (_FOLDER / "base.css", *styles))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">{GENERATOR}'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{css}</style></head>\n<body>"
+    )
+
+
+def data(value: Any, name: str = "data") -> str:
+    """Data for a page's scripts, which read it as text: nothing in it can be taken for markup."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = _TO_LOOK_AT.sub(_as_it_may_stand, text)
+    return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def _as_it_may_stand(found: re.Match[str]) -> str:
+    """A character of JSON, as an escape if it could end a script or would not be seen."""
+    character = found[0]
+    if character != "<" and is_harmless(character):
+        return character
+    return json.dumps(character)[1:-1] if character != "<" else "\\u003c"
+
+
+def scripts(paths: Iterable[Path]) -> str:
+    """Scripts, and the switch between light and dark."""
+    return "".join(f"<script>{text_of(path)}</script>" for path in (*paths, _FOLDER / "theme.js"))
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

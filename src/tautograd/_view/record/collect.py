@@ -1,0 +1,297 @@
+"""From a tensor's history to the picture's data: nodes, edges, values, names, lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._verify.subject.engines import name_of
+from ..page.graph import CUT, INPUT, LEAF, OPERATION, Edge, Graph, Node
+from ..page.symbols import in_time, name_results
+from .backward_flow import Flow
+from .names import Names
+from .node_history import site_of_node, time_of, walk
+from .notes import Constant, Cutting, KnownNode
+from .operands import find_operands
+from .recorder import Notes, edge_of
+from .saved import saved_number, saved_result
+from .values import Memory, Value
+
+MOST_BEHIND = 60  # operations that are shown of what lies behind a cut
+
+
+class Collector:
+    """Puts together what is known of a graph."""
+
+    def __init__(
+        self,
+        engine: Any,
+        roots: Sequence[Any],
+        *,
+        names: Names,
+        notes: Notes | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self.engine, self.roots, self.names, self.notes = engine, roots, names, notes
+        self.memory = memory or (notes.memory if notes else Memory())
+        self.backward_order = walk(roots)
+        self.graph = Graph(name_of(engine))
+        self._number: dict[int, int] = {}  # of nodes and leaves, by id
+        self._constants: dict[int, tuple[Any, int]] = {}
+        self._cuts: dict[int, tuple[Any, int]] = {}
+        self._leaves: dict[int, Any] = {}
+        self._before: dict[int, Any] = {}
+        self._kept: list[Any] = []  # so that an id stays one node's
+        for node in self.backward_order:
+            leaf = getattr(node, "variable", None)
+            if leaf is not None:
+                self._leaves[id(node)] = leaf
+                grad = leaf.grad
+                self._before[id(node)] = None if grad is None else self.memory.look(grad)
+
+    @property
+    def leaves(self) -> list[Any]:
+        """The tensors at which gradients arrive."""
+        return list(self._leaves.values())
+
+    def watch(self) -> Flow:
+        """Watch the backward that comes next."""
+        return Flow(self.backward_order, self.memory)
+
+    # --- nodes ---------------------------------------------------------------------------------
+
+    def collect(self, flow: Flow | None) -> Graph:
+        """All of it, after the backward if there was one."""
+        graph = self.graph
+        for node in reversed(self.backward_order):
+            made = self._leaf(node) if id(node) in self._leaves else self._operation(node)
+            self._number[id(node)] = made.number
+        for root in self.roots:
+            self._mark_root(root)
+        for node in self.backward_order:
+            self._edges(node, flow)
+        self._values_from_variables()
+        if self.notes is not None:
+            self._what_left()
+        if flow is not None:
+            self._flowed(flow)
+        numbered = [
+            (graph.nodes[self._number[id(recorded)]], recorded, self.known(recorded))
+            for recorded in self.backward_order
+            if id(recorded) not in self._leaves
+        ]
+        find_operands(graph, numbered, self._number, self.memory)
+        name_results(graph)
+        in_time(graph)
+        return graph
+
+    def _add(self, kind: str, name: str) -> Node:
+        node = Node(len(self.graph.nodes), kind, name)
+        self.graph.nodes.append(node)
+        return node
+
+    def _name(self, leaf: Any) -> str:
+        return self.names.of(leaf) or (self.notes.leaf_name(leaf) if self.notes else "")
+
+    def _leaf(self, accumulate: Any) -> Node:
+        leaf = self._leaves[id(accumulate)]
+        node = self._add(LEAF, self._name(leaf))
+        node.outputs[0] = self.memory.look(leaf)
+        node.before = self._before[id(accumulate)]
+        return node
+
+    def _operation(self, recorded: Any) -> Node:
+        node = self._add(OPERATION, str(recorded.name()))
+        node.time = time_of(recorded)
+        known = self.known(recorded)
+        if known is not None:
+            node.outputs = dict(known.outputs)
+            node.site, node.group = known.call.site, known.call.inside
+            node.call = known.call.name if known.is_last else ""
+            node.custom, node.running = known.call.custom, known.call.running
+        if node.site is None:
+            node.site = site_of_node(recorded)
+        if node.operation == "pow" and (power := saved_number(recorded, "exponent")) is not None:
+            node.numbers["exponent"] = power
+        if 0 not in node.outputs:
+            value = saved_result(recorded, node.operation, self.memory)
+            if value is not None:
+                node.outputs[0] = value
+        return node
+
+    def known(self, recorded: Any) -> KnownNode | None:
+        found = self.notes.nodes.get(id(recorded)) if self.notes else None
+        return found if found is not None and found.node is recorded else None
+
+    def _mark_root(self, root: Any) -> None:
+        edge = edge_of(root)
+        if edge is None:
+            return
+        number = self._number.get(id(edge[0]))
+        if number is None:  # a leaf that is itself the end
+            node = self._add(LEAF, self._name(root))
+            node.outputs[0] = self.memory.look(root)
+            number = self._number[id(edge[0])] = node.number
+        node = self.graph.nodes[number]
+        node.root = True
+        node.outputs.setdefault(edge[1], self.memory.look(root))
+
+    # --- edges ---------------------------------------------------------------------------------
+
+    def _edges(self, recorded: Any, flow: Flow | None) -> None:
+        target = self._number[id(recorded)]
+        edges = recorded.next_functions
+        for place, (following, output) in enumerate(edges):
+            if following is None:
+                continue
+            source = self._number[id(following)]
+            gradient = flow.given.get((id(recorded), place)) if flow else None
+            self.graph.edges.append(Edge(source, output, target, place, gradient))
+        known = self.known(recorded)
+        if known is not None and (known.is_last or any(f is None for f, _ in edges)):
+            self._constants_into(target, known, len(edges))
+
+    def _constants_into(self, target: int, known: KnownNode, place: int) -> None:
+        """Arguments of a call that want no gradient; of several nodes, the last has them."""
+        if not known.is_last:
+            return
+        for argument in known.call.arguments:
+            if not isinstance(argument, Constant):
+                continue
+            source = self._constant(argument, known.call.inside)
+            place += 1
+            self.graph.edges.append(Edge(source, 0, target, place, is_cut=bool(argument.cuts)))
+
+    def _constant(self, constant: Constant, inside: int) -> int:
+        found = self._constants.get(id(constant))
+        if found is not None:
+            return found[1]
+        tensor = constant.reference()
+        name = constant.name or (self.names.of(tensor) if tensor is not None else "")
+        if constant.cuts:
+            number = self._cut(constant.cuts[0], constant.value, name)
+        else:
+            node = self._add(INPUT, name)
+            node.outputs[0] = constant.value
+            node.group = inside
+            number = node.number
+        self._constants[id(constant)] = constant, number
+        return number
+
+    def _cut(self, cut: Cutting, value: Value | None, name: str = "") -> int:
+        found = self._cuts.get(id(cut))
+        if found is not None:
+            return found[1]
+        node = self._add(CUT, cut.how)
+        node.symbol, node.site, node.group = name, cut.site, cut.inside
+        node.running = cut.running
+        if value is not None:
+            node.outputs[0] = value
+        self._cuts[id(cut)] = cut, node.number
+        for place, edge in enumerate(cut.sources):
+            made = Edge(self._source(edge), edge[1], node.number, place, is_cut=True)
+            self.graph.edges.append(made)
+        return node.number
+
+    def _source(self, edge: Any) -> int:
+        """The node behind a tensor; one that the loss does not depend on comes with its history."""
+        found = self._number.get(id(edge[0]))
+        if found is not None:
+            return found
+        if hasattr(edge[0], "next_functions"):
+            return self._behind(edge[0])
+        return self._other_leaf(edge[0])
+
+    def _other_leaf(self, leaf: Any) -> int:
+        for accumulate, known in self._leaves.items():
+            if known is leaf:
+                return self._number[accumulate]
+        if id(leaf) not in self._number:
+            node = self._add(LEAF, self._name(leaf))
+            node.outputs[0] = self.memory.look(leaf)
+            self._number[id(leaf)] = node.number
+            self._kept.append(leaf)
+        return self._number[id(leaf)]
+
+    def _behind(self, recorded: Any) -> int:
+        """What lies behind a cut: it gets no gradient, and that is what there is to see."""
+        self._number[id(recorded)] = self._operation(recorded).number
+        pending, left = [recorded], MOST_BEHIND
+        while pending:
+            node = pending.pop()
+            self._kept.append(node)
+            target = self._number[id(node)]
+            for place, (following, output) in enumerate(node.next_functions):
+                if following is None:
+                    continue
+                leaf = getattr(following, "variable", None)
+                if leaf is not None:
+                    source = self._other_leaf(leaf)
+                elif id(following) in self._number:
+                    source = self._number[id(following)]
+                elif left:
+                    left -= 1
+                    source = self._number[id(following)] = self._operation(following).number
+                    pending.append(following)
+                else:
+                    continue
+                self.graph.edges.append(Edge(source, output, target, place))
+        return self._number[id(recorded)]
+
+    def _what_left(self) -> None:
+        assert self.notes is not None
+        for cut in self.notes.left:
+            if any(self._number.get(id(edge[0])) is not None for edge in cut.sources):
+                self._cut(cut, None)
+
+    # --- values, gradients, names --------------------------------------------------------------
+
+    def _values_from_variables(self) -> None:
+        """Variables of the user's that are results of nodes: their names, and their values."""
+        for tensor, name in list(self.names.tensors.values()):
+            edge = edge_of(tensor)
+            if edge is None or edge[0] is tensor:
+                continue
+            number = self._number.get(id(edge[0]))
+            if number is None:
+                continue
+            node = self.graph.nodes[number]
+            if edge[1] not in node.outputs:
+                node.outputs[edge[1]] = self.memory.look(tensor)
+            if edge[1] == 0 and len(node.outputs) == 1 and not node.symbol:
+                node.symbol = name
+
+    def _flowed(self, flow: Flow) -> None:
+        graph = self.graph
+        graph.flowed = bool(flow.order) or not self.backward_order
+        for (key, output), value in flow.arrived.items():
+            graph.nodes[self._number[key]].arrived[output] = value
+        incoming: dict[int, list[Edge]] = {}
+        for edge in graph.edges:
+            if edge.gradient is not None:
+                incoming.setdefault(edge.source, []).append(edge)
+        last_giver: dict[int, list[int]] = {}
+        position = {id(node): i for i, node in enumerate(flow.order)}
+        numbers = {self._number[id(node)]: position[id(node)] for node in flow.order}
+        for number, edges in incoming.items():
+            node = graph.nodes[number]
+            if node.kind != LEAF:
+                continue
+            node.arrived[0] = _sum([e.gradient for e in edges], self.memory)
+            final = max(numbers[e.target] for e in edges)
+            last_giver.setdefault(final, []).append(number)
+        for i, recorded in enumerate(flow.order):
+            graph.steps.append(self._number[id(recorded)])
+            graph.steps += sorted(last_giver.get(i, []))
+
+
+def _sum(values: Sequence[Value | None], memory: Memory) -> Value:
+    known = [value for value in values if value is not None]
+    if len(known) == 1 or any(value.array is None for value in known):
+        return known[0] if len(known) == 1 else Value(known[0].shape, known[0].dtype)
+    total = known[0].array
+    for value in known[1:]:
+        total = total + value.array
+    return memory.of_array(np.array(total), known[0].dtype)

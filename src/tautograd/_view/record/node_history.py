@@ -1,0 +1,56 @@
+"""The nodes behind tensors, in the order of time, and what each says of itself."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+from ..._verify.report.findings import Site
+from .recorder import edge_of
+
+
+def walk(roots: Sequence[Any]) -> list[Any]:
+    """Every node behind these tensors, later ones first; the nodes are kept by the list."""
+    found: dict[int, Any] = {}
+    users: dict[int, int] = {}
+    pending = [edge[0] for root in roots if (edge := edge_of(root)) and edge[0] is not root]
+    while pending:
+        node = pending.pop()
+        if id(node) in found:
+            continue
+        found[id(node)] = node
+        for following, _ in node.next_functions:
+            if following is not None:
+                users[id(following)] = users.get(id(following), 0) + 1
+                pending.append(following)
+    place = {key: i for i, key in enumerate(found)}  # what has no time comes as it was found
+    ready = [(-time_of(node), place[key], key) for key, node in found.items() if not users.get(key)]
+    heapq.heapify(ready)
+    ordered: list[Any] = []
+    while ready:
+        node = found[heapq.heappop(ready)[2]]
+        ordered.append(node)
+        for following, _ in node.next_functions:
+            if following is not None:
+                users[id(following)] -= 1
+                if not users[id(following)]:
+                    key = id(following)
+                    heapq.heappush(ready, (-time_of(following), place[key], key))
+    return ordered
+
+
+def time_of(node: Any) -> int:
+    """When a node was recorded; leaves come when they can."""
+    number = getattr(node, "_sequence_nr", None)
+    if getattr(node, "variable", None) is not None or number is None:
+        return 1 << 62
+    return int(number())
+
+
+def site_of_node(recorded: Any) -> Site | None:
+    """The line that recorded a node, for an engine whose nodes know it."""
+    place = getattr(recorded, "created_at", None)
+    if place is None:
+        return None
+    return Site(place.filename, place.line, place.function, place.text.strip())

@@ -1,0 +1,251 @@
+"""What is noted while a program runs: of each recorded node its call, line, module and result.
+
+Built on the kit's recorder of calls; it keeps figures of results instead of copies of arguments. A
+result without a history that came from one with a history is followed until it enters the graph again:
+there the graph was cut.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import sys
+import weakref
+from collections.abc import Iterable, Iterator
+from types import FrameType
+from typing import Any
+
+from ..._verify.locate.tape import ABOUT_GRAPH, LEAVING
+from ..._verify.locate.trace import Recorder, mode_of
+from ..._verify.subject.places import site_at
+from ..._verify.subject.trees import leaves_of
+from .module_calls import ModuleCalls
+from .names import variables_of
+from .notes import Constant, Cutting, KnownNode, Noted
+from .values import Memory, Value
+
+MOST_KNOWN = 200_000  # nodes
+_MOST_NODES = 50_000  # of one call: a recurrent layer has many
+_HOW = {"detach": "detach()", "detach_": "detach_()", "data": ".data", "tensor": "tensor()"}
+_SILENT = frozenset(("requires_grad_", "retain_grad", "register_hook", "backward", "grad", "shape"))
+
+
+class Notes(Recorder):
+    """Notes what a program does, for a picture of it."""
+
+    def __init__(self, engine: Any, memory: Memory | None = None) -> None:
+        importlib.import_module(f"{engine.__name__}.nn")  # whose modules are to be noted
+        super().__init__(engine)
+        self.paths: ModuleCalls = ModuleCalls(engine)
+        self.memory = Memory() if memory is None else memory
+        self.nodes: dict[int, KnownNode] = {}
+        self.left: list[Cutting] = []  # values that left for Python
+        self._tainted: dict[int, tuple[Any, list[Cutting]]] = {}
+        self._constants: dict[int, Constant] = {}
+        self._leaves: dict[int, tuple[Any, str]] = {}
+        self.is_on = True
+
+    def forget(self, keep: Iterable[Any] = ()) -> None:
+        """Let go of what was recorded so far, but for these nodes."""
+        kept = {id(node) for node in keep}
+        self.nodes = {key: known for key, known in self.nodes.items() if key in kept}
+        self.left.clear()
+        if not kept:
+            self._tainted.clear()
+            self._constants.clear()
+            self._leaves.clear()
+            self.memory = Memory()
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """Inside, what this thread does is noted.
+
+        Custom Functions are noticed by a wrapper around their `apply`, not by the profiling hook: that
+        would slow down every call of a whole script.
+        """
+        self.boundary = sys._getframe(2)
+        function = self.engine.autograd.Function
+        held = vars(function)["apply"]
+        function.apply = classmethod(self._noticed(held.__func__))
+        try:
+            with self.paths, mode_of(self.engine, self.see):
+                yield
+        finally:
+            function.apply = held
+
+    def _noticed(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            internal = (cls.__module__ or "").partition(".")[0] == self.engine.__name__
+            if internal or not self.is_on or self._custom is not None:
+                return original(cls, *args, **kwargs)
+            frame = sys._getframe(1)
+            call = self._begin(cls.__name__, cls.apply, args, kwargs, frame)
+            self._custom = frame, call
+            try:
+                result = original(cls, *args, **kwargs)
+            finally:
+                self._custom = None
+            self._end(call, result)
+            return result
+
+        return apply
+
+    def see(self, function: Any, args: Any, kwargs: Any) -> Any:
+        if not self.is_on:
+            return function(*args, **kwargs)
+        return super().see(function, args, kwargs)
+
+    # --- one call ------------------------------------------------------------------------------
+
+    def _begin(self, name: str, function: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+        user = self.files.frame(frame, self.boundary)
+        site = None if user is None else site_at(user)
+        call = Noted(name, site, self.paths.inside, [], False)
+        call.grad = bool(self.engine.is_grad_enabled())
+        if user is not None and self.paths.inside:
+            call.running = self.paths.running(variables_of(user).get("self"))
+        if name in _SILENT or name in ABOUT_GRAPH - {"detach_"}:
+            return call
+        for key, value in leaves_of((tuple(args), dict(kwargs))):
+            if isinstance(value, self.tensor):
+                edge = edge_of(value)
+                call.inputs.append(value)
+                call.edges.append(edge)
+                call.wanted = call.wanted or edge is not None
+                call.tainted += self._taint_of(value)
+                call.arguments.append(edge if edge is not None else self._constant(value, frame))
+                if edge is not None and edge[0] is value and id(value) not in self._leaves:
+                    self._leaves[id(value)] = _reference(value), self._variable(value, frame)
+            else:
+                keyword = key.startswith("1[") and key[3:-2] not in ("other", "y") and key[3:-2]
+                call.arguments.append((keyword, value) if keyword else value)
+        return call
+
+    def _end(self, call: Any, result: Any) -> None:
+        if not call.inputs:
+            return
+        given = {id(t): edge for t, edge in zip(call.inputs, call.edges, strict=True)}
+        outputs = {id(v): v for _, v in leaves_of(result) if isinstance(v, self.tensor)}
+        outputs = {k: v for k, v in outputs.items() if k not in given}
+        for tensor in call.inputs:  # what was written into has another history now
+            if not same_edge(edge_of(tensor), given[id(tensor)]):
+                outputs[id(tensor)] = tensor
+                self._constants.pop(id(tensor), None)
+        known = {_key(edge) for edge in call.edges if edge is not None}
+        for tensor in outputs.values():
+            edge = edge_of(tensor)
+            if edge is None:
+                self._leaves_graph(call, tensor)
+            elif hasattr(edge[0], "next_functions"):
+                self._recorded(call, edge, tensor, known)
+        if call.name in LEAVING and call.wanted:
+            value = None
+            self.left.append(self._cutting(call, LEAVING[call.name], value))
+        call.inputs = []
+
+    def _recorded(self, call: Noted, edge: Any, tensor: Any, known: set[tuple[int, int]]) -> None:
+        call.custom = call.custom or type(edge[0]).__name__ == f"{call.name}Backward"
+        last = self.nodes.get(id(edge[0]))
+        if last is None:
+            if len(self.nodes) > MOST_KNOWN:  # graphs that nobody ever goes back through
+                self.forget()
+            for node in _between(edge[0], known, self.nodes):
+                self.nodes[id(node)] = KnownNode(node, call)
+            last = self.nodes[id(edge[0])]
+            last.is_last = True
+        if last.call is call:
+            last.outputs[edge[1]] = self.memory.look(tensor)
+
+    # --- values without a history --------------------------------------------------------------
+
+    def _leaves_graph(self, call: Noted, tensor: Any) -> None:
+        if call.name.endswith("_like") or call.name.startswith("new_"):
+            return  # of the same shape, with other values
+        cuts = list(call.tainted)
+        if call.wanted and not tensor.requires_grad:
+            how = _HOW.get(call.name) or ("no_grad" if not call.grad else f"{call.name}()")
+            cuts = [self._cutting(call, how, self.memory.look(tensor))]
+        if cuts:
+            unique = list({id(cut): cut for cut in cuts}.values())
+            self._tainted[id(tensor)] = _reference(tensor), unique[:8]
+
+    def _cutting(self, call: Noted, how: str, result: Value | None) -> Cutting:
+        sources = [edge for edge in call.edges if edge is not None]
+        return Cutting(how, call.site, call.inside, sources, result, call.running)
+
+    def _taint_of(self, tensor: Any) -> list[Cutting]:
+        found = self._tainted.get(id(tensor))
+        return found[1] if found is not None and found[0]() is tensor else []
+
+    def _constant(self, tensor: Any, frame: Any) -> Constant:
+        known = self._constants.get(id(tensor))
+        if known is None or known.reference() is not tensor:
+            name = self._variable(tensor, frame)
+            look = self.memory.look(tensor)
+            known = Constant(look, _reference(tensor), name, self._taint_of(tensor))
+            self._constants[id(tensor)] = known
+        return known
+
+    def leaf_name(self, tensor: Any) -> str:
+        """The variable in which a leaf was when it was first used."""
+        found = self._leaves.get(id(tensor))
+        return found[1] if found is not None and found[0]() is tensor else ""
+
+    def _variable(self, tensor: Any, frame: FrameType | None) -> str:
+        """The user's name for a tensor, in the functions that run now."""
+        found = 0
+        while frame is not None and found < 4:
+            if self.files.owner(frame.f_code.co_filename) == self.files.USERS:
+                found += 1
+                for name, value in list(variables_of(frame).items()):
+                    if value is tensor and not name.startswith("_"):
+                        return name
+            frame = frame.f_back
+        return ""
+
+
+def _reference(tensor: Any) -> Any:
+    try:
+        return weakref.ref(tensor)
+    except TypeError:
+        return lambda: tensor
+
+
+def edge_of(tensor: Any) -> Any:
+    """The node behind a tensor and which of its outputs this is; a leaf stands for itself."""
+    try:
+        if not tensor.requires_grad:
+            return None
+        node = tensor.grad_fn
+    except RuntimeError:  # a view whose history cannot be told any more
+        return None
+    return (tensor, 0) if node is None else (node, tensor.output_nr)
+
+
+def same_edge(one: Any, other: Any) -> bool:
+    """Whether two tensors have the same history."""
+    if one is None or other is None:
+        return one is other
+    return one[0] is other[0] and bool(one[1] == other[1])
+
+
+def _key(edge: Any) -> tuple[int, int]:
+    return id(edge[0]), edge[1]
+
+
+def _between(last: Any, known: set[tuple[int, int]], others: dict[int, KnownNode]) -> Iterator[Any]:
+    """The nodes of one call: from its result back to its arguments."""
+    pending, seen = [last], {id(last)}
+    while pending and len(seen) <= _MOST_NODES:
+        node = pending.pop()
+        yield node
+        for following, number in node.next_functions:
+            if following is None or id(following) in seen or id(following) in others:
+                continue
+            if getattr(following, "variable", None) is not None:
+                continue
+            if (id(following), number) not in known:
+                seen.add(id(following))
+                pending.append(following)
