@@ -81,7 +81,7 @@ ROWS: dict[str, tuple[str, Argument, Argument]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*runs as it is written")
+@pytest.mark.filterwarnings("ignore:.*is not compiled")
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 @pytest.mark.parametrize("first", [0, 1], ids=["apart first", "shared first"])
 @pytest.mark.parametrize("name", ROWS)

@@ -291,7 +291,7 @@ def expression(draw: random.Random, depth: int) -> Callable[[float, float], Any]
 
 
 @pytest.mark.parametrize("first_seed", range(0, 60, 15))
-@pytest.mark.filterwarnings("ignore:.* runs as it is written")
+@pytest.mark.filterwarnings("ignore:.* is not compiled")
 def test_random_programs_of_numbers(first_seed: int) -> None:
     replays = 0
     for seed in range(first_seed, first_seed + 15):

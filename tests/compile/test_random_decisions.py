@@ -129,13 +129,13 @@ def replays(seed: int) -> int:
     return sum(entry.calls for found in compiled._entries.values() for entry in found)
 
 
-@pytest.mark.filterwarnings("ignore:.*(is split into parts|runs as it is written)")
+@pytest.mark.filterwarnings("ignore:.*(is split into parts|is not compiled)")
 def test_random_decisions() -> None:
     assert sum(map(replays, range(30))) > 30 * CALLS // 4
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*(is split into parts|runs as it is written)")
+@pytest.mark.filterwarnings("ignore:.*(is split into parts|is not compiled)")
 @pytest.mark.parametrize("part", range(8))
 def test_many_random_decisions(part: int) -> None:
     for seed in range(100 + 50 * part, 150 + 50 * part):

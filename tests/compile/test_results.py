@@ -107,7 +107,7 @@ def test_a_result_that_keeps_its_gradient_is_refused() -> None:
         compiled(torch.ones(3, requires_grad=True))
 
 
-@pytest.mark.filterwarnings("ignore:.*runs as it is written")
+@pytest.mark.filterwarnings("ignore:.*is not compiled")
 def test_with_fallback_such_a_result_has_its_gradient_once() -> None:
     def run(x: Any) -> Any:
         y = x * 2

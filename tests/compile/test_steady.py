@@ -350,7 +350,7 @@ def test_a_step_after_the_recording_was_given_up(dtype: str) -> None:
 
         return step, lambda: [params, [p.grad for p in params], optimizer.state_dict()["state"]]
 
-    with pytest.warns(UserWarning, match="runs as it is written"):
+    with pytest.warns(UserWarning, match="is not compiled"):
         lockstep(make, 5, fallback=True)
 
 

@@ -46,7 +46,7 @@ def test_numbers_that_change(name: str) -> None:
 
 
 def test_a_value_that_is_asked_for_is_no_place_to_split() -> None:
-    """On a GPU such a function runs as it is written."""
+    """On a GPU such a function runs eagerly."""
 
     def run(x: Any) -> Any:
         return x * 2 if x.sum() > 0 else x - x.mean().item()

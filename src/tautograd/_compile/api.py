@@ -31,7 +31,7 @@ def compile(
     """Record a function of tensors, up to a whole training step, and replay it as one program.
 
     `compile(fn)`, or `@compile` above a function. With `fallback=True` it is split where Python asks for a
-    tensor's value, and a function that cannot be recorded runs as it is written; a warning says so once.
+    tensor's value, and a function that cannot be recorded runs eagerly; a warning says so once.
     `backend="numpy"` replays with NumPy's functions and needs no compiler. `fullgraph`, `dynamic`, `mode` and
     `options` are PyTorch's; a record is always of the whole function and of fixed shapes.
     """

@@ -54,7 +54,7 @@ class CompileError(RuntimeError):
         super().__init__(message)
         self.what = what
         self.finished: tuple[Any] | None = None  # what the function gave, if it ran to its end
-        self.goes_on = False  # whether the function is right as it is written, and so runs
+        self.goes_on = False  # whether the function is right in eager mode, and so runs there
 
 
 def cannot_go_backward(error: Exception) -> CompileError:
@@ -85,6 +85,6 @@ def cannot_record(what: str, advice: str, where: Any = None) -> CompileError:
     return CompileError(
         f"compile: {what} cannot be recorded: the program is replayed without Python.{at}\n"
         f"  {helps}\n"
-        "  `compile(fn, fallback=True)` splits the program there or runs it as it is written, and says so once.",
+        "  `compile(fn, fallback=True)` breaks the graph there or runs the function eagerly, and warns once.",
         what,
     )

@@ -70,7 +70,7 @@ class Explanation:
             f"native code: {data['native']}",
             *([f"CUDA graph: {data['graph']}"] if "graph" in data else ()),
             f"memory: {', '.join(sizes)}",
-            *(f"another form of arguments runs as it is written: {why}" for why in self.refused),
+            *(f"other arguments are not compiled: {why}" for why in self.refused),
             "",
         ]
         splits = [f"then Python looks at {s['what']}  [{s['line']}]" for s in data["splits"]]

@@ -19,7 +19,7 @@ from ..program.ir import Call, Kind
 from ..run.differentiable import cut, is_cut
 from ..run.rollback import Undo, can_undo
 
-SPLITS = 32  # of one record: a loop that goes on for longer runs as it is written
+SPLITS = 32  # of one record: a loop that goes on for longer runs eagerly
 
 
 def read(tape: Any, recorded: Any, what: str, truth: bool) -> Any:

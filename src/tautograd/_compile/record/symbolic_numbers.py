@@ -191,7 +191,7 @@ class Scalars:
     def advance(self, values: list[Any], stage: int) -> bool:
         """Do the steps of a stage; whether everything was decided as in the recording.
 
-        An error (a division by zero) is no replay's affair: the call then runs as it is written.
+        An error (a division by zero) is no replay's affair: the call then runs eagerly.
         """
         try:
             for place, function, operands, kind, outcome in self._plans[stage]:

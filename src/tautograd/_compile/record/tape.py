@@ -66,7 +66,7 @@ class Tape:
         self._homes: dict[int, _Home] = {}  # by the id of what owns the memory
         # Owners that may go, by number of the buffer.
         self._passing: dict[int, weakref.ref[Any]] = {}
-        # Whether the run goes on as it is written where it cannot be recorded.
+        # Whether the run goes on eagerly where it cannot be recorded.
         self.tolerant = False
         self.failure: CompileError | None = None  # the first thing that could not be recorded
         self.dead = False  # nothing is noted any more; arrays on the tape are what they hold

@@ -142,7 +142,7 @@ class Compiled:
         return None, None
 
     def _is_time_to_record(self, key: Any) -> bool:
-        """Whether a call that no record holds for is recorded, or runs as it is written.
+        """Whether a call that no record holds for is recorded, or runs eagerly.
 
         It first runs as written, to its end: what it finds missing (an optimizer's states) is made then. When as
         many forms were recorded as are kept, a new one has to come again and again before it takes a place.
@@ -158,7 +158,7 @@ class Compiled:
         return True
 
     def _note_run(self, key: Any) -> None:
-        """A call has run as it is written: not one that was interrupted, nor one that another thread is still in."""
+        """A call has run eagerly: not one that was interrupted, nor one that another thread is still in."""
         with self._lock:
             if key in self._refused:
                 return
@@ -202,7 +202,7 @@ class Compiled:
             if "'Symbol'" in str(error) or "Symbol" in str(error).split():
                 error.add_note(
                     f"While {self._name()} was recorded, a Symbol stood for a Python number that changes, and this "
-                    "code takes only a float. The next calls run as they are written, or give it one."
+                    "code takes only a float. The next calls run eagerly, or give it one."
                 )
             raise
         self.records += 1
@@ -258,9 +258,9 @@ class Compiled:
                 self._changing.fix(around.form, numbers)
 
     def _refuse(self, key: Any, why: str) -> None:
-        """From now on calls of this form run as they are written, which is said once per function."""
+        """From now on calls of this form run eagerly, which is said once per function."""
         if not self._refused:
-            warnings.warn(f"{self._name()} runs as it is written, for {why}", stacklevel=4)
+            warnings.warn(f"{self._name()} is not compiled: {why}", stacklevel=4)
         self._refused[key] = why
         if len(self._refused) > FORMS:
             self._refused.popitem(last=False)
@@ -273,9 +273,7 @@ class Compiled:
         self._recording = threading.Lock()  # held by the thread that records
         self._pid = os.getpid()
         self._entries: OrderedDict[Any, list[Entry]] = OrderedDict()  # by the form of arguments
-        self._seen: OrderedDict[Any, int] = (
-            OrderedDict()
-        )  # how often a form has run as it is written
+        self._seen: OrderedDict[Any, int] = OrderedDict()  # how often a form has run eagerly
         self._refused: OrderedDict[Any, str] = OrderedDict()
         self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
         self._why: dict[Any, str] = {}
@@ -298,7 +296,7 @@ class Compiled:
             return self
         method = self._fn.__get__(instance, owner)
         own = getattr(instance, "__dict__", None)
-        if own is None:  # an object that has no place for it runs as it is written
+        if own is None:  # an object that has no place for it runs eagerly
             return method
         place = own.setdefault(f"_program of {self._fn.__qualname__}", Place())
         if place.program is None:

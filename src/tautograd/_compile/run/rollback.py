@@ -1,7 +1,7 @@
 """What a program has written when it stops half-way, and how it is put back as it was.
 
 A program stops where an index is out of range or a matrix cannot be factorised, and where a decision by a value
-comes out otherwise (`record/graph_breaks.py`). Then everything is put back, and the call runs as it is written: so an error
+comes out otherwise (`record/graph_breaks.py`). Then everything is put back, and the call runs eagerly: so an error
 is the one that the function itself raises, and leaves what that leaves. Copies are taken before a run of just
 those places that are written before the program can stop, which in a training step are few or none.
 """
@@ -82,7 +82,7 @@ class Undo:
 class Stops:
     """Where a program can stop half-way, and what is put back then.
 
-    `is_whole` says whether that is everything: then the function can run as it is written. `effects` are done
+    `is_whole` says whether that is everything: then the function can run eagerly. `effects` are done
     before the program runs, `late` ones after it, because they cannot be put back.
     """
 
