@@ -18,7 +18,7 @@ import torch
 import tautograd
 from tautograd._ops.signatures import Parameter, _lines, signatures_of
 
-NUMBERS = ("Scalar", "float", "int")
+NUMBERS = ("Scalar", "float", "int", "SymInt", "SymInt[]", "int[]")
 # `subtract(x, 0.5, alpha)`: `sub`, which it is another name of, has this order the other way round.
 OTHERWISE = {("subtract", "alpha")}
 
@@ -42,13 +42,15 @@ def _usual(engine: Any, parameter: Parameter, dtype: str) -> Any:
         return engine.tensor([0, 1]) if "ind" in parameter.name else ones
     if kind == "Tensor[]":
         return [engine.ones(2, 2, dtype=getattr(engine, dtype))] * 2
-    usual = {"Scalar": 0.5, "float": 0.5, "int": 1, "bool": True, "float[]": [0.5]}
-    if kind == "int[]":
+    usual = {"Scalar": 0.5, "float": 0.5, "int": 1, "SymInt": 1, "bool": True, "float[]": [0.5]}
+    if kind in ("int[]", "SymInt[]"):
         return [1] * (parameter.length or 1)
     return usual[kind]  # a KeyError: not of interest
 
 
 def _standing_for(engine: Any, value: Any, how: str) -> Any:
+    if isinstance(value, list):
+        return [_standing_for(engine, part, how) for part in value]
     whole = isinstance(value, int)
     if how == "tensor":
         return engine.tensor(value, dtype=engine.int64 if whole else engine.float64)
