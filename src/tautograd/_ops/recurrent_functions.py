@@ -23,8 +23,8 @@ from .loss_reductions import function
 from .lstm import lstm_layer_op
 from .permutations import transpose_op
 from .product_checks import SPELLED, spoken
-from .rearranging import clone_op
 from .public import NN_FUNCTIONAL
+from .rearranging import clone_op
 from .record import Op, renamed
 
 _EXTRA: dict[str, dict[str, Any]] = {
