@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
+from .._arrays.dtypes import promote_types
 from .._arrays.result_layout import as_iterated
 from .._autograd.apply import apply
 from .._autograd.views import check_writable
@@ -27,7 +29,7 @@ from .product_checks import (
     spoken,
 )
 from .products import by_column, mat2_gradient
-from .promotion import compute_dtype, number_as, plain_number
+from .promotion import number_as, plain_number
 from .public import attach, public, write_into
 from .record import Op
 from .samples import Sample, T
@@ -317,6 +319,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
                     "number."
                 )
     check_factors("addr", input, beta, alpha)
-    compute = compute_dtype((input, vec1, vec2), "common")
+    kinds = [x.dtype for x in (input, vec1, vec2)]  # also of what has no dimensions
+    compute = functools.reduce(promote_types, kinds).numpy
     result: Tensor = apply(addr_op, (input, vec1, vec2), {"beta": beta, "alpha": alpha}, compute)
     return result

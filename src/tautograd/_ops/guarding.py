@@ -167,6 +167,15 @@ def _translated(
     error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Exception:
     """An accident in words."""
+    if isinstance(error, AttributeError):
+        places = [*((f"{i + 1}", v) for i, v in enumerate(args)), *kwargs.items()]
+        for place, value in places:
+            if value is error.obj and not isinstance(value, Tensor):
+                from .signatures.kinds import type_name
+
+                return TypeError(
+                    f"{name}(): argument {place} must be Tensor, not {type_name(value)}"
+                )
     given = [described(value) for value in args]
     given += [f"{key}={described(value)}" for key, value in kwargs.items()]
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeError

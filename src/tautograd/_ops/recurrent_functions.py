@@ -224,13 +224,13 @@ def _spelled_out(kind: str, input: Any, states: Any, weights: Any) -> Any:
     if kind == "gru":
         reset, update, new = from_input.chunk(3, 1)
         reset_, update_, new_ = from_hidden.chunk(3, 1)
-        new = (new + new_ * (reset + reset_).sigmoid()).tanh()
-        return ((hidden - new) * (update + update_).sigmoid() + new,)
+        new = (new + new_ * (reset + reset_).sigmoid_()).tanh_()  # in place, as integers cannot be
+        return ((hidden - new) * (update + update_).sigmoid_() + new,)
     gates = from_hidden + from_input
     if kind == "lstm":
-        enter, forget, cell, leave = gates.chunk(4, 1)
-        c = forget.sigmoid() * states[1] + enter.sigmoid() * cell.tanh()
-        return leave.sigmoid() * c.tanh(), None, c
+        enter, forget, cell, leave = gates.unsafe_chunk(4, 1)
+        c = forget.sigmoid_() * states[1] + enter.sigmoid_() * cell.tanh_()
+        return leave.sigmoid_() * c.tanh(), None, c
     return (gates.relu() if kind == "rnn_relu" else gates.tanh(),)
 
 
