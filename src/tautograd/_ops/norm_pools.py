@@ -11,7 +11,7 @@ from .public import NN_FUNCTIONAL, public
 from .signatures.kinds import is_int
 
 
-def _norm(pool: Any, rank: int, input: Any, p: float, kernel: Any, stride: Any, ceil: bool) -> Any:
+def _norm(pool: Any, rank: int, input: Any, p: Any, kernel: Any, stride: Any, ceil: bool) -> Any:
     """(mean of x^p, times the number of elements) ^ (1/p), of the mean's size where it is negative."""
     each = (kernel,) * rank if is_int(kernel) else tuple(kernel)
     if isinstance(p, (int, float)) and math.isinf(p):
