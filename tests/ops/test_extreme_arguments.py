@@ -149,6 +149,14 @@ def test_nothing_may_lie_anywhere(step: int) -> None:
     _compare(lambda m: m.empty_strided((2, 3), (FAR, FAR)))
 
 
+@pytest.mark.parametrize("name", ["zeros", "rand", "randn", "empty"])
+def test_extents_beyond_counting_are_refused_in_words_even_of_nothing(name: str) -> None:
+    shape = (2**32, 2**31, 0, 1)
+    for call in (getattr(tautograd, name), tautograd.zeros(0).reshape, tautograd.zeros(0).view):
+        with pytest.raises(RuntimeError, match="can't allocate memory"):
+            call(shape)
+
+
 def test_nothing_grows_into_what_a_template_has() -> None:
     _compare(lambda m: m.zeros(2, 0, dtype=m.bfloat16)[1:].resize_as_(m.ones(2, 2, 2)))
 

@@ -63,7 +63,7 @@ def explain(
         raise better from None
     if whose == "ours":
         return
-    if isinstance(error, MemoryError) or str(error).startswith(_TOO_LARGE):
+    if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
         raise out_of_memory(getattr(error, "_total_size", None)) from None
     if not known and _speaks(error):
         return
@@ -81,7 +81,7 @@ def in_words(
     """
     if isinstance(error, Warning) or _origin(error) != "accident" or _speaks(error):
         return None
-    if isinstance(error, MemoryError) or str(error).startswith(_TOO_LARGE):
+    if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
         return out_of_memory(getattr(error, "_total_size", None))
     return _translated(error, name, args, kwargs)
 
@@ -160,7 +160,11 @@ def no_method(name: str, args: tuple[Any, ...]) -> TypeError:
     )
 
 
-_TOO_LARGE = ("array is too big", "Maximum allowed ", "Unable to allocate")
+# What NumPy says of arrays beyond its limits, also of those that have no element.
+_TOO_LARGE = re.compile(
+    r"array is too big|Maximum allowed |Unable to allocate|"
+    r"cannot reshape array of size 0 into shape \((.*,)?0[,)]"
+)
 
 
 def _translated(
