@@ -232,6 +232,21 @@ def test_addr_promotes_what_has_no_dimensions_too() -> None:
             )
 
 
+def test_a_loss_of_logits_has_the_dtype_of_its_target() -> None:
+    kinds = ("float32", "float64", "float16", "bfloat16")
+    for a, b, c in itertools.product(kinds, kinds, (None, *kinds)):
+        for place, reduction in (("weight", "mean"), ("pos_weight", "none"), ("weight", "sum")):
+
+            def call(
+                m: Any, a: str = a, b: str = b, c: Any = c, p: str = place, r: str = reduction
+            ) -> Any:
+                more = {} if c is None else {p: m.ones(2, dtype=getattr(m, c))}
+                given = m.ones(2, dtype=getattr(m, a)), m.ones(2, dtype=getattr(m, b))
+                return m.nn.functional.binary_cross_entropy_with_logits(*given, reduction=r, **more)
+
+            _compare(call)
+
+
 # --- what is not even of the right kind ------------------------------------------------------------
 
 WRONG: dict[str, Call] = {
