@@ -220,6 +220,17 @@ def test_no_tensor_gets_inside_a_tensor() -> None:
         _compare(lambda m, p=place: m.nn.functional.hardtanh(m.ones(1, 1), **{p: m.ones(1, 1, 1)}))
 
 
+def test_a_range_of_integers_begins_and_ends_with_integers() -> None:
+    for given in ((0.5, 1), (0.5, 2.9), (1.9, 5, 1.9), (-0.5, 1), (3, -3, -1.5)):
+        for kind in ("int64", "int16", "float32"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                theirs, ours = (
+                    m.range(*given, dtype=getattr(m, kind)).tolist() for m in (torch, tautograd)
+                )
+            assert ours == theirs, (given, kind)
+
+
 def test_addr_promotes_what_has_no_dimensions_too() -> None:
     for a, b in itertools.product(
         ("float32", "float64", "bfloat16", "int64", "complex64"), repeat=2

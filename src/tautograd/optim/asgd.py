@@ -69,7 +69,11 @@ class ASGD(Elementwise):
         shrunk = 1 + lambd * lr * step
         if isinstance(group["lr"], Tensor) and shrunk < 0:  # a tensor's power is real, or none
             shrunk = math.nan
-        etas[...] = scalar(complex(lr / (shrunk ** group["alpha"])).real, group)._data
+        try:
+            eta_next = complex(lr / (shrunk ** group["alpha"])).real
+        except OverflowError:
+            eta_next = 0.0
+        etas[...] = scalar(eta_next, group)._data
         mus[...] = scalar(1 / max(1, step - group["t0"]), group)._data
         constants = {"decay": group["weight_decay"], "keep": 1 - lambd * eta, "size": -eta}
         return constants if mu == 1 else constants | {"mu": mu}
