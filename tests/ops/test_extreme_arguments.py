@@ -258,6 +258,14 @@ def test_a_loss_of_logits_has_the_dtype_of_its_target() -> None:
             _compare(call)
 
 
+def test_rows_are_not_scaled_down_for_a_lookup_that_fails() -> None:
+    for index, kind, error in (([0, -1], "float32", IndexError), ([0], "int32", RuntimeError)):
+        weight = tautograd.full((2, 3), 5, dtype=getattr(tautograd, kind))
+        with pytest.raises(error):
+            tautograd.nn.functional.embedding(tautograd.tensor(index), weight, max_norm=1.0)
+        assert weight.tolist() == [[5] * 3] * 2
+
+
 # --- what is not even of the right kind ------------------------------------------------------------
 
 WRONG: dict[str, Call] = {
