@@ -21,7 +21,13 @@ from fuzz.functions.engines import Outcome, pytorch_runs, tautograd_runs
 from fuzz.functions.names import public_functions
 from fuzz.functions.nearly import nearly_right
 from fuzz.functions.values import UserError
-from fuzz.functions.verdicts import difference, judge_errors, nan_difference, unchanged
+from fuzz.functions.verdicts import (
+    difference,
+    is_misshapen,
+    judge_errors,
+    nan_difference,
+    unchanged,
+)
 from fuzz.target import Case, Target
 
 UNSTABLE = (
@@ -80,7 +86,7 @@ class Functions(Target):
         if theirs is None:
             wrong = _alone(case["fn"], ours)
         else:
-            wrong = self._judge(case["fn"], theirs, ours, counts)
+            wrong = self._judge(case, theirs, ours, counts)
         return self._restore(tautograd) or wrong
 
     def _restore(self, torch: Any) -> str | None:
@@ -93,13 +99,16 @@ class Functions(Target):
             return "the default dtype changed"
         return None
 
-    def _judge(self, name: str, theirs: Outcome, ours: Outcome, counts: Counter[str]) -> str | None:
+    def _judge(
+        self, case: Case, theirs: Outcome, ours: Outcome, counts: Counter[str]
+    ) -> str | None:
+        name = case["fn"]
         if ours.error is None and theirs.error is None:
             counts["both gave a result"] += 1
             if "uninitialized" in type(theirs.result).__name__.lower():
                 return None
             wrong = difference(theirs.result, ours.result, self.torch, self.tautograd)
-            if wrong:
+            if wrong and not is_misshapen(case, theirs.result, wrong):
                 return f"{name}: {wrong}"
             if not any(word in name for word in UNSTABLE):
                 with contextlib.suppress(Exception):

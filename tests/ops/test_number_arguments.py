@@ -6,6 +6,7 @@ tautograd takes, with the same dtype, shape and values, and random draws from th
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import warnings
 from collections.abc import Iterator
@@ -16,9 +17,9 @@ import pytest
 import torch
 
 import tautograd
-from tautograd._ops.declare.signatures import Parameter, _lines, signatures_of
+from tautograd._ops.declare.signatures import Parameter, _lines, numbers, signatures_of
 
-NUMBERS = ("Scalar", "float", "int")
+NUMBERS = ("Scalar", "float", "int", "SymInt", "SymInt[]", "int[]")
 # `subtract(x, 0.5, alpha)`: `sub`, which it is another name of, has this order the other way round.
 OTHERWISE = {("subtract", "alpha")}
 
@@ -42,13 +43,15 @@ def _usual(engine: Any, parameter: Parameter, dtype: str) -> Any:
         return engine.tensor([0, 1]) if "ind" in parameter.name else ones
     if kind == "Tensor[]":
         return [engine.ones(2, 2, dtype=getattr(engine, dtype))] * 2
-    usual = {"Scalar": 0.5, "float": 0.5, "int": 1, "bool": True, "float[]": [0.5]}
-    if kind == "int[]":
+    usual = {"Scalar": 0.5, "float": 0.5, "int": 1, "SymInt": 1, "bool": True, "float[]": [0.5]}
+    if kind in ("int[]", "SymInt[]"):
         return [1] * (parameter.length or 1)
     return usual[kind]  # a KeyError: not of interest
 
 
 def _standing_for(engine: Any, value: Any, how: str) -> Any:
+    if isinstance(value, list):
+        return [_standing_for(engine, part, how) for part in value]
     whole = isinstance(value, int)
     if how == "tensor":
         return engine.tensor(value, dtype=engine.int64 if whole else engine.float64)
@@ -150,6 +153,50 @@ def test_the_arguments_of_a_call_that_is_made_again_are_still_judged() -> None:
             tautograd.ones(2, 2), tautograd.ones(2, 3), tautograd.ones(2, 2),
             beta=tautograd.tensor(2.0),
         )  # fmt: skip
+
+
+def test_a_call_that_is_made_again_had_done_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first try left all tensors as they were, and drew no random number."""
+    wrong, again = [], []
+    held: list[tuple[Any, bytes, int]] = []
+
+    def checked(fn: Any, name: str, args: Any, kwargs: Any, method: bool) -> Any:
+        found = replaced(fn, name, args, kwargs, method)
+        if found is not None:
+            again.append(name)
+            for tensor, values, version in held:
+                if tensor._data.tobytes() != values or tensor._version != version:
+                    wrong.append(f"{name} had changed a tensor")
+            if not tautograd.equal(tautograd.get_rng_state(), fresh):
+                wrong.append(f"{name} had drawn a number")
+        return found
+
+    replaced = numbers.replaced
+    monkeypatch.setattr(numbers, "replaced", checked)
+    real = tautograd.ones
+
+    def ones(*args: Any, **kwargs: Any) -> Any:
+        made = real(*args, **kwargs)
+        held.append((made, made._data.tobytes(), made._version))
+        return made
+
+    monkeypatch.setattr(tautograd, "ones", ones)
+    tautograd.manual_seed(3)
+    fresh = tautograd.get_rng_state()
+    for name in _lines():
+        if not name.endswith("_") and "rand" not in name and "normal" not in name:
+            continue
+        for signature in signatures_of(name):
+            for place, parameter in enumerate(signature.parameters):
+                if parameter.kind not in NUMBERS:
+                    continue
+                for path in _paths(name):
+                    held.clear()
+                    with warnings.catch_warnings(), contextlib.suppress(Exception):
+                        warnings.simplefilter("ignore")
+                        _called(tautograd, path, signature, place, "float32", "tensor")
+    assert len(again) > 10
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_callback_is_not_called_again() -> None:

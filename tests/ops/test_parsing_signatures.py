@@ -21,7 +21,7 @@ def test_a_line_is_read_in_all_its_parts() -> None:
     assert signature.name == "tril"
     assert signature.parameters == (
         Parameter("self", "Tensor", None, False, None, False),
-        Parameter("diagonal", "int", None, False, "0", False),
+        Parameter("diagonal", "SymInt", None, False, "0", False),
         Parameter("out", "Tensor", None, True, "None", True),
     )
     assert [p.name for p in signature.positional] == ["self", "diagonal"]
@@ -33,7 +33,7 @@ def test_lists_say_how_long_they_are_and_may_hold_commas() -> None:
         "conv(Tensor input, SymInt[2] stride=[1, 1], Tensor[] more, float[]? scale=None)"
     )
     stride, more, scale = signature.parameters[1:]
-    assert (stride.kind, stride.length, stride.default) == ("int[]", 2, "[1, 1]")
+    assert (stride.kind, stride.length, stride.default) == ("SymInt[]", 2, "[1, 1]")
     assert (more.kind, more.length, more.default) == ("Tensor[]", None, None)
     assert (scale.kind, scale.takes_none) == ("float[]", True)
 

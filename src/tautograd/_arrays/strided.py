@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+_FARTHEST = 2**63 - 1
+
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides in elements of a dense array in C order; an empty extent counts as one."""
@@ -126,10 +128,13 @@ def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: in
             return np.ndarray(
                 shape, array.dtype, owner if flags.c_contiguous else owner.T, offset, strides
             )
-        except ValueError:
-            if 0 not in shape:
+        except (ValueError, OverflowError):
+            if 0 not in shape or any(step // array.dtype.itemsize > _FARTHEST for step in strides):
                 raise
-            room = np.empty(array.dtype.itemsize, np.uint8)  # no elements: any memory will do
+            # No elements: any memory will do, and as far as bytes can be counted is far enough.
+            room = np.empty(array.dtype.itemsize, np.uint8)
+            farthest = _FARTHEST // array.dtype.itemsize * array.dtype.itemsize
+            strides = [max(-farthest, min(step, farthest)) for step in strides]
             return np.ndarray(shape, array.dtype, room, 0, strides)
     if offset:
         array = np.lib.stride_tricks.as_strided(array, (2,), (offset,))[1:]

@@ -147,7 +147,13 @@ def backward(
 
 def _flag(value: Any) -> bool:
     """A flag as PyTorch's engine reads it: a whole number; whatever is none is a TypeError."""
-    return value if value is True or value is False else bool(operator.index(value))
+    if value is True or value is False:
+        return value
+    try:
+        return bool(operator.index(value))
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"a {kind} is no flag: it cannot be interpreted as an integer") from None
 
 
 @functools.cache

@@ -86,7 +86,10 @@ def _float(self: Tensor) -> float:
 
 
 def _int(self: Tensor) -> int:
-    return int(_real(_only(self), "int64_t"))
+    value = _only(self)
+    if isinstance(value, complex) and not abs(value) < 2**63:  # NaN is not, either
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    return int(_real(value, "int64_t"))
 
 
 def _complex(self: Tensor) -> complex:

@@ -293,7 +293,7 @@ def legacy_tensor(
     """`Tensor(2, 3)` is an uninitialised tensor of that shape, `Tensor([1, 2])` one from data."""
     wanted, kind = kind, kind or get_default_dtype()
     data = args[0] if args else options.get("data")
-    if len(args) > 1 or (isinstance(data, int) and not isinstance(data, bool)):
+    if len(args) > 1 or _is_extent(data):
         if not hasattr(data, "__index__"):
             got = ", ".join(type_name(a) for a in args)
             raise TypeError(f"new() received an invalid combination of arguments - got ({got})")
@@ -316,6 +316,13 @@ def legacy_tensor(
     else:
         out = make(put(array_from(data, kind), device))
     return out if cls is Tensor else subclass_of(cls, out)
+
+
+def _is_extent(value: Any) -> bool:
+    """Whether the old constructors take a value for a size: an integer, also in a 0-dim array."""
+    if isinstance(value, np.ndarray):
+        return not value.ndim and value.dtype.kind in "iu"
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def subclass_of(cls: Any, tensor: Tensor) -> Any:

@@ -16,6 +16,7 @@ from .._arrays.formats import (
     order_of,
     preserve_format,
 )
+from .._arrays.strided import strided
 from .._autograd.modes import modes
 from .._autograd.views import bump
 from .._ops.declare.public import FUNCTIONS, attach
@@ -183,7 +184,7 @@ def strided_array(
             f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
             f"({len(strides)})"
         )
-    if any(s < 0 for s in strides):
+    if any(s < 0 for s in strides) and 0 not in shape:
         raise RuntimeError(
             f"Storage size calculation overflowed with sizes={list(shape)} and strides="
             f"{list(strides)}"
@@ -192,7 +193,7 @@ def strided_array(
         1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
     )
     flat = place(device).empty(extent, kind.numpy)
-    return np.lib.stride_tricks.as_strided(flat, shape, [s * kind.itemsize for s in strides])
+    return strided(flat, shape, [s * kind.itemsize for s in strides])
 
 
 @function

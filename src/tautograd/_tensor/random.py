@@ -274,6 +274,8 @@ def normal(
         )
     refuse_same(*(v._data for v in given))
     shape = np.broadcast_shapes(*(tuple(v.shape) for v in given))
+    if isinstance(out, Tensor) and not isinstance(std, Tensor):  # as PyTorch has it, for no other
+        shape = np.broadcast_shapes(shape, tuple(out.shape))
     # In this order, each rounded: times the deviation, plus the mean.
     spread = 1.0 if isinstance(std, Tensor) else float(std)
     drawing = checked(generator, given[0]._data)

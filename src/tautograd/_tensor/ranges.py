@@ -190,6 +190,8 @@ def range(
     if kind.is_complex or kind.name == "bool":
         raise _not_implemented("range_cpu", kind)
     _count(start, end, step, kind)  # for its errors
+    if kind.numpy.kind in "iu" and int(step):
+        start, end, step = int(start), int(end), int(step)
     count = math.floor((float(end) - float(start)) / float(step)) + 1
     values = _scalar_progression(start, step, count, kind)
     return _given(values, out, device, requires_grad, "range")

@@ -10,6 +10,7 @@ from typing import Any
 from .._autograd.effects import call_hook
 from .._autograd.hooks import RemovableHandle, add_hook
 from .._autograd.modes import modes
+from .._ops.declare.guarding import in_words
 
 Hooks = OrderedDict[int, Callable[..., Any]]
 _global_pre_hooks: Hooks = OrderedDict()
@@ -37,7 +38,13 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             recorder.stepping(self)
         pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         if not (pre or post or _global_pre_hooks or _global_post_hooks):
-            return step(*args, **kwargs)
+            try:
+                return step(*args, **kwargs)
+            except Exception as error:
+                spoken = in_words(error, f"{type(self).__name__}.step", args[1:], kwargs)
+                if spoken is None:
+                    raise
+                raise spoken from error
         for hook in (*_global_pre_hooks.values(), *pre.values()):
             call = hook if recorder is None else partial(call_hook, hook)
             result = call(self, args, kwargs)

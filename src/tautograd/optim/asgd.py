@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -65,7 +66,14 @@ class ASGD(Elementwise):
         step, eta, mu = steps.item(0), etas.item(0), mus.item(0)
         lr, lambd = number(group["lr"]), group["lambd"]
         # Of the next step: tensors of the default dtype, whichever the states are loaded in.
-        etas[...] = scalar(float(lr / ((1 + lambd * lr * step) ** group["alpha"])), group)._data
+        shrunk = 1 + lambd * lr * step
+        if isinstance(group["lr"], Tensor) and shrunk < 0:  # a tensor's power is real, or none
+            shrunk = math.nan
+        try:
+            eta_next = complex(lr / (shrunk ** group["alpha"])).real
+        except OverflowError:
+            eta_next = 0.0
+        etas[...] = scalar(eta_next, group)._data
         mus[...] = scalar(1 / max(1, step - group["t0"]), group)._data
         constants = {"decay": group["weight_decay"], "keep": 1 - lambd * eta, "size": -eta}
         return constants if mu == 1 else constants | {"mu": mu}

@@ -122,7 +122,9 @@ class _Descent:
         group, state = self.group, self.state
         tolerance = group["tolerance_change"]
         evaluations = 1
-        for iteration in range(1, group["max_iter"] + 1):
+        iteration = 0
+        while iteration < group["max_iter"]:
+            iteration += 1
             state["n_iter"] += 1
             first = state["n_iter"] == 1
             if first:

@@ -103,7 +103,7 @@ class SGD(Elementwise):
         return {
             "decay": number(group["weight_decay"]),
             "momentum": group["momentum"],
-            "weight": 1 - group["dampening"],
+            "weight": 1 if group["momentum"] == 0 or group["first"] else 1 - group["dampening"],
             "size": -number(group["lr"]),
         }
 

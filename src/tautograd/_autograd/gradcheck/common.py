@@ -66,7 +66,7 @@ def direction(shape: Any, generator: Generator, dtype: Any = np.float64) -> Any:
 
 
 def recorded(outputs: tuple[Any, ...]) -> list[Tensor]:
-    return [o for o in outputs if o.requires_grad]
+    return [o for o in outputs if isinstance(o, Tensor) and o.requires_grad]
 
 
 def unit(tensor: Tensor, index: Any, amount: Any) -> Any:

@@ -63,11 +63,27 @@ def explain(
         raise better from None
     if whose == "ours":
         return
-    if isinstance(error, MemoryError) or str(error).startswith(_TOO_LARGE):
+    if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
         raise out_of_memory(getattr(error, "_total_size", None)) from None
     if not known and _speaks(error):
         return
+    if isinstance(error, OverflowError) and any(map(_beyond_double, (*args, *kwargs.values()))):
+        raise OverflowError("int too large to convert to float") from None
     raise _translated(error, name.removeprefix("nn.functional."), args, kwargs) from error
+
+
+def in_words(
+    error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Exception | None:
+    """What to raise in place of an accident inside something that has no signature; None if it speaks.
+
+    For what PyTorch too writes in Python: modules, optimizers, helpers.
+    """
+    if isinstance(error, Warning) or _origin(error) != "accident" or _speaks(error):
+        return None
+    if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
+        return out_of_memory(getattr(error, "_total_size", None))
+    return _translated(error, name, args, kwargs)
 
 
 def with_numbers(
@@ -97,8 +113,14 @@ def with_numbers(
 
 def _stands_for_number(value: Any) -> bool:
     if isinstance(value, Tensor):
-        return value._data.ndim == 0 and not value.requires_grad
+        return value._data.size == 1 and not value.requires_grad
+    if isinstance(value, (tuple, list)):
+        return any(map(_stands_for_number, value))
     return isinstance(value, np.generic)
+
+
+def _beyond_double(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) >= 2**1024
 
 
 # How NumPy speaks of arrays, which are no business of whoever has tensors.
@@ -138,13 +160,26 @@ def no_method(name: str, args: tuple[Any, ...]) -> TypeError:
     )
 
 
-_TOO_LARGE = ("array is too big", "Maximum allowed ", "Unable to allocate")
+# What NumPy says of arrays beyond its limits, also of those that have no element.
+_TOO_LARGE = re.compile(
+    r"array is too big|Maximum allowed |Unable to allocate|"
+    r"cannot reshape array of size 0 into shape \((.*,)?0[,)]"
+)
 
 
 def _translated(
     error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Exception:
     """An accident in words."""
+    if isinstance(error, AttributeError):
+        places = [*((f"{i + 1}", v) for i, v in enumerate(args)), *kwargs.items()]
+        for place, value in places:
+            if value is error.obj and not isinstance(value, Tensor):
+                from .signatures.kinds import type_name
+
+                return TypeError(
+                    f"{name}(): argument {place} must be Tensor, not {type_name(value)}"
+                )
     given = [described(value) for value in args]
     given += [f"{key}={described(value)}" for key, value in kwargs.items()]
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeError

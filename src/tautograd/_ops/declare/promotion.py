@@ -58,7 +58,9 @@ def plain_number(value: Any) -> Any:
 
     For parameters with which arrays are computed: there NumPy's scalars would have their own dtype.
     """
-    if isinstance(value, Tensor) and not value._data.ndim and not value.requires_grad:
+    if isinstance(value, Tensor):
+        if value._data.ndim or value.requires_grad:
+            raise TypeError("a number is asked for, not a Tensor with dimensions or a gradient")
         return value.item()
     return as_number(value)
 

@@ -215,6 +215,16 @@ def nan_to_num(
     return _nan_to_num(input, nan, posinf, neginf)
 
 
+def _in_range(value: Any, kind: Any) -> Any:
+    """A number rounded to a dtype; what is beyond its range is infinite, and no warning."""
+    if type(value) is int:
+        value = float(value)
+    if type(value) is float and kind.itemsize < 8 and abs(value) > 65504:
+        with np.errstate(over="ignore"):
+            return number_as(value, kind)
+    return number_as(value, kind)
+
+
 def _nan_to_num(
     input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
@@ -227,7 +237,7 @@ def _nan_to_num(
         "posinf": limits.max if posinf is None else posinf,
         "neginf": limits.min if neginf is None else neginf,
     }
-    numbers = {name: number_as(value, kind.to_real().numpy) for name, value in values.items()}
+    numbers = {name: _in_range(value, kind.to_real().numpy) for name, value in values.items()}
     return call_elementwise(nan_to_num_op, (input,), numbers)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
+from ..._arrays.dtypes import promote_types
 from ..._arrays.result_layout import as_iterated
 from ..._autograd.apply import apply
 from ..._autograd.views import check_writable
@@ -13,7 +15,7 @@ from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import conj
 from ..declare.fast_products import fast_addmm
-from ..declare.promotion import compute_dtype, number_as, plain_number
+from ..declare.promotion import number_as, plain_number
 from ..declare.public import attach, public, write_into
 from ..declare.record import Op
 from ..declare.samples import Sample, T
@@ -317,6 +319,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
                     "number."
                 )
     check_factors("addr", input, beta, alpha)
-    compute = compute_dtype((input, vec1, vec2), "common")
+    kinds = [x.dtype for x in (input, vec1, vec2)]  # also of what has no dimensions
+    compute = functools.reduce(promote_types, kinds).numpy
     result: Tensor = apply(addr_op, (input, vec1, vec2), {"beta": beta, "alpha": alpha}, compute)
     return result

@@ -93,7 +93,9 @@ def _packed(d_low: Any, d_up: Any) -> Any:
 
 
 def permutation_of(pivots: Any, packed: Any) -> Any:
-    return permutation(order_from_pivots(raw(pivots), packed.shape[-2]), packed.dtype)
+    pivots = np.reshape(raw(pivots), np.shape(pivots) or (1,))
+    pivots = pivots[..., : min(packed.shape[-2:])]  # what is beyond has exchanged no rows
+    return permutation(order_from_pivots(pivots, packed.shape[-2]), packed.dtype)
 
 
 # --- P, L and U ----------------------------------------------------------------------------------

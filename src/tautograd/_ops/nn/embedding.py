@@ -186,6 +186,13 @@ def renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: flo
     rows = np.unique(indices._data)
     if not rows.size:
         return
+    if weight._data.dtype.kind in "biu":
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{LEGACY_NAMES[weight.dtype]} instead."
+        )
+    if first_outside(indices._data, 0, weight._data.shape[0]) is not None:
+        raise IndexError("index out of range in self")  # before anything is written
     data = weight._data
     wide = data[rows].astype(np.float64 if data.dtype.char == "d" else np.float32)
     norms = np.linalg.norm(wide, norm_type, axis=1)

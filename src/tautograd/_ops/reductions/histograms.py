@@ -30,6 +30,8 @@ _LINEAR, _NEIGHBOURS, _SEARCH = "linear", "neighbours", "search"
 
 def _edges(low: Any, high: Any, bins: int, like: Any) -> Any:
     """Evenly spaced edges, counted from both ends as PyTorch does."""
+    if bins >= 2**63 - 1:
+        raise RuntimeError("numel: integer multiplication overflow")
     real = like.dtype if like.dtype.kind == "f" and like.dtype.itemsize > 2 else np.float32
     start, end = (np.full_like(like, edge, shape=(1,), dtype=real) for edge in (low, high))
     step = (end - start) / bins

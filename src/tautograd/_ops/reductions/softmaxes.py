@@ -117,12 +117,13 @@ for _name, _function in (("softmax", softmax), ("log_softmax", log_softmax)):
 
 
 def _default_dim(name: str, ndim: int, stacklevel: int) -> int:
+    import sys
     import warnings
 
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
-        stacklevel=stacklevel + 1,
+        stacklevel=min(stacklevel + 1, sys.maxsize),
     )
     return 0 if ndim in (0, 1, 3) else 1
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.dtypes import LEGACY_NAMES, as_dtype, int64
+from ..._arrays.room import out_of_memory
 from ..._arrays.strided import storage_offset_of, strides_of
 from ..._autograd.apply import apply
 from ..._autograd.lifted import counterpart
@@ -195,6 +196,44 @@ counterpart(np.tril)(lambda x, k=0: tril(x, k))
 counterpart(np.triu)(lambda x, k=0: triu(x, k))
 
 
+def _lower(row: int, col: int, offset: int) -> tuple[Any, Any]:
+    """Row and column of every element of a lower triangle, row by row."""
+    first = min(max(-offset, 0), row)  # above it there is nothing
+    growing = min(max(col - 1 - offset, first), row)  # from there on rows are full
+    lengths = (_counting(first + offset + 1, growing - first), _full(col, row - growing))
+    return _run_lengths(first, np.concatenate(lengths), None)
+
+
+def _upper(row: int, col: int, offset: int) -> tuple[Any, Any]:
+    """Row and column of every element of an upper triangle, row by row."""
+    full = min(max(-offset, 0), row)
+    last = max(min(row, col - offset), full)  # from there on there is nothing
+    starts = _counting(full + offset, last - full)
+    lengths = np.concatenate((_full(col, full), col - starts))
+    return _run_lengths(
+        0, lengths, np.concatenate((np.zeros(lengths.size - starts.size, np.int64), starts))
+    )
+
+
+def _full(length: int, count: int) -> Any:
+    """The lengths of so many rows; none, if they have no element."""
+    return np.full(count if length else 0, length, np.int64)
+
+
+def _counting(start: int, count: int) -> Any:
+    return np.arange(count) + start if count else np.arange(0)
+
+
+def _run_lengths(first: int, lengths: Any, starts: Any) -> tuple[Any, Any]:
+    """Rows from `first` with so many columns each, from 0 or their own start."""
+    if lengths.sum(dtype=np.float64) > 2**60:
+        raise out_of_memory(None)
+    rows = np.repeat(np.arange(first, first + lengths.size), lengths)
+    ends = np.cumsum(lengths)
+    columns = np.arange(rows.size) - np.repeat(ends - lengths, lengths)
+    return rows, columns if starts is None else columns + np.repeat(starts, lengths)
+
+
 def _indices(
     name: str, find: Any, row: Any, col: Any, offset: Any, dtype: Any, requires_grad: bool
 ) -> Tensor:
@@ -204,7 +243,7 @@ def _indices(
     kind = int64 if dtype is None else as_dtype(dtype)
     if kind.name not in ("int64", "int32", "int16", "int8", "uint8"):
         raise NotImplementedError(f"\"{name}\" not implemented for '{LEGACY_NAMES[kind]}'")
-    found = make(np.stack(find(row, offset, col)).astype(kind.numpy))
+    found = make(np.stack(find(row, col, offset)).astype(kind.numpy))
     if requires_grad:
         found.requires_grad = True  # which integers refuse
     return found
@@ -223,7 +262,7 @@ def tril_indices(
     requires_grad: bool = False,
 ) -> Tensor:
     """The row and column numbers of the lower triangle of a matrix."""
-    return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, requires_grad)
+    return _indices("tril_indices", _lower, row, col, offset, dtype, requires_grad)
 
 
 @public(method=False, out=False)
@@ -239,7 +278,7 @@ def triu_indices(
     requires_grad: bool = False,
 ) -> Tensor:
     """The row and column numbers of the upper triangle of a matrix."""
-    return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, requires_grad)
+    return _indices("triu_indices", _upper, row, col, offset, dtype, requires_grad)
 
 
 # --- trace and powers -----------------------------------------------------------------------------

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.dtypes import from_numpy_dtype
 from ..._arrays.formats import preserve_format
 from ..._arrays.result_layout import as_channels
 from ..._autograd.apply import apply
+from ..._tensor.arguments import as_element
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
@@ -65,9 +67,9 @@ constant_pad_op: Op = Op(
 
 
 def _fitting(value: Any, dtype: Any) -> Any:
-    """The number that fills, as the dtype has it: integers wrap around."""
+    """The number that fills, as the dtype has it; one that it cannot hold is refused."""
     if dtype.kind in "iu":
-        return np.asarray(int(value)).astype(dtype)
+        return as_element(value, from_numpy_dtype(dtype))
     return bool(value) if dtype.kind == "b" else value
 
 
@@ -87,7 +89,8 @@ def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Tensor:
     for n, (a, b) in zip(input._data.shape[ndim - len(pad) // 2 :], _pairs(pad), strict=True):
         if n + a + b < 0 or n + min(a, 0) + min(b, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
-    parameters = {"pad": pad, "value": _fitting(value, input._data.dtype)}
+    grows = any(p > 0 for p in pad)  # else no element is filled, whatever with
+    parameters = {"pad": pad, "value": _fitting(value if grows else 0, input._data.dtype)}
     result: Tensor = apply(constant_pad_op, (input,), parameters)
     return result
 

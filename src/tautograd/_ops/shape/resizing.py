@@ -42,7 +42,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None, **given: Any) -
         grown = np.empty_like(data, shape=(start + count,))
         old = storage_of(data)
         held = old.nbytes // itemsize
-        np.copyto(grown[:held], strided(old, (held,), (itemsize,)).view(data.dtype)[:held])
+        np.copyto(grown[:held], strided(data, (held,), (itemsize,), -start * itemsize))
         data = grown[start:]
     self._data = strided(data, shape, [stride * itemsize for stride in strides])
     if changed:

@@ -11,6 +11,7 @@ import contextlib
 from typing import Any
 
 from ..._autograd.sites import internal
+from ..._ops.declare.guarding import in_words
 from ..._tensor.tensor import Tensor
 from ..parameter import is_lazy
 
@@ -18,7 +19,13 @@ _KINDS = (RuntimeError, ValueError, IndexError, TypeError)
 
 
 def explain(error: Exception, module: Any, args: Any, kwargs: Any) -> None:
-    """Note on an error from inside a module's `forward` where that was, if an operation raised it."""
+    """Note on an error from inside a module's `forward` where that was, if an operation raised it.
+
+    An accident inside a module of ours is raised again in words.
+    """
+    spoken = in_words(error, type(module).__name__, args, kwargs)
+    if spoken is not None:
+        raise spoken from error
     with contextlib.suppress(Exception):  # a module that cannot be printed hides no error
         _explain(error, module, args, kwargs)
 

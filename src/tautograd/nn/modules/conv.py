@@ -146,7 +146,7 @@ def _check_padding(padding: Any, stride: tuple[int, ...], padding_mode: str) -> 
             )
         if padding == "same" and any(s != 1 for s in stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
-    if padding_mode not in _PADDING_MODES:
+    if padding_mode not in frozenset(_PADDING_MODES):  # what cannot be hashed is a TypeError
         raise ValueError(
             f"padding_mode must be one of {set(_PADDING_MODES)}, but got "
             f"padding_mode='{padding_mode}'"

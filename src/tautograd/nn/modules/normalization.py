@@ -45,7 +45,9 @@ class CrossMapLRN2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """PyTorch counts an odd number of neighbours, and the first channel wherever it is past."""
-        reach = (self.size - 1) // 2
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        reach = int((self.size - 1) / 2)
         square: Any = input * input
         padded: Any = F.pad(square, (0, 0, 0, 0, reach, reach))
         near = padded.unfold(1, 2 * reach + 1, 1).sum(-1)

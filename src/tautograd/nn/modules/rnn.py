@@ -81,7 +81,7 @@ class RNNBase(Module):
         self.proj_size = proj_size
         self._check_dropout(dropout)
         self._check_options()
-        if mode not in _GATES:
+        if mode not in tuple(_GATES):  # compared, not hashed
             raise ValueError("Unrecognized RNN mode: " + mode)
         self._all_weights = []
         self._flat_weights_names = []

@@ -13,6 +13,7 @@ import numpy as np
 import tautograd as torch
 
 from ..._autograd.views import bump
+from ..._ops.declare.guarding import in_words
 from ..._tensor.tensor import Tensor, make
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
@@ -25,8 +26,14 @@ def _no_grad(fn: Callable[..., Returned]) -> Callable[..., Returned]:
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Returned:
-        with torch.no_grad(), np.errstate(all="ignore"):
-            return fn(*args, **kwargs)
+        try:
+            with torch.no_grad(), np.errstate(all="ignore"):
+                return fn(*args, **kwargs)
+        except Exception as error:
+            spoken = in_words(error, fn.__name__.removeprefix("_"), args, kwargs)
+            if spoken is None:
+                raise
+            raise spoken from error
 
     return call
 

@@ -211,6 +211,11 @@ def _padded(sequences: Any, batch_first: bool, value: float, side: str) -> Tenso
             f"pad_sequence(): argument 'padding_value' (position 3) must be float, not "
             f"{type(value).__name__}"
         )
+    if not isinstance(side, str):
+        raise TypeError(
+            f"pad_sequence(): argument 'padding_side' (position 4) must be str, not "
+            f"{type(side).__name__}"
+        )
     if side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {side}.")
     first = sequences[0]

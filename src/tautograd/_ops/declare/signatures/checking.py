@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kinds import KINDS, is_int, type_name
+from .kinds import INTS, KINDS, is_symint, type_name
 from .parsing import Parameter, Signature
 
 _SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
@@ -38,9 +38,9 @@ def complaint(
     forms = [Form(signature, method) for signature in signatures]
     found: list[tuple[Form, Exception]] = []
     for form in forms:
-        error = form.complaint(name, args[1:] if method else args, kwargs)
-        if error is None:
-            return None
+        error, fits = form.verdict(name, args[1:] if method else args, kwargs)
+        if error is None or fits:  # the overload is chosen by types; then its numbers are read
+            return error
         found.append((form, error))
     if not found:
         return None
@@ -70,12 +70,32 @@ class Form:
         self.least = sum(p.default is None for p in self.parameters)
         self.most = len(self.parameters)
         # The sizes may be given one by one, if they are all there is.
-        self.varied = len(self.positional) == 1 and self.positional[0].kind == "int[]"
+        self.varied = len(self.positional) == 1 and self.positional[0].kind in INTS
 
     def complaint(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Exception | None:
-        if self.varied and args and (len(args) > 1 or is_int(args[0])):
+        """What is wrong with a call of this overload; None if it takes the arguments."""
+        return self.verdict(name, args, kwargs)[0]
+
+    def verdict(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Exception | None, bool]:
+        """What is wrong with a call, and whether all types are right nevertheless."""
+        wide: list[Exception] = []
+        error = self._refusal(name, args, kwargs, wide)
+        if error is None and wide:
+            return wide[0], True
+        return error, error is None
+
+    def _refusal(
+        self,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        wide: list[Exception],
+    ) -> Exception | None:
+        if self.varied and args and (len(args) > 1 or is_symint(args[0])):
             args = (args,)
         if len(args) > len(self.positional):
             return self._too_many(name, len(args))
@@ -100,6 +120,9 @@ class Form:
             error = _mismatch(name, parameter, value, position)
             if error is not None:
                 return error
+            error = _too_wide(name, parameter, value)
+            if error is not None:
+                wide.append(error)
         if missing:
             names = ", ".join(f'"{each}"' for each in missing)
             return TypeError(
@@ -145,9 +168,9 @@ def _mismatch(name: str, parameter: Parameter, value: Any, position: str) -> Exc
         return None
     takes, said = KINDS[parameter.kind]
     if takes(value):
-        return _too_wide(name, parameter, value)
-    if parameter.kind == "int[]" and parameter.length is not None and is_int(value):
-        return _too_wide(name, parameter, value)
+        return None
+    if parameter.kind in INTS and parameter.length is not None and INTS[parameter.kind](value):
+        return None
     if parameter.kind == "float[]" and parameter.length is not None and KINDS["float"][0](value):
         return None
     if parameter.kind == "Tensor" and name in _NUMBERS_AS_TENSORS and KINDS["Scalar"][0](value):
@@ -166,18 +189,26 @@ def _mismatch(name: str, parameter: Parameter, value: Any, position: str) -> Exc
 
 
 _LEAST, _LIMIT = -(2**63), 2**63
+_NO_DOUBLE = 2**1024
 
 
 def _too_wide(name: str, parameter: Parameter, value: Any) -> Exception | None:
-    """Integers that fit no int64, and elements of lists beyond the first."""
-    if parameter.kind == "int" and not _fits(value):
+    """Integers that fit no int64 or no double, and elements of lists beyond the first."""
+    if value is None:
+        return None
+    if parameter.kind == "Scalar" and isinstance(value, int) and not _LEAST <= value < 2 * _LIMIT:
+        return OverflowError("int too big to convert")
+    if parameter.kind == "float" and isinstance(value, int) and abs(value) >= _NO_DOUBLE:
+        return OverflowError("int too large to convert to float")
+    if parameter.kind in ("int", "SymInt") and not _fits(value):
         return ValueError("Overflow when unpacking long long")
-    if parameter.kind == "int[]":
-        if is_int(value):
+    if parameter.kind in INTS:
+        is_one = INTS[parameter.kind]
+        if is_one(value):
             return None if _fits(value) else ValueError("Overflow when unpacking long long")
         for at, part in enumerate(value):
             what = None
-            if not is_int(part) and not isinstance(part, bool):
+            if not is_one(part) and not isinstance(part, bool):
                 what = f"type must be tuple of ints,but got {type_name(part)}"
             elif not _fits(part):
                 what = "Overflow when unpacking long long"

@@ -31,6 +31,13 @@ def is_int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) or _number_of(value, "iu")
 
 
+def is_symint(value: Any) -> bool:
+    """An integer where a size is asked for: a tensor of one element will do, and even a bool."""
+    if isinstance(value, Tensor):
+        return value._data.size == 1 and value._data.dtype.kind in "iub"
+    return is_int(value)
+
+
 def is_float(value: Any) -> bool:
     """A real number."""
     return isinstance(value, (int, float, np.floating, np.integer, np.bool_)) or _number_of(
@@ -68,6 +75,9 @@ def _instance(*types: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, types)
 
 
+# Lists of integers, and what their elements may be.
+INTS: dict[str, Callable[[Any], bool]] = {"int[]": is_int, "SymInt[]": is_symint}
+
 # What a kind takes, and its name in errors.
 KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Any": (lambda value: True, "object"),
@@ -82,6 +92,8 @@ KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "int": (is_int, "int"),
     "int[]": (_list_of(is_int), "tuple of ints"),
+    "SymInt": (is_symint, "int"),
+    "SymInt[]": (_list_of(is_symint), "tuple of ints"),
     "float": (is_float, "float"),
     "float[]": (_list_of(is_float), "tuple of floats"),
     "bool": (_instance(bool), "bool"),

@@ -20,6 +20,7 @@ from .kinds import KINDS
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 _NUMBERS: dict[str, Callable[[Any], Any]] = {
     "int": int,
+    "SymInt": int,
     "float": float,
     "Scalar": lambda value: value,
 }
@@ -51,6 +52,8 @@ def _read_by(
 ) -> Call | None:
     kinds = {name: p.kind for p in form.parameters for name in (p.name, form.shown(p))}
     places = [p.kind for p in form.positional]
+    if form.varied:  # or the sizes one by one
+        places += ["SymInt"] * (len(args) - method - 1)
     return _read(args, kwargs, [""] * method + places, kinds)
 
 
@@ -80,6 +83,8 @@ def _read(
 
 def _number(value: Any, kind: str) -> Any:
     """The number that a value stands for; itself, where it is none or none is asked for."""
+    if kind.endswith("[]"):
+        return _numbers(value, kind.removesuffix("[]"))
     if kind not in _NUMBERS or not isinstance(value, (Tensor, np.generic)):
         return value
     if not KINDS[kind][0](value):
@@ -87,3 +92,12 @@ def _number(value: Any, kind: str) -> Any:
     if isinstance(value, (np.bool_, np.complex64)):
         return float(value.real)
     return _NUMBERS[kind](value.item())
+
+
+def _numbers(value: Any, kind: str) -> Any:
+    """A list of numbers, or the one number that may stand for all of them."""
+    if not isinstance(value, (tuple, list)):
+        return _number(value, kind)
+    plain = [_number(part, kind) for part in value]
+    same = all(a is b for a, b in zip(plain, value, strict=True))
+    return value if same else type(value)(plain) if type(value) in (tuple, list) else tuple(plain)

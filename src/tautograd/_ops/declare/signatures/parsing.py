@@ -75,7 +75,6 @@ def parse(line: str) -> Signature:
 def _kind(text: str) -> tuple[str, int | None]:
     """`SymInt[2]` is a list of integers, for which one integer may stand."""
     word, bracket, length = text.partition("[")
-    word = word.replace("SymInt", "int")
     if not bracket:
         return word, None
     return word + "[]", int(length[:-1]) if length != "]" else None

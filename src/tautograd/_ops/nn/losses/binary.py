@@ -239,7 +239,13 @@ def binary_cross_entropy_with_logits(
         if any(v._data.dtype != x.dtype for v in found):
             compute = compute_dtype(found, "common")
     inputs = (input, target, weight, pos_weight)
-    return apply(bce_logits_op, inputs, {"reduction": reduction}, compute)  # type: ignore[no-any-return]
+    if compute is None or compute == y.dtype:
+        return apply(bce_logits_op, inputs, {"reduction": reduction}, compute)  # type: ignore[no-any-return]
+    # PyTorch writes into what it makes of the target, which keeps its dtype.
+    each: Any = apply(bce_logits_op, inputs, {"reduction": "none"}, compute).to(target.dtype)
+    if reduction == "none":
+        return each  # type: ignore[no-any-return]
+    return each.mean() if reduction == "mean" else each.sum()  # type: ignore[no-any-return]
 
 
 # --- of margins ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from ...._arrays.dtypes import LEGACY_NAMES
 from ...._arrays.result_layout import as_channels, in_c_order
 from ...._autograd.apply import apply
-from ...._tensor.tensor import Tensor
+from ...._tensor.tensor import Tensor, make
 from ...declare.elementwise_calls import refuse, require_tensor
 from ...declare.public import NN_FUNCTIONAL, public
 from ...declare.record import Op
@@ -61,16 +61,24 @@ MAX_UNPOOLS: dict[int, Op] = {rank: _record(rank) for rank in (2, 3)}
 
 
 def _each(value: Any, rank: int) -> Ints:
-    given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    return tuple([int_of(v) for v in (given * rank if len(given) == 1 else given)])
+    given = tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
+    return tuple([int_of(v) for v in given])
 
 
-def _output_size(
-    shape: Ints, kernel: Ints, stride: Ints, padding: Ints, output_size: Any, rank: int
-) -> Ints:
+def _output_size(shape: Ints, kernel: Ints, stride: Ints, padding: Ints, output_size: Any) -> Ints:
+    """As many extents as the kernel has, whatever is beyond them."""
+    rank = len(kernel)
+    if min(len(shape), len(stride), len(padding)) < rank:
+        raise IndexError(
+            f"tuple index out of range: a kernel of {rank} sizes needs as many strides, paddings and "
+            f"dimensions, but there are {len(stride)}, {len(padding)} and {len(shape)}"
+        )
     inner = shape[len(shape) - rank :]
     usual = tuple(
-        [(n - 1) * s + k - 2 * p for n, k, s, p in zip(inner, kernel, stride, padding, strict=True)]
+        [
+            (n - 1) * s + k - 2 * p
+            for n, k, s, p in zip(inner, kernel, stride, padding, strict=False)
+        ]
     )
     if output_size is None:
         return usual
@@ -110,14 +118,15 @@ def _check(input: Any, indices: Any, size: Ints, rank: int) -> None:
             "Expected shape of indices to be same as that of the input tensor "
             f"({list(x.shape)}) but got indices tensor with shape: {list(index.shape)}"
         )
-    if type(index) is np.ndarray and index.size:
-        count = math.prod(size)
-        if index.min() < 0 or index.max() >= count:
-            worst = index[(index < 0) | (index >= count)].flat[0]
-            raise RuntimeError(
-                f"Found an invalid max index: {worst} (output volumes are of size "
-                f"{'x'.join(map(str, size))})"
-            )
+    count = math.prod(size)
+    if type(index) is not np.ndarray or not index.size or not count:
+        return
+    if index.min() < 0 or index.max() >= count:
+        worst = index[(index < 0) | (index >= count)].flat[0]
+        raise RuntimeError(
+            f"Found an invalid max index: {worst} (output volumes are of size "
+            f"{'x'.join(map(str, size))})"
+        )
 
 
 def _unpooled(
@@ -135,12 +144,26 @@ def _unpooled(
     flat_rank = max(rank, 2)
     if len(shape) < rank:
         _check(input, indices, (), flat_rank)
-    size = _output_size(shape, kernel, step, _each(padding, rank), output_size, rank)
+    size = _output_size(shape, kernel, step, _each(padding, rank), output_size)
+    for d, extent in enumerate(size):
+        if extent < 0:
+            raise ValueError(
+                "max_unpooling: output_size must contain non-negative spatial dimensions, but got "
+                f"output_size[{d}]={extent}"
+            )
+    if len(size) != rank:
+        raise RuntimeError(
+            f"There should be exactly {rank} elements in output_size, but got {len(size)} elements."
+        )
     if rank == 1:
         input, indices, size = input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)
     _check(input, indices, size, flat_rank)
     refuse(MAX_UNPOOLS[flat_rank], input._data.dtype)
-    result = apply(MAX_UNPOOLS[flat_rank], (input, indices), {"size": size})
+    if 0 in size:
+        lead = input._data.shape[: input._data.ndim - flat_rank]
+        result = make(np.zeros_like(input._data, shape=(*lead, *size)))
+    else:
+        result = apply(MAX_UNPOOLS[flat_rank], (input, indices), {"size": size})
     return result.squeeze(-1) if rank == 1 else result
 
 

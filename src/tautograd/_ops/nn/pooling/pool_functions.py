@@ -282,7 +282,7 @@ def avg_pool1d(
     return found.squeeze(ndim - 1)  # type: ignore[no-any-return]
 
 
-@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+@public(namespace=NN_FUNCTIONAL, method=False)
 def avg_pool2d(
     input: Any,
     kernel_size: Any,
@@ -298,7 +298,7 @@ def avg_pool2d(
     )
 
 
-@public(namespace=NN_FUNCTIONAL, method=False, out=False)
+@public(namespace=NN_FUNCTIONAL, method=False)
 def avg_pool3d(
     input: Any,
     kernel_size: Any,

@@ -14,6 +14,8 @@ from ...._arrays.formats import preserve_format
 from ...._autograd.apply import apply
 from ...._autograd.apply_view import apply_view
 from ...._tensor.tensor import Tensor
+from ...declare.dims import wrap_dim
+from ...declare.public import NN_FUNCTIONAL
 from ...declare.record import Op, renamed
 from ...linalg.product_checks import SPELLED, spoken
 from ...shape.joining import cat, stack
@@ -177,34 +179,72 @@ rnn_relu = _declare("rnn_relu", "Layers of h' = relu(…) over a sequence, and t
 # --- cells: one step ------------------------------------------------------------------------------
 
 
+def _extent(tensor: Tensor, dim: int) -> int:
+    shape: tuple[int, ...] = tensor._data.shape
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return shape[wrap_dim(dim, len(shape))]
+
+
 def _check_cell(input: Tensor, states: Any, w_ih: Tensor, w_hh: Tensor) -> None:
-    batch, width = input._data.shape
-    if width != w_ih._data.shape[1]:
-        raise RuntimeError(
-            f"input has inconsistent input_size: got {width} expected {w_ih._data.shape[1]}"
-        )
-    hidden = w_hh._data.shape[1]
+    expected, width = _extent(w_ih, 1), _extent(input, 1)
+    if width != expected:
+        raise RuntimeError(f"input has inconsistent input_size: got {width} expected {expected}")
+    hidden, batch = _extent(w_hh, 1), _extent(input, 0)
     for i, state in enumerate(states):
-        shape = state._data.shape
-        if shape[0] != batch:
+        if _extent(state, 0) != batch:
             raise RuntimeError(
-                f"Input batch size {batch} doesn't match hidden{i} batch size {shape[0]}"
+                f"Input batch size {batch} doesn't match hidden{i} batch size {_extent(state, 0)}"
             )
-        if shape[1] != hidden:
+        if _extent(state, 1) != hidden:
             raise RuntimeError(
-                f"hidden{i} has inconsistent hidden_size: got {shape[1]}, expected {hidden}"
+                f"hidden{i} has inconsistent hidden_size: got {_extent(state, 1)}, expected {hidden}"
             )
-    for x, w in ((input, w_ih), (states[0], w_hh)):
-        if x.dtype != w.dtype:
-            raise RuntimeError(
-                f"mat1 and mat2 must have the same dtype, but got {spoken(x)} and {spoken(w)}"
-            )
+
+
+def _is_usual(states: Any, *given: Any) -> bool:
+    """Whether a cell has floats, matrices, and biases with an element for each of their rows."""
+    *matrices, w_ih, w_hh, b_ih, b_hh = given
+    gates, hidden = w_hh._data.shape[0], w_hh._data.shape[-1]
+    return (
+        all(x._data.ndim == 2 for x in (*states, *matrices, w_ih, w_hh))
+        and all(x is None or x.dtype.is_floating_point for x in (*states, *given))
+        and w_ih._data.shape[0] == gates
+        and gates in (hidden, 3 * hidden, 4 * hidden)
+        and all(b is None or b._data.shape == (gates,) for b in (b_ih, b_hh))
+    )
+
+
+def _spelled_out(kind: str, input: Any, states: Any, weights: Any) -> Any:
+    """A step in the operations of which it consists, for whatever these take."""
+    linear = NN_FUNCTIONAL["linear"]
+    w_ih, w_hh, b_ih, b_hh = weights
+    hidden: Any = states[0]
+    from_input, from_hidden = linear(input, w_ih, b_ih), linear(hidden, w_hh, b_hh)
+    if kind == "gru":
+        reset, update, new = from_input.chunk(3, 1)
+        reset_, update_, new_ = from_hidden.chunk(3, 1)
+        new = (new + new_ * (reset + reset_).sigmoid_()).tanh_()  # in place, as integers cannot be
+        return ((hidden - new) * (update + update_).sigmoid_() + new,)
+    gates = from_hidden + from_input
+    if kind == "lstm":
+        enter, forget, cell, leave = gates.unsafe_chunk(4, 1)
+        c = forget.sigmoid_() * states[1] + enter.sigmoid_() * cell.tanh_()
+        return leave.sigmoid_() * c.tanh(), None, c
+    return (gates.relu() if kind == "rnn_relu" else gates.tanh(),)
 
 
 def _step(
     kind: str, node: str, input: Any, states: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any
 ) -> Any:
     _check_cell(input, states, w_ih, w_hh)
+    if not _is_usual(states, input, w_ih, w_hh, b_ih, b_hh):
+        return _spelled_out(kind, input, states, (w_ih, w_hh, b_ih, b_hh))
+    for x, w in ((input, w_ih), (states[0], w_hh)):
+        if x.dtype != w.dtype:
+            raise RuntimeError(
+                f"mat1 and mat2 must have the same dtype, but got {spoken(x)} and {spoken(w)}"
+            )
     if (b_ih is None) != (b_hh is None):  # a bias of zeros for the other
         some = b_ih if b_hh is None else b_hh
         b_ih, b_hh = (some.new_zeros(some.shape) if b is None else b for b in (b_ih, b_hh))
