@@ -61,10 +61,10 @@ def alpha_dropout(input: Tensor, p: _float=0.5, training: _bool=False, inplace: 
 def avg_pool1d(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True) -> Tensor:
     """The mean of every window along the last dimension."""
 
-def avg_pool2d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None) -> Tensor:
+def avg_pool2d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None, *, out: Tensor | None=None) -> Tensor:
     """The mean of every window of an image."""
 
-def avg_pool3d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None) -> Tensor:
+def avg_pool3d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None, *, out: Tensor | None=None) -> Tensor:
     """The mean of every window of a volume."""
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None=None, bias: Tensor | None=None, training: _bool=False, momentum: _float=0.1, eps: _float=1e-05) -> Tensor:

@@ -60,7 +60,8 @@ def plain_number(value: Any) -> Any:
     """
     if isinstance(value, Tensor):
         if value._data.ndim or value.requires_grad:
-            raise TypeError("a number is asked for, not a Tensor with dimensions or a gradient")
+            # Held against the signature, which names the argument (`guarding.explain`).
+            raise RuntimeError("expected a number, not a Tensor with dimensions or a gradient")
         return value.item()
     return as_number(value)
 
