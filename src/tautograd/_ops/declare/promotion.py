@@ -53,15 +53,21 @@ def as_number(value: Any) -> Any:
     return value
 
 
+def is_number(value: Any) -> bool:
+    """Whether PyTorch reads this as a number: Python's, NumPy's, or a 0-dim tensor without a gradient."""
+    if isinstance(value, Tensor):
+        return not value._data.ndim and not value.requires_grad
+    return isinstance(value, (int, float, complex, np.generic))
+
+
 def plain_number(value: Any) -> Any:
     """Python's number for what PyTorch reads as one: a NumPy scalar, or a 0-dim tensor.
 
     For parameters with which arrays are computed: there NumPy's scalars would have their own dtype.
     """
     if isinstance(value, Tensor):
-        if value._data.ndim or value.requires_grad:
-            # Held against the signature, which names the argument (`guarding.explain`).
-            raise RuntimeError("expected a number, not a Tensor with dimensions or a gradient")
+        if not is_number(value):
+            raise TypeError("expected a number, not a Tensor with dimensions or a gradient")
         return value.item()
     return as_number(value)
 

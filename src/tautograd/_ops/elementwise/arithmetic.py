@@ -19,7 +19,7 @@ from ..declare.elementwise_calls import (
     unary,
     updating,
 )
-from ..declare.promotion import as_number, common_dtype, number_as, plain_number
+from ..declare.promotion import as_number, common_dtype, is_number, number_as, plain_number
 from ..declare.public import CONTIGUOUS_OUT, FUNCTIONS, METHODS, attach, public
 from ..declare.record import LINEAR, MULTILINEAR, Op
 from ..declare.samples import Sample, T, over, pairs
@@ -175,10 +175,9 @@ def check_subtraction(*operands: Any) -> None:
 
 def deprecated_order(name: str, alpha: Any, others: tuple[Any, ...]) -> Any:
     """(other, alpha) of `add(x, alpha, other)`, which PyTorch still takes."""
-    alpha = plain_number(alpha)
-    if len(others) > 1 or not isinstance(alpha, (int, float, complex)):
+    if len(others) > 1 or not is_number(alpha):
         raise TypeError(f"{name}() takes 2 positional arguments but {len(others) + 2} were given")
-    return others[0], alpha
+    return others[0], plain_number(alpha)
 
 
 @public(inplace=True)
@@ -213,10 +212,9 @@ def rsub(input: Any, other: Any, *factor: Any, alpha: Any = 1) -> Tensor:
     """`other - alpha * input`."""
     require_tensor("rsub", input)
     if factor:  # alpha needs no name behind a number
-        other, *wrong = plain_number(other), *factor[1:]
-        if isinstance(other, Tensor) or wrong:
+        if not is_number(other) or len(factor) > 1:
             raise TypeError(f"rsub() takes 2 positional arguments but {len(factor) + 2} were given")
-        alpha = plain_number(factor[0])
+        other, alpha = plain_number(other), plain_number(factor[0])
     require_operand("rsub", other, "other", 2)
     check_subtraction(input, other)
     if type(alpha) is not int or alpha != 1:
