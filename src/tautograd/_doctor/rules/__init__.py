@@ -1,69 +1,22 @@
-"""All rules, by code. To add one: write its class in the file of its family, then its name here."""
+"""All rules, by code. To add one, write its class in a module of this package: nothing else names it."""
 
 from __future__ import annotations
 
-from .accumulation import AccumulatedGradients, StrayGradients
-from .base import Rule
-from .broadcasting import BroadcastLoss
-from .clearing import ClearedBeforeUse
-from .clipping import ClipLost, ClipOfNothing, ClipOfOthers
-from .cuts import GraphCut
-from .freezing import FrozenInMidRun
-from .functions import WrongBackward
-from .history import Exploding, VanishingOrDead
-from .identity import StateAliased
-from .leaks import GraphLeak
-from .losses import NllOfProbabilities, SigmoidBeforeLogits, SoftmaxBeforeCrossEntropy
-from .meeting import MeetingLosses
-from .membership import NotInOptimizer, OptimizerHoldsDead
-from .mixing import MixedSamples
-from .modes import DoubleBatchNorm, DropoutAlwaysOn, EvalLeftOn
-from .nonfinite import NonFiniteGradient
-from .order import LeafLoss, StaleGraph, StepWithoutGradients
-from .scaling import ClipBeforeUnscale, ScaledWithoutScaler
-from .schedule import Scheduler
-from .unstepped import NeverStepped
-from .updates import LostUpdate
-from .window import WindowScale
+import importlib
+import pkgutil
+from collections.abc import Iterator
 
-RULES: tuple[type[Rule], ...] = tuple(
-    sorted(
-        (
-            AccumulatedGradients,
-            BroadcastLoss,
-            ClearedBeforeUse,
-            ClipBeforeUnscale,
-            ClipLost,
-            ClipOfNothing,
-            ClipOfOthers,
-            DoubleBatchNorm,
-            DropoutAlwaysOn,
-            EvalLeftOn,
-            Exploding,
-            FrozenInMidRun,
-            GraphCut,
-            GraphLeak,
-            LeafLoss,
-            LostUpdate,
-            MeetingLosses,
-            MixedSamples,
-            NeverStepped,
-            NllOfProbabilities,
-            NonFiniteGradient,
-            NotInOptimizer,
-            OptimizerHoldsDead,
-            ScaledWithoutScaler,
-            Scheduler,
-            SigmoidBeforeLogits,
-            SoftmaxBeforeCrossEntropy,
-            StaleGraph,
-            StateAliased,
-            StepWithoutGradients,
-            StrayGradients,
-            VanishingOrDead,
-            WindowScale,
-            WrongBackward,
-        ),
-        key=lambda rule: rule.code,
-    )
-)
+from .base import Rule
+
+
+def _found() -> Iterator[type[Rule]]:
+    """Every class with a code of its own, in the modules of this package."""
+    for module in pkgutil.iter_modules(__path__):
+        members = vars(importlib.import_module(f"{__name__}.{module.name}"))
+        for member in members.values():
+            own = isinstance(member, type) and member.__module__ == f"{__name__}.{module.name}"
+            if own and issubclass(member, Rule) and "code" in vars(member):
+                yield member
+
+
+RULES: tuple[type[Rule], ...] = tuple(sorted(_found(), key=lambda rule: rule.code))
