@@ -205,7 +205,7 @@ def test_ctrl_c_does_not_wait_for_a_compiler_and_does_not_stop_it() -> None:
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         llvm_thread.by_llvm(slow)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 10
     thread.join()
     let_go.set()
     assert llvm_thread.by_llvm(lambda: 5) == 5

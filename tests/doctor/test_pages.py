@@ -130,9 +130,9 @@ def test_any_history_can_be_shown(past):
 
 def test_a_large_model_and_a_long_run(tmp_path):
     said = Said([finding(tmp_path / "a.py")], history(steps=1000, parameters=300))
-    start = time.perf_counter()
+    start = time.process_time()
     text = as_page(rendered(said))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert len(text) < 8e6
     steps, series = thinned(list(range(1000)), {"w": [1.0] * 777 + [math.nan] + [9.0] * 222})
     assert len(steps) <= MOST_POINTS

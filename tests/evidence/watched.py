@@ -33,7 +33,7 @@ def attempt(arguments: list[str]) -> dict[str, Any]:
     from tautograd._cli.main import main
 
     out, err = io.StringIO(), io.StringIO()
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status: Any = main(arguments)
@@ -41,7 +41,7 @@ def attempt(arguments: list[str]) -> dict[str, Any]:
         status = stopped.code
     except BaseException:
         status = traceback.format_exc()
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     return {"status": status, "out": out.getvalue(), "err": err.getvalue(), "seconds": seconds}
 
 

@@ -73,7 +73,7 @@ def test_an_interrupt_waits_for_what_is_under_way_and_begins_nothing_more() -> N
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         at_once([lambda i=i: part(i) for i in range(200)])  # type: ignore[misc]
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 5  # all of them take ten seconds
     count = len(begun)
     assert set(begun) - {0} == set(ended)
     assert count < 20
@@ -92,7 +92,7 @@ def test_ctrl_c_while_waiting() -> None:
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         at_once([lambda: time.sleep(0.01), send])
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 5
 
 
 def test_a_handler_that_uses_the_pool_itself() -> None:

@@ -212,14 +212,14 @@ def test_an_error_in_backward(torch):
 def test_too_slow_a_case_is_stopped(torch):
     def fn(x):
         if x.shape[0] == 1:
-            time.sleep(5)
+            time.sleep(60)
         return x * 2
 
     began = time.perf_counter()
     found = try_inputs(fn, (torch.randn(5, 4),), seconds=0.5)
     assert found["one row"].outcome == "too slow"
     assert found["empty"].outcome == "fine"
-    assert time.perf_counter() - began < 4
+    assert time.perf_counter() - began < 30
 
 
 def test_a_timer_that_ran_before_goes_on():
