@@ -209,6 +209,17 @@ def test_an_error_in_backward(torch):
     assert found["normal"].note.startswith("in backward: KeyError")
 
 
+def test_an_import_is_not_stopped_in_its_middle(tmp_path, monkeypatch):
+    """What is half imported stays so for the rest of the process."""
+    (tmp_path / "takes_long.py").write_text("import time\ntime.sleep(0.3)\nwhole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TookTooLong), time_limit(0.05):
+        import takes_long  # type: ignore[import-not-found]
+
+        time.sleep(60)
+    assert takes_long.whole
+
+
 def test_too_slow_a_case_is_stopped(torch):
     def fn(x):
         if x.shape[0] == 1:
