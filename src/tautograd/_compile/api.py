@@ -13,6 +13,7 @@ from .guards import module_guards
 from .record import tensor_data
 from .record.generators import noting_seeds
 from .record.symbolic_math import following_math
+from .run.audit import MODES, AuditError
 from .run.bound_methods import OptimizedModule
 from .run.compiled import Compiled
 
@@ -27,26 +28,36 @@ def compile(
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
+    audit: str | None = None,
 ) -> Any:
     """Record a function of tensors, up to a whole training step, and replay it as one program.
 
     `compile(fn)`, or `@compile` above a function. With `fallback=True` it is split where Python asks for a
     tensor's value, and a function that cannot be recorded runs eagerly; a warning says so once.
     `backend="numpy"` replays with NumPy's functions and needs no compiler. `fullgraph`, `dynamic`, `mode` and
-    `options` are PyTorch's; a record is always of the whole function and of fixed shapes.
+    `options` are PyTorch's; a record is always of the whole function and of fixed shapes. Now and then a replay is
+    audited: the function runs, and must still become the same program (`audit="always"`: at each call, `"never"`;
+    the environment variable `TAUT_AUDIT` says what it is by default).
     """
     if backend not in ("llvm", "inductor", "numpy", "eager"):
         raise ValueError(
             f"compile(): argument 'backend' must be 'llvm' or 'numpy', not {backend!r}"
         )
     if model is None:
-        options = {"fallback": fallback, "fullgraph": fullgraph}
+        options = {"fallback": fallback, "fullgraph": fullgraph, "audit": audit}
         return functools.partial(compile, backend=backend, disable=disable, **options)
+    audit = os.environ.get("TAUT_AUDIT", "auto") if audit is None else audit
+    if audit not in MODES:
+        raise ValueError(
+            f"compile(): argument 'audit' must be 'auto', 'always' or 'never', not {audit!r}"
+        )
     if not callable(model):
         raise TypeError(f"compile(): argument 'model' must be callable, not {type(model).__name__}")
     if disable or backend == "eager":
         return model
-    compiled = Compiled(model, fallback=fallback and not fullgraph, native=backend != "numpy")
+    compiled = Compiled(
+        model, fallback=fallback and not fullgraph, native=backend != "numpy", audit=audit
+    )
     return OptimizedModule(model, compiled) if isinstance(model, Module) else compiled
 
 
@@ -59,4 +70,4 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-__all__ = ["Compiled", "compile"]
+__all__ = ["AuditError", "Compiled", "compile"]

@@ -36,6 +36,11 @@ class Surroundings:
         spots = [spot for spot, _ in (*self.variables.spots(), *self.modules.spots())]
         self.spots = changing.among(spots)
 
+    def follow_these(self, keys: set[Any]) -> None:
+        """Let just the numbers at these places be inputs."""
+        spots = [spot for spot, _ in (*self.variables.spots(), *self.modules.spots())]
+        self.spots = [spot for spot in spots if spot.key in keys]
+
     def begin(self, tape: Any) -> None:
         """Refuse what cannot be recorded, whatever the function does with it."""
         given = [value for value in self.form.kept if isinstance(value, Optimizer)]

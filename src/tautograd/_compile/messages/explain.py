@@ -36,6 +36,7 @@ class Explanation:
             "recorded_instructions": entry.recorded_size,
             "instructions": entry.size,
             "replays": entry.calls,
+            "audits": entry.audits.audits,
             "splits": [_split(*split) for split in entry.capture.splits],
             "parts": [
                 {**_part(part), "stretch": number}
@@ -65,8 +66,9 @@ class Explanation:
             return "\n".join([*lines, *(f"refused: {reason}" for reason in self.refused)])
         sizes = [f"{k.replace('_', ' ')} {_bytes(v)}" for k, v in data["memory"].items()]
         counts = f"{data['recorded_instructions']} array operations recorded, {data['instructions']} in the program"
+        audits = f", audited {data['audits']} times" if data["audits"] else ""
         lines = [
-            f"{self.name}: {counts}, replayed {data['replays']} times",
+            f"{self.name}: {counts}, replayed {data['replays']} times{audits}",
             f"native code: {data['native']}",
             *([f"CUDA graph: {data['graph']}"] if "graph" in data else ()),
             f"memory: {', '.join(sizes)}",

@@ -12,6 +12,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from ..._autograd.modes import modes
@@ -26,6 +27,7 @@ from ..messages.errors import CompileError
 from ..messages.explain import Explanation
 from ..record.trees import tensors_in
 from ..record.varying_numbers import Changing
+from .audit import AuditError, decides_otherwise, difference, hand_over
 from .bound_methods import Place
 from .entry import Entry
 from .fast_entry import MISS, STOPPED, adding
@@ -56,11 +58,17 @@ class Compiled:
     """
 
     def __init__(
-        self, fn: Callable[..., Any], *, fallback: bool = False, native: bool = True
+        self,
+        fn: Callable[..., Any],
+        *,
+        fallback: bool = False,
+        native: bool = True,
+        audit: str = "auto",
     ) -> None:
         self._fn = fn
         self._fallback = fallback
         self._native = native
+        self._audit = audit
         self.records = 0  # how often the function was recorded
         self._last: Entry | None = None
         self._split_said = False
@@ -85,6 +93,12 @@ class Compiled:
             if form.floats:
                 self._changing.settle(form)
             entry, numbers = self._matching(form, tensors)
+        due = entry is not None and entry.calls >= entry.audits.due
+        if entry is not None and due and self._recording.acquire(blocking=False):
+            try:
+                return self._audited(entry, form, args, kwargs)
+            finally:
+                self._recording.release()
         tried: list[Entry] = []
         while entry is not None:
             with entry.alone() as alone:
@@ -206,6 +220,7 @@ class Compiled:
                 )
             raise
         self.records += 1
+        entry.audits.begin(self._audit)
         if entry.parts is not None:
             self._say_split(entry)
         if entry.asked or entry.asked_spots:
@@ -233,6 +248,51 @@ class Compiled:
                 self._why.pop(gone, None)
             self._last = entry
         return result
+
+    def _audited(self, entry: Entry, form: Form, args: Any, kwargs: Any) -> Any:
+        """Run the function, and see whether it still becomes the program that would have been replayed."""
+        began = perf_counter()
+        form.symbolic = entry.followed
+        around = Surroundings(self._fn, form, (args, kwargs))
+        followed = {spot.key for spot in entry.spots}
+        around.follow_these(followed)
+        around.may_split = self._fallback
+        around.may_follow = form.key not in self._by_value and not around.variables.asks_types
+        try:
+            now, result = Entry.recorded(around, args, kwargs, False, True)
+        except CompileError as error:
+            self._drop(entry)
+            raise AuditError(self._found_by_audit(entry, str(error))) from None
+        except Exception:
+            self._drop(entry)  # the function's own error, where a replay would have given a number
+            raise
+        if not decides_otherwise(entry, now):
+            found = difference(entry, now)
+            if found is not None:
+                self._drop(entry)
+                raise AuditError(self._found_by_audit(entry, str(found)))
+            hand_over(entry)
+        entry.calls += 1
+        entry.audits.note_audit(entry.calls, perf_counter() - began)
+        return result
+
+    def _found_by_audit(self, entry: Entry, what: str) -> str:
+        return (
+            f"{self._name()}: the record no longer does what the function does, and no guard has seen it "
+            f"(audit of call {entry.calls + 1}).\n{what}\n"
+            "  The record is thrown away. This call has run eagerly, so parameters and states are right; "
+            "what the calls since the last audit gave may be old. Pass what changes as an argument."
+        )
+
+    def _drop(self, entry: Entry) -> None:
+        with self._lock:
+            for key, entries in list(self._entries.items()):
+                if entry in entries:
+                    entries.remove(entry)
+                    if not entries:
+                        del self._entries[key]
+            if self._last is entry:
+                self._last = None
 
     def _say_split(self, entry: Entry) -> None:
         """Say once per function where Python decides by values."""
@@ -305,17 +365,19 @@ class Compiled:
 
     def of(self, fn: Callable[..., Any]) -> Compiled:
         """Another function, compiled in the same way."""
-        return Compiled(fn, fallback=self._fallback, native=self._native)
+        return Compiled(fn, fallback=self._fallback, native=self._native, audit=self._audit)
 
     def __deepcopy__(self, memo: Any) -> Compiled:
         return self.of(copy.deepcopy(self._fn, memo))
 
     def __reduce__(self) -> Any:
-        return Compiled._again, (self._fn, self._fallback, self._native)
+        return Compiled._again, (self._fn, self._fallback, self._native, self._audit)
 
     @classmethod
-    def _again(cls, fn: Callable[..., Any], fallback: bool, native: bool) -> Compiled:
-        return cls(fn, fallback=fallback, native=native)
+    def _again(
+        cls, fn: Callable[..., Any], fallback: bool, native: bool, audit: str = "auto"
+    ) -> Compiled:
+        return cls(fn, fallback=fallback, native=native, audit=audit)
 
     def __repr__(self) -> str:
         return f"<compiled {self._name()}: {sum(map(len, self._entries.values()))} records>"

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ..record.symbolic_numbers import FLOATS
 from ..record.tensor_data import set_grad
 from ..record.trees import alike, leaves_in, mapped, replaced, tensors_in
 from ..record.varying_numbers import Spot
+from .audit import Schedule
 from .differentiable import Differentiable, UsedNode, is_cut
 from .executable import ready
 from .fast_entry import MISS, STOPPED
@@ -61,6 +63,7 @@ class Entry:
             isinstance(i, Call) and i.effect and not is_cut(i) for i in self.program.instructions
         )
         self.calls = 0
+        self.audits = Schedule()
         self.made_tensors: dict[int, Tensor] = {}  # results that can go backward, by their number
         self._made: dict[int, Tensor] = {}
         self._arrays: list[Any] = []  # of this call's arguments
@@ -151,6 +154,7 @@ class Entry:
         error, which is that of the function itself: then nothing has happened.
         """
         found, replay = self.capture, self.replay_of
+        began = perf_counter()
         arrays = [tensor._data for tensor in tensors]
         if self.differentiable is not None:
             self.differentiable.put_aside()
@@ -182,6 +186,7 @@ class Entry:
         self.set_grads()
         for box, growth in found.versions:
             box[0] += growth
+        self.audits.note_replay(began)
         return self.finish(tensors, arrays)
 
     def set_grads(self) -> None:

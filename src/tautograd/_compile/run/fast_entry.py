@@ -59,6 +59,7 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
     shares = None if load is None else guards.written.meet
     always, versions, after = entry.stops.effects, found.versions, found.grads_after
     stops, late = entry.stops, entry.stops.late
+    audits = entry.audits
     keep = None if stops.undo is None else stops.undo.keep
     same_variables = guards.variables.sameness()
     steady = entry.steady = Steady(entry)
@@ -109,6 +110,8 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
 
     def attempt(args: tuple[Any, ...]) -> Any:
         if guards.structure != structure[0] or defaults.float is not number or len(args) != count:
+            return MISS
+        if entry.calls >= audits.due:
             return MISS
         if not acquire(False):
             return MISS  # another thread is in this program: the long way waits for it

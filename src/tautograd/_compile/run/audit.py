@@ -1,0 +1,261 @@
+"""Audits: now and then a call of a compiled function is recorded anew, and must become the same program.
+
+A guard covers what it was written for; an audit covers everything else that Python can read. The function itself
+runs, with all its effects, so the call's result is right whatever the audit finds. What it did is then compared with
+the record, instruction by instruction: the functions, the elements they read and write, every constant to the bit,
+the optimizers' formulas, what is returned. Nothing is compared by rounding, so there is no tolerance. A difference
+means that a replay would have given an old number: the record is thrown away, and `AuditError` names the line.
+
+Machine code is not what an audit looks at; that is compared with NumPy by the tests.
+"""
+
+from __future__ import annotations
+
+import struct
+import types
+from dataclasses import fields, is_dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._autograd.sites import resolve
+from ..._tensor.tensor import Tensor
+from ..optimizers.param_group_settings import Setting
+from ..optimizers.updates import Update
+from ..program.ir import Buffer, Kind, Late, Number, View
+from ..record.results import Given, Passed
+from ..record.tensor_data import set_grad
+
+MODES = ("auto", "always", "never")
+FIRST = 3  # the replay that is audited first
+GROWTH = 3  # the distance to the next audit grows by this factor
+SHARE = 0.01  # of the time of all replays, which audits after the first may take
+
+
+class AuditError(RuntimeError):
+    """A compiled function would have given something else than the function itself."""
+
+
+class Schedule:
+    """Which replays of a record are audited: the third, then ever fewer, within a share of the time they take."""
+
+    __slots__ = ("audits", "due", "mode", "replay_seconds")
+
+    def __init__(self) -> None:
+        self.audits = 0
+        self.replay_seconds: float | None = None  # of one, as it was measured
+        self.begin("never")
+
+    def begin(self, mode: str) -> None:
+        self.mode = mode
+        self.due: float = {"always": 0, "never": float("inf"), "auto": FIRST - 1}[mode]
+
+    def note_replay(self, began: float) -> None:
+        if self.replay_seconds is None:
+            self.replay_seconds = max(perf_counter() - began, 1e-6)
+
+    def note_audit(self, calls: int, seconds: float) -> None:
+        self.audits += 1
+        if self.mode == "auto":
+            each = self.replay_seconds or seconds
+            self.due = calls + max((GROWTH - 1) * calls, seconds / (SHARE * each))
+
+
+class Difference(NamedTuple):
+    """Where two records of one function part."""
+
+    what: str
+    site: Any = None
+
+    def __str__(self) -> str:
+        line = resolve(self.site) if self.site is not None else None
+        return f"{self.what}\n  {line}" if line else self.what
+
+
+def difference(old: Any, new: Any) -> Difference | None:
+    """What a function does otherwise than when `old` was recorded; None if it is the same to the bit."""
+    before, now = old.capture.program, new.capture.program
+    constants = _Constants(before.buffers, now.buffers)
+    sites = now.sites
+    for i, (a, b) in enumerate(zip(before.instructions, now.instructions, strict=False)):
+        if not _same(a, b) or not constants.agree(a, b):
+            shown = constants.shown(a, b) or f"{_shown(a)} was recorded, {_shown(b)} is done now"
+            return Difference(shown, sites[i])
+    if len(before.instructions) != len(now.instructions):
+        count = min(len(before.instructions), len(now.instructions))
+        if count < len(now.instructions):
+            return Difference(f"{_shown(now.instructions[count])} is done now", sites[count])
+        left = before.instructions[count]
+        return Difference(
+            f"{_shown(left)} was recorded, and is no longer done", before.sites[count]
+        )
+    for buffer, other in zip(before.buffers, now.buffers, strict=False):
+        if buffer.kind is not other.kind or buffer.nbytes != other.nbytes:
+            return Difference("it uses other memory than was recorded")
+    found = _outside(old, new)
+    if found is not None:
+        return found
+    for what, a, b in (
+        ("it returns something else", old.capture.result, new.capture.result),
+        ("optimizers or settings differ", old.capture.effects, new.capture.effects),
+        ("Python numbers decide otherwise", _steps(old), _steps(new)),
+        (
+            "other arguments are written to",
+            old.capture.argument_writes,
+            new.capture.argument_writes,
+        ),
+        ("requires_grad of an argument differs", old.capture.turned, new.capture.turned),
+    ):
+        if not _same(a, b):
+            return Difference(f"{what}: {_shown(a)} was recorded, {_shown(b)} is so now")
+    return None
+
+
+def decides_otherwise(old: Any, new: Any) -> bool:
+    """Whether Python decided by a tensor's value otherwise than in the record, as each replay finds out by itself."""
+    outcomes = ([s.outcome for s in entry.capture.scalars.steps] for entry in (old, new))
+    return old.parts is not None and not _same(*outcomes)
+
+
+def hand_over(old: Any) -> None:
+    """After an audit: gradients are where the record's own replays put them."""
+    for tensor, grad in old.capture.grads_after:
+        now = tensor._grad
+        if grad is not None and now is not None and now is not grad:
+            grad._data[...] = now._data
+            set_grad(tensor, grad)
+    for box, version in old.capture.new_grads:
+        box[0] = version
+
+
+def _steps(entry: Any) -> list[Any]:
+    scalars = entry.capture.scalars
+    values = [scalars.values[place] for place in scalars.pinned]
+    steps = [(s.function, s.operands, s.kind, s.outcome) for s in scalars.steps]
+    return [steps, sorted(scalars.pinned), values]
+
+
+def _outside(old: Any, new: Any) -> Difference | None:
+    """Tensors that live outside: the same ones, and those that get a gradient."""
+    for what, a, b in (
+        ("reads", old.capture.outside, new.capture.outside),
+        ("sets the gradients of", old.capture.grads_after, new.capture.grads_after),
+    ):
+        before, now = ([tensor for tensor, _ in pairs] for pairs in (a, b))
+        if len(before) != len(now) or any(x is not y for x, y in zip(before, now, strict=True)):
+            return Difference(f"it {what} other tensors than were recorded")
+    for (_, a), (_, b) in zip(old.capture.grads_after, new.capture.grads_after, strict=True):
+        if (a is None) is not (b is None):
+            return Difference(
+                "it leaves a gradient where there was none, or none where there was one"
+            )
+    return None
+
+
+# --- the same, to the bit --------------------------------------------------------------------------
+
+
+class _Constants:
+    """The constants that instructions read, and memory from outside that they use."""
+
+    def __init__(self, before: list[Buffer], now: list[Buffer]) -> None:
+        self.before, self.now = before, now
+        self.known: dict[int, bool] = {}
+
+    def agree(self, a: Any, b: Any) -> bool:
+        return all(self._same(v.buffer) for x in (a, b) for v in (*x.reads(), *x.writes()))
+
+    def _same(self, number: int) -> bool:
+        if number not in self.known:
+            a, b = self.before[number], self.now[number]
+            if a.kind is not b.kind or a.nbytes != b.nbytes:
+                self.known[number] = False
+            elif a.kind is Kind.CONSTANT:
+                self.known[number] = _same(a.array, b.array)
+            else:
+                self.known[number] = True
+        return self.known[number]
+
+    def shown(self, a: Any, b: Any) -> str:
+        """A constant that differs, in words."""
+        for view in a.reads():
+            if not self._same(view.buffer) and self.before[view.buffer].kind is Kind.CONSTANT:
+                was, now = (_shown(x[view.buffer].array) for x in (self.before, self.now))
+                return f"{_shown(a)} reads {was} of the record, where {now} is read now"
+        return ""
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two parts of records are equal, to the bit; what has no content of its own must be the same object."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, View):
+        return bool(a == b)
+    if isinstance(a, (Late, Tensor)):
+        return isinstance(a, Late)  # a number of each call
+    if isinstance(a, Number):
+        return _same(a.value, b.value)
+    if isinstance(a, (np.ndarray, np.generic)):
+        alike = a.dtype == b.dtype and a.shape == b.shape
+        return bool(
+            alike and (a.dtype.hasobject or np.asarray(a).tobytes() == np.asarray(b).tobytes())
+        )
+    if isinstance(a, float):
+        return struct.pack("d", a) == struct.pack("d", b)
+    if isinstance(a, complex):
+        return _same(a.real, b.real) and _same(a.imag, b.imag)
+    if isinstance(a, Update):
+        return a.optimizer is b.optimizer and a.number == b.number and _same(a.flags, b.flags)
+    if isinstance(a, Setting):
+        return bool(a.group is b.group and a.name == b.name and _same(a.value, b.value))
+    if isinstance(a, Given):
+        return bool(a.argument == b.argument and (a.argument is not None or a.tensor is b.tensor))
+    if isinstance(a, Passed):
+        return bool(a.path == b.path)
+    return _same_parts(a, b)
+
+
+def _same_parts(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return _same(list(a.items()), list(b.items()))
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, (set, frozenset)):
+        return bool(a == b)
+    if isinstance(a, partial):
+        return all(_same(getattr(a, n), getattr(b, n)) for n in ("func", "args", "keywords"))
+    if isinstance(a, types.MethodType):
+        return a.__func__ is b.__func__ and (
+            a.__self__ is b.__self__ or _same(a.__self__, b.__self__)
+        )
+    if isinstance(a, types.FunctionType):
+        cells = ([c.cell_contents for c in f.__closure__ or ()] for f in (a, b))
+        return a.__code__ is b.__code__ and _same(*map(list, cells))
+    if is_dataclass(a):
+        return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    compares: Any = type(a).__eq__
+    try:
+        return compares is object.__eq__ or bool(a == b)
+    except Exception:  # a class of the user's, which cannot be compared
+        return True
+
+
+def _shown(value: Any) -> str:
+    """A part of a record in a few words."""
+    text: str
+    if isinstance(value, np.ndarray):
+        text = repr(value.tolist() if value.size <= 4 else f"{value.dtype} array {value.shape}")
+    elif hasattr(value, "reads"):
+        name = getattr(value, "function", type(value).__name__.lower())
+        name = name if isinstance(name, str) else getattr(name, "__name__", repr(name))
+        numbers = [_shown(x.value) for x in getattr(value, "inputs", ()) if isinstance(x, Number)]
+        where = next(iter(value.writes()), None)
+        shape = "" if where is None else f" of shape {where.shape}"
+        text = f"`{name}`{shape}" + (f" with {', '.join(numbers)}" if numbers else "")
+    else:
+        text = repr(value)
+    return text if len(text) < 120 else text[:117] + "…"

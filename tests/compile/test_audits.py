@@ -1,0 +1,320 @@
+"""Audits: what no guard covers is found by running the function again, to the bit and with its line."""
+
+from __future__ import annotations
+
+import array
+import collections
+import copy
+import ctypes
+import os
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tautograd as torch
+import tautograd.nn.functional as F
+from tautograd._compile.api import AuditError
+from tautograd._compile.program.ir import Call, Map, Number, Product, Reduce, View
+from tautograd._compile.run.audit import FIRST, difference
+
+Change = Callable[[], Any]
+
+
+def _user_dict() -> tuple[Callable[[], float], Change]:
+    held = collections.UserDict(k=2.0)
+    return lambda: held["k"], lambda: held.update(k=5.0)
+
+
+def _chain_map() -> tuple[Callable[[], float], Change]:
+    held = collections.ChainMap({}, {"k": 2.0})
+    return lambda: held["k"], lambda: held.update(k=5.0)
+
+
+def _proxy() -> tuple[Callable[[], float], Change]:
+    inner = {"k": 2.0}
+    held = types.MappingProxyType(inner)
+    return lambda: held["k"], lambda: inner.update(k=5.0)
+
+
+def _array() -> tuple[Callable[[], float], Change]:
+    held = array.array("d", [2.0])
+    return lambda: held[0], lambda: held.__setitem__(0, 5.0)
+
+
+def _ctypes() -> tuple[Callable[[], float], Change]:
+    held = ctypes.c_double(2.0)
+    return lambda: held.value, lambda: setattr(held, "value", 5.0)
+
+
+def _weak() -> tuple[Callable[[], float], Change]:
+    class Key:
+        pass
+
+    key = Key()
+    held = weakref.WeakKeyDictionary({key: 2.0})
+    return lambda: held[key], lambda: held.update({key: 5.0})
+
+
+def _environment() -> tuple[Callable[[], float], Change]:
+    os.environ["TAUT_TEST_VALUE"] = "2"
+    return (
+        lambda: float(os.environ["TAUT_TEST_VALUE"]),
+        lambda: os.environ.update(TAUT_TEST_VALUE="5"),
+    )
+
+
+def _memory() -> tuple[Callable[[], float], Change]:
+    held = memoryview(bytearray(b"\x02"))
+    return lambda: float(held[0]), lambda: held.__setitem__(0, 5)
+
+
+def _descriptor() -> tuple[Callable[[], float], Change]:
+    values = array.array("d", [2.0])
+
+    class Value:
+        def __get__(self, instance: Any, owner: Any) -> float:
+            return values[0]
+
+    held = type("Held", (), {"v": Value()})()
+    return lambda: held.v, lambda: values.__setitem__(0, 5.0)
+
+
+READS = [_user_dict, _chain_map, _proxy, _array, _ctypes, _weak, _environment, _memory, _descriptor]
+
+
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+@pytest.mark.parametrize("made", READS, ids=lambda made: made.__name__)
+def test_what_no_guard_covers_is_never_stale_under_audits(made: Any, backend: str) -> None:
+    read, change = made()
+
+    def fn(x: Any) -> Any:
+        return (x * read()).sum()
+
+    compiled = torch.compile(fn, audit="always", backend=backend)
+    x = torch.ones(3)
+    assert [compiled(x).item() for _ in range(4)] == [6.0] * 4
+    change()
+    error = _audit_error(lambda: compiled(x))
+    if error:  # else a guard has seen it
+        assert "read()" in error  # the line
+        assert "2.0" in error
+        assert "5.0" in error
+    assert compiled(x).item() == 15.0
+
+
+def _audit_error(call: Callable[[], Any]) -> str:
+    try:
+        call()
+    except AuditError as error:
+        return str(error)
+    return ""
+
+
+def test_the_third_replay_is_audited_and_then_ever_fewer() -> None:
+    held = array.array("d", [2.0])
+    compiled = torch.compile(lambda x: x * held[0], audit="auto")
+    x = torch.ones(4)
+    for _ in range(2 + FIRST - 1):  # as written, recorded, and replayed
+        compiled(x)
+    held[0] = 5.0
+    with pytest.raises(AuditError):
+        compiled(x)
+    assert compiled(x).tolist() == [5.0] * 4
+
+    steady = torch.compile(lambda x: x * 2, audit="auto")
+    for _ in range(200):
+        steady(x)
+    assert 1 <= steady.explain().to_dict()["audits"] <= 4
+    assert "audited" in str(steady.explain())
+
+
+def _training(audit: str | None, steps: int = 8, **options: Any) -> list[Any]:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(6, 8), torch.nn.Dropout(0.3), torch.nn.ReLU(), torch.nn.Linear(8, 3)
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05, **options)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+        schedule.step()
+        return loss
+
+    run = step if audit is None else torch.compile(step, audit=audit, backend="numpy")
+    found = []
+    for i in range(steps):
+        torch.manual_seed(100 + i)
+        found.append(run(torch.randn(5, 6), torch.randint(0, 3, (5,))).detach().numpy().tobytes())
+    found += [p.detach().numpy().tobytes() for p in model.parameters()]
+    found += [p.grad.numpy().tobytes() for p in model.parameters()]
+    found += [torch.randn(3).numpy().tobytes(), optimizer.param_groups[0]["lr"]]
+    return found
+
+
+@pytest.mark.parametrize("audit", ["always", "auto"])
+def test_an_audited_training_is_the_same_to_the_bit(audit: str) -> None:
+    assert _training(audit) == _training(None)
+
+
+def test_gradients_that_are_added_to_stay_where_they_are() -> None:
+    weight = torch.ones(3, requires_grad=True)
+
+    def step(x: Any) -> Any:
+        loss = (weight * x).sum()
+        loss.backward()
+        return loss.detach()
+
+    compiled = torch.compile(step, audit="always")
+    for i in range(1, 8):
+        compiled(torch.ones(3))
+        assert weight.grad.tolist() == [float(i)] * 3
+
+
+def test_after_a_difference_parameters_and_states_are_those_of_the_function() -> None:
+    held = array.array("d", [1.0])
+
+    def trained(compiles: bool) -> list[float]:
+        held[0] = 1.0
+        weight = torch.ones(2, requires_grad=True)
+        optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = (weight * x * held[0]).square().sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = torch.compile(step, audit="always") if compiles else step
+        for i in range(8):
+            if i == 5:
+                held[0] = 3.0
+            if i == 5 and compiles:
+                with pytest.raises(AuditError):
+                    run(torch.ones(2))
+            else:
+                run(torch.ones(2))
+        return weight.detach().tolist()
+
+    assert trained(True) == trained(False)
+
+
+def test_the_functions_own_error_comes_out_of_an_audit() -> None:
+    held = array.array("d", [1.0])
+
+    def fn(x: Any) -> Any:
+        if held[0] > 2:
+            raise ValueError("the function's own")
+        return x * 2
+
+    compiled = torch.compile(fn, audit="always")
+    for _ in range(4):
+        compiled(torch.ones(2))
+    held[0] = 3.0
+    with pytest.raises(ValueError, match="the function's own"):
+        compiled(torch.ones(2))
+
+
+def test_a_wrong_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="argument 'audit' must be"):
+        torch.compile(lambda x: x, audit="sometimes")
+
+
+def test_the_environment_says_what_is_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAUT_AUDIT", "always")
+    compiled = torch.compile(lambda x: x + 1)
+    assert copy.deepcopy(compiled)._audit == "always"
+    with pytest.raises(ValueError, match="audit"):
+        monkeypatch.setenv("TAUT_AUDIT", "perhaps")
+        torch.compile(lambda x: x + 1)
+
+
+# --- faults planted in records ----------------------------------------------------------------------
+
+
+def _mutations(instruction: Any) -> list[Any]:
+    """Other instructions than this one, each wrong in one place."""
+    found = []
+    if isinstance(instruction, Map):
+        inputs = instruction.inputs
+        for i, x in enumerate(inputs):
+            if isinstance(x, Number):
+                value = type(x.value)(x.value + 1)
+                found.append(
+                    replace(instruction, inputs=(*inputs[:i], Number(value), *inputs[i + 1 :]))
+                )
+        others = {"add": "subtract", "multiply": "divide", "subtract": "add", "maximum": "minimum"}
+        if instruction.function in others:
+            found.append(replace(instruction, function=others[instruction.function]))
+        if len(inputs) == 2:
+            found.append(replace(instruction, inputs=inputs[::-1]))
+    if isinstance(instruction, Reduce):
+        found.append(
+            replace(instruction, function="maximum" if instruction.function == "add" else "add")
+        )
+    if isinstance(instruction, Product):
+        found.append(replace(instruction, left=instruction.right, right=instruction.left))
+    for field in fields(instruction):
+        value = getattr(instruction, field.name)
+        if isinstance(value, View):
+            moved = replace(value, offset=value.offset + value.dtype.itemsize)
+            found.append(replace(instruction, **{field.name: moved}))
+    if isinstance(instruction, Call):
+        found.append(replace(instruction, function=partial(instruction.function)))
+    return [wrong for wrong in found if wrong != instruction]
+
+
+def test_every_fault_planted_in_a_record_is_found() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Tanh(), torch.nn.Linear(5, 2))
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x * 0.5 + 1), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x, y = torch.randn(3, 4), torch.randint(0, 2, (3,))
+    compiled = torch.compile(step, audit="never", backend="numpy")
+    for _ in range(3):
+        compiled(x, y)
+    entry = compiled._last
+    other = torch.compile(step, audit="never", backend="numpy")
+    for _ in range(2):
+        other(x, y)
+    now = other._last
+    assert difference(entry, now) is None
+    program = entry.capture.program
+    planted = 0
+    for i, instruction in enumerate(list(program.instructions)):
+        for wrong in _mutations(instruction):
+            program.instructions[i] = wrong
+            assert difference(entry, now) is not None, (instruction, wrong)
+            planted += 1
+        program.instructions[i] = instruction
+        kept = program.instructions.pop(i)
+        assert difference(entry, now) is not None
+        program.instructions.insert(i, kept)
+        planted += 1
+    for buffer in program.buffers:
+        if buffer.kind.value == "constant" and buffer.array.size:
+            before, buffer.array = buffer.array, np.zeros_like(buffer.array)
+            if before.tobytes() != buffer.array.tobytes():
+                assert difference(entry, now) is not None
+                planted += 1
+            buffer.array = before
+    assert difference(entry, now) is None
+    assert planted > 100
