@@ -75,8 +75,12 @@ $(VENV)/.stamp-bench: pyproject.toml
 demo: $(DEMO_VENV)/.stamp
 	@$(DEMO_VENV)/bin/python examples/demo.py
 
+# Neighbours share what they need (a record's samples, a project to replay), so each worker is given a
+# long run of them, and takes from the other's when it has none left.
+PYTEST := $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal
+
 test: $(VENV)/.stamp-test
-	@$(VENV)/bin/python -m pytest -q -n $(JOBS) -m "not slow" $(PYTEST_ARGS)
+	@$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 # The kernels that PyTorch, NumPy, OpenBLAS, MKL and oneDNN choose on a CPU with AVX2 and no AVX-512.
 AS_AVX2 := ATEN_CPU_CAPABILITY=avx2 NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" \
@@ -84,10 +88,10 @@ AS_AVX2 := ATEN_CPU_CAPABILITY=avx2 NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL 
 COMPARING := tests/ops tests/tensor tests/nn tests/amp tests/random
 
 test-avx2: $(VENV)/.stamp-test
-	@$(AS_AVX2) $(VENV)/bin/python -m pytest -q -n $(JOBS) -m "not slow" $(COMPARING) $(PYTEST_ARGS)
+	@$(AS_AVX2) $(PYTEST) -m "not slow" $(COMPARING) $(PYTEST_ARGS)
 
 test-all: $(VENV)/.stamp-test
-	@$(VENV)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
+	@$(PYTEST) $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.stamp-test
 	@$(VENV)/bin/python -m fuzz --minutes $(MINUTES) --jobs $(JOBS) $(FUZZ_ARGS)

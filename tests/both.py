@@ -179,7 +179,7 @@ def _equal(found: _Values, expected: _Values) -> bool:
     if kind != (expected.dtype, expected.shape, expected.requires_grad):
         return False
     tolerance = _TOLERANCE.get(found.dtype.removeprefix("torch."), _DOUBLE)
-    largest = np.max(np.abs(expected.values), initial=1.0, where=np.isfinite(expected.values))
+    largest = np.max(np.abs(expected.values), initial=0.0, where=np.isfinite(expected.values))
     return np.allclose(
         found.values, expected.values, rtol=tolerance, atol=tolerance * largest, equal_nan=True
     )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +20,28 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(variable, "1")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, Any, Any]:
+    """What a test puts on the search path is taken off again: a folder with a `json.py` in it would
+    be found by a process that a later test starts."""
+    before = sys.path[:]
+    try:
+        return (yield)
+    finally:
+        sys.path[:] = before
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leave modules and collected tests out of every later search for garbage.
+
+    They are some two million objects that live as long as the process; tests that collect garbage,
+    and parts that ask for all objects there are (as the doctor does), would walk them each time.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> list[str]:

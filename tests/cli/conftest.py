@@ -12,14 +12,17 @@ from pathlib import Path
 
 import pytest
 
+from tests import processes
+
 Outcome = subprocess.CompletedProcess[str]
 
 
 class Workshop:
     """A folder with scripts in it, and ways to run them."""
 
-    def __init__(self, folder: Path, package_path: Path) -> None:
+    def __init__(self, folder: Path, package_path: Path, *, is_miniature: bool = False) -> None:
         self.folder = folder
+        self._is_miniature = is_miniature
         self._environment = {
             **os.environ,
             "PYTHONPATH": str(package_path),
@@ -44,11 +47,16 @@ class Workshop:
             check=False,
         )
 
+    def program(self, *arguments: str) -> Outcome:
+        """`python script.py …`, for what it prints: without waiting for PyTorch to be loaded."""
+        return processes.run(arguments, cwd=self.folder, env=self._environment)
+
     def taut(self, *arguments: str) -> Outcome:
         # The text of the console script that an install makes.
-        return self.python(
-            "-c", "import sys; from tautograd._cli.main import main; sys.exit(main())", *arguments
-        )
+        command = ("-c", "import sys; from tautograd._cli.main import main; sys.exit(main())")
+        if self._is_miniature:
+            return self.python(*command, *arguments)
+        return processes.run([*command, *arguments], cwd=self.folder, env=self._environment)
 
 
 @pytest.fixture
@@ -103,7 +111,7 @@ def miniature(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Path:
 @pytest.fixture
 def aliased(tmp_path: Path, miniature: Path) -> Callable[[str], Outcome]:
     """Runs the text of a script under `taut run --as-torch`, on the miniature tautograd."""
-    workshop = Workshop(tmp_path, miniature)
+    workshop = Workshop(tmp_path, miniature, is_miniature=True)
 
     def run(text: str) -> Outcome:
         workshop.write("script.py", text)

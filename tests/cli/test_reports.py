@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from tautograd._cli.main import main
+from tests import processes
 
 TRAIN = """
 import tautograd as torch
@@ -184,10 +185,12 @@ def test_a_disk_that_fills_up_during_the_run(options, shop):
 def test_a_full_disk_behind_stdout_is_no_success(command, shop):
     with open("/dev/full", "wb") as full:
         target = ["train.py"] if "--json" in command else []
-        done = subprocess.run(
-            [sys.executable, "-c", COMMAND, *command.split(), *target], stdout=full,
-            stderr=subprocess.PIPE, text=True, cwd=shop.folder, env=shop._environment, check=False,
-        )  # fmt: skip
+        done = processes.run(
+            ["-c", COMMAND, *command.split(), *target],
+            stdout=full.fileno(),
+            cwd=shop.folder,
+            env=shop._environment,
+        )
     assert done.returncode == 2
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
@@ -228,10 +231,8 @@ def test_names_that_are_not_utf_8_or_obeyed_by_a_terminal(shop, encoding):
     shop.train(name, parameter=HOSTILE, comment="# \u202e \u2028 …")
     shop._environment["PYTHONIOENCODING"] = encoding
     files = ("--html", "p.html", "--sarif", "p.sarif", "--tensorboard", "events")
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "doctor", *files, name], capture_output=True, check=False,
-        cwd=shop.folder, env=shop._environment,
-    )  # fmt: skip
+    command = ["-c", COMMAND, "doctor", *files, name]
+    done = processes.run(command, cwd=shop.folder, env=shop._environment, text=False)
     text = done.stderr.decode(encoding)
     assert done.returncode == 1, text
     assert "TG101" in text
@@ -380,21 +381,25 @@ def test_the_lab_does_not_wait_for_a_pipe(name, shop):
     options = (
         ("--notebook", "lab") if name.endswith("ipynb") else ("--progress", "lab/progress.json")
     )
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "lab", *options, "chain-rule"], input="\n" * 50, text=True,
-        capture_output=True, cwd=shop.folder, env=shop._environment, check=False, timeout=60,
-    )  # fmt: skip
+    done = processes.run(
+        ["-c", COMMAND, "lab", *options, "chain-rule"],
+        input="\n" * 50,
+        cwd=shop.folder,
+        env=shop._environment,
+    )
     assert done.returncode == 2, done.stdout[-500:]
     assert "Traceback" not in done.stderr
     assert stat.S_ISFIFO(path.stat().st_mode)
 
 
 def test_what_is_typed_and_no_text_ends_in_words(shop):
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "lab", "--progress", "p.json", "1"], input=b"\xff\n",
-        capture_output=True, cwd=shop.folder, env={**shop._environment, "PYTHONIOENCODING": "utf-8:strict"},
-        check=False, timeout=60,
-    )  # fmt: skip
+    done = processes.run(
+        ["-c", COMMAND, "lab", "--progress", "p.json", "1"],
+        input=b"\xff\n",
+        cwd=shop.folder,
+        env={**shop._environment, "PYTHONIOENCODING": "utf-8:strict"},
+        text=False,
+    )
     assert done.returncode in (0, 2)
     assert b"Traceback" not in done.stderr
 

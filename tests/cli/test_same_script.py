@@ -74,7 +74,7 @@ SCRIPTS = {
 @pytest.mark.parametrize("what", SCRIPTS)
 def test_it_prints_the_same(workshop, what):
     workshop.write("script.py", SCRIPTS[what])
-    expected = workshop.python("script.py")
+    expected = workshop.program("script.py")
     got = workshop.taut("run", "--as-torch", "script.py")
     assert expected.returncode == 0, expected.stderr
     assert (_unplaced(got.stdout), got.stderr) == (_unplaced(expected.stdout), expected.stderr)

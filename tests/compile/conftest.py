@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -28,3 +29,12 @@ def nothing_is_left() -> Iterator[None]:
     yield
     assert Tensor.__dict__["_data"] is tensor_data._data
     assert Tensor.__dict__["_grad"] is tensor_data._grad
+
+
+@pytest.fixture
+def often() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)

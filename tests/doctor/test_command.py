@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import processes
+
 TAUT = "import sys; from tautograd._cli.main import main; sys.exit(main())"
 BUG = """
     import {engine}
@@ -61,7 +63,8 @@ class Workshop:
         )  # fmt: skip
 
     def doctor(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
-        return self.python("-c", TAUT, "doctor", *arguments, **options)
+        command = ["-c", TAUT, "doctor", *arguments]
+        return processes.run(command, cwd=self.folder, env=self.environment, **options)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 
 from tautograd import evidence
 from tautograd._verify.verify import verify
+from tests import processes
 
 ENGINES = ("tautograd", "torch")
 
@@ -95,16 +96,17 @@ class Project:
         self.write("unrelated.py", "raise RuntimeError('this was imported')\n")
         return self
 
-    def taut(self, *arguments: str, status: int | None = None, **more: str) -> Any:
-        got = subprocess.run(
-            [sys.executable, "-m", "tautograd", *arguments],
-            cwd=self.folder,
-            env={**self._environment, **more},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+    def taut(
+        self, *arguments: str, status: int | None = None, is_fresh: bool = False, **more: str
+    ) -> Any:
+        command, environment = ["-m", "tautograd", *arguments], {**self._environment, **more}
+        if is_fresh:  # imports of its own, not those that were done beforehand
+            got = subprocess.run(
+                [sys.executable, *command], cwd=self.folder, env=environment, capture_output=True,
+                text=True, timeout=120, check=False,
+            )  # fmt: skip
+        else:
+            got = processes.run(command, cwd=self.folder, env=environment)
         if status is not None:
             assert got.returncode == status, got.stdout + got.stderr
         return got

@@ -14,8 +14,10 @@ from tests.evidence.conftest import ENGINES, Project
 MADE = ("verify", "model.py:fn", "--evidence", "fn.json", "--quiet")
 
 
-def replayed(project: Project, *arguments: str, status: int) -> dict[str, Any]:
-    got = project.taut("replay", "fn.json", *arguments, "--json", status=status)
+def replayed(
+    project: Project, *arguments: str, status: int, is_fresh: bool = False
+) -> dict[str, Any]:
+    got = project.taut("replay", "fn.json", *arguments, "--json", status=status, is_fresh=is_fresh)
     found: dict[str, Any] = json.loads(got.stdout)
     return found
 
@@ -27,7 +29,7 @@ def project_of(request, made_project):
 
 
 def test_a_fresh_process_gives_the_same(project_of):
-    found = replayed(project_of, status=0)
+    found = replayed(project_of, status=0, is_fresh=True)
     assert found["exact"]
     assert found["causes"] == []
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -42,13 +43,8 @@ def run(project: Path) -> Run:
     def run(engine: str, name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         program = str(project / "examples" / f"{name}.py")
         command = {"torch": [program], "tautograd": ["-c", TAUT, "run", "--as-torch", program]}
-        result = subprocess.run(
-            [sys.executable, *command[engine], *map(str, arguments)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
+        result = processes.run(
+            [*command[engine], *map(str, arguments)], cwd=os.getcwd(), env=environment, timeout=600
         )
         assert (result.returncode, result.stderr) == (0, ""), result.stderr
         return result

@@ -49,7 +49,12 @@ CASES = [
         for groups in (1, 2, 4)
         for options in ({}, {"affine": False}, {"bias": False})
         for shape in ((2, 4, 3), (2, 4, 2, 2), (3, 4))
-        if not (groups == 4 and len(shape) == 2)
+        # One number has no deviation, and two are ±1 whatever they are: their gradient is noise.
+        if not (groups > 1 and len(shape) == 2)
+    ],
+    *[
+        Case("GroupNorm", (2, 6), options, (3, 6))
+        for options in ({}, {"affine": False}, {"bias": False})
     ],
     *[
         Case("RMSNorm", (shape,), options, (3, 4, 5))
@@ -128,6 +133,7 @@ def test_convert_to_sync(torch: Any) -> Any:
     nn = torch.nn
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Sequential(nn.BatchNorm1d(4)))
     found = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    nn.init.ones_(found[1].bias)  # or the second takes a mean of what has none
     return repr(found), dict(found.state_dict()), found(image(torch, (5, 3), "float32"))
 
 

@@ -6,6 +6,7 @@ from its name alone.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -31,11 +32,19 @@ def numpy_dtype(name: str) -> Any:
 
 def array_for(t: T, dtype: str, position: int = 0) -> np.ndarray:
     """The array a `T` stands for, in its layout; `position` keeps two alike `T`s apart."""
-    wanted = t.dtype or dtype
-    rng = np.random.default_rng([7, t.seed, position, *t.shape])
+    key = t.shape, t.low, t.high, t.kind, t.seed
+    return laid_out(_drawn(key, t.dtype or dtype, position), t.layout)
+
+
+@lru_cache(maxsize=2000)  # both engines ask for the same, then each test of a record does
+def _drawn(key: tuple[Any, ...], dtype: str, position: int) -> np.ndarray:
+    shape, low, high, kind, seed = key
+    rng = np.random.default_rng([7, seed, position, *shape])
     with np.errstate(all="ignore"):
-        values = _values(t, wanted, rng)
-    return laid_out(values.astype(numpy_dtype(wanted), copy=False), t.layout)
+        values = _values(T(*shape, low=low, high=high, kind=kind), dtype, rng)
+        values = np.asarray(values).astype(numpy_dtype(dtype), copy=False)
+    values.flags.writeable = False  # `laid_out` copies it
+    return values
 
 
 def laid_out(values: np.ndarray, layout: str) -> np.ndarray:

@@ -291,3 +291,54 @@ STRIDES_VARY: dict[str, Varying] = {
     "convolution": _VOLUMES,
     "transposed_convolution": _VOLUMES,
 }
+
+
+class OtherWords(NamedTuple):
+    """Both engines refuse the same call, for different reasons: parts of what each says."""
+
+    theirs: str
+    ours: str
+    records: tuple[str, ...]
+    reason: str
+
+
+OTHER_WORDS = (
+    OtherWords(
+        "does not support automatic differentiation for outputs with complex dtype",
+        "not implemented for 'Complex",
+        ("adaptive_avg_pool2d", "amax", "amin", "cummax", "cummin", "grid_sampler_2d", "kthvalue", "mode"),
+        "PyTorch asks for the gradient before it looks for a kernel; there is neither",
+    ),
+    OtherWords(
+        "value cannot be converted to type", "not implemented for 'Byte'",
+        ("histc", "histogram", "histogramdd"),
+        "PyTorch converts the range before it looks for a kernel; there is none for integers",
+    ),
+    OtherWords(
+        "", "expected scalar type Float but found", ("scaled_dot_product_attention",),
+        "which of its parts refuses integers first depends on how PyTorch computes attention",
+    ),
+    OtherWords(
+        "could not infer output dtype", "not implemented for", ("batch_norm",),
+        "PyTorch takes a mean of the integers first, which has no kernel either",
+    ),
+    OtherWords(
+        "This function doesn't handle types other than float and double",
+        "expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types",
+        ("linalg_pinv",),
+        "PyTorch asks for the epsilon of the dtype first",
+    ),
+    OtherWords(
+        "Negation, the `-` operator, on a bool tensor is not supported",
+        "result type Float can't be cast to the desired output type Bool", ("soft_margin_loss",),
+        "PyTorch negates first, then divides: neither is there for bool",
+    ),
+)  # fmt: skip
+
+
+def says_otherwise(record: str, theirs: BaseException, ours: BaseException) -> bool:
+    """Whether this is one of those pairs of refusals."""
+    return any(
+        record in words.records and words.theirs in str(theirs) and words.ours in str(ours)
+        for words in OTHER_WORDS
+    )

@@ -16,17 +16,20 @@ import torch
 
 from tautograd._ops.declare.samples import Sample
 
-from .arrays import FLOATS
+from .arrays import DIFFERENTIABLE, DTYPES, FLOATS
 from .cases import TAUTOGRAD, TORCH, Call, Engine, altered, cases_of, function, record, tensors_in
-from .compare import apart
+from .compare import apart, has_key_phrase
 from .departures import (
     EXTENSIONS,
     FATAL_IN_PYTORCH,
     MISSHAPEN_IN_PYTORCH,
     NOISE_IN_PYTORCH,
+    OTHER_WORDS,
     STRIDES_VARY,
     WRONG_IN_PYTORCH,
     Extension,
+    OtherWords,
+    says_otherwise,
 )
 from .differences import directional
 from .exact import EXACT, EXACT_ROWS
@@ -65,6 +68,40 @@ def _outcome(engine: Engine, extension: Extension, sample: Any, dtype: str) -> A
             return twin(x.clone(), *rest, **options)
 
     return measure(Call(engine, op, sample, dtype, True), order_for(dtype), fn)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [(words, name) for words in OTHER_WORDS for name in words.records]
+)
+def test_both_refuse_in_words_of_their_own(words: OtherWords, name: str) -> None:
+    for _, sample in cases_of(name):
+        for dtype in DTYPES:
+            theirs, ours = (
+                measure(Call(e, record(name), sample, dtype, dtype in DIFFERENTIABLE), 0).error
+                for e in (TORCH, TAUTOGRAD)
+            )
+            if not (theirs and ours and says_otherwise(name, theirs, ours)):
+                continue
+            if not has_key_phrase(str(ours), str(theirs)):
+                return
+    pytest.fail(f"{name} says what PyTorch says by now")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "is_there"),
+    [
+        ("\"a\" not implemented for 'Long'", "\"b\" not implemented for 'Long'", True),
+        ("not implemented for 'Long'", "\"b\" not implemented for 'Long'", True),
+        ("\"a\" not implemented for 'Long'", "\"b\" not implemented for 'Int'", True),
+        ("add() was given arguments it cannot take", "\"b\" not implemented for 'Int'", False),
+        ("expected scalar type Float", "value cannot be converted to type int", False),
+        ("out of range", "index out of range in self", True),
+        ("singular", "singular matrix", False),
+        ("a singular matrix", "singular matrix", True),
+    ],
+)
+def test_what_a_key_phrase_is(ours: str, theirs: str, is_there: bool) -> None:
+    assert has_key_phrase(ours, theirs) is is_there
 
 
 @pytest.mark.parametrize("name", WRONG_IN_PYTORCH)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import processes
+
 TAUT = "import sys; from tautograd._cli.main import main; sys.exit(main())"
 SQUARE = """
     import tautograd as torch
@@ -43,10 +45,7 @@ TRAIN = """
 def taut(tmp_path, project):
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": str(project / "src"), "OMP_NUM_THREADS": "1"}
-        return subprocess.run(
-            [sys.executable, "-c", TAUT, "view", *arguments],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+        return processes.run(["-c", TAUT, "view", *arguments], cwd=tmp_path, env=environment)
 
     for name, text in (("square.py", SQUARE), ("train.py", TRAIN)):
         (tmp_path / name).write_text(textwrap.dedent(text), encoding="utf-8")

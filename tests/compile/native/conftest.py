@@ -1,19 +1,17 @@
-"""Object code of these tests is kept in a folder of their own."""
+"""Where object code is kept, for the tests of what is kept there."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tautograd._compile.native.llvm import thread_pool
 
-@pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    before = os.environ.get("XDG_CACHE_HOME")
-    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
-    yield
-    if before is None:
-        del os.environ["XDG_CACHE_HOME"]
-    else:
-        os.environ["XDG_CACHE_HOME"] = before
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a cache of the test's own, which is not there yet."""
+    thread_pool.available()  # its code is kept too: let it be loaded before
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "tautograd" / "native"

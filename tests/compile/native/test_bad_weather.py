@@ -13,28 +13,9 @@ import pytest
 
 from tautograd._compile.native import can_lower
 from tautograd._compile.native.disk_cache import store
-from tautograd._compile.native.llvm import thread_pool
 from tautograd._compile.program import ir
+from tests.compile.native.kept_code import entries, program
 from tests.compile.native.programs import Builder
-
-
-def program() -> Builder:
-    build = Builder()
-    x = build.view(np.arange(100, dtype="f4"))
-    build.map("square", x, out=build.scratch((100,), np.dtype("f4")))
-    return build
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    thread_pool.available()  # its code is kept too: let it be loaded before
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "tautograd" / "native"
-
-
-def entries(place: Path) -> list[Path]:
-    """What is kept, apart from the key."""
-    return sorted(path for path in place.iterdir() if path.name != store.KEY)
 
 
 def test_the_second_time_it_is_loaded(place: Path) -> None:

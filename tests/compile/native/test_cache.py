@@ -17,40 +17,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tautograd._compile.native.disk_cache import lowered, private_folder, store
-from tautograd._compile.native.llvm import jit, thread_pool
+from tautograd._compile.native.llvm import jit
 from tautograd._files.folders import user_folder
-from tests.compile.native.programs import Builder
+from tests.compile.native.kept_code import entries, program
 
 FUNCTIONS = ("square", "negative", "absolute", "sqrt")
-
-
-def program(function: str = "square") -> Builder:
-    build = Builder()
-    x = build.view(np.arange(100, dtype="f4"))
-    build.map(function, x, out=build.scratch((100,), np.dtype("f4")))
-    return build
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    thread_pool.available()  # its code is kept too: let it be loaded before
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "tautograd" / "native"
 
 
 @pytest.fixture
 def entry(place: Path) -> Path:
     assert not program().check().cached
     assert program().check().cached
-    return _entries(place)[0]
-
-
-def _entries(place: Path) -> list[Path]:
-    return sorted(path for path in place.iterdir() if path.name != store.KEY)
+    return entries(place)[0]
 
 
 @pytest.fixture
@@ -71,7 +52,7 @@ def test_every_two_entries_exchanged(place: Path) -> None:
     """Each gives its own results, which `check` compares with NumPy's; nothing of the other is taken."""
     for function in FUNCTIONS:
         program(function).check()
-    names = _entries(place)
+    names = entries(place)
     assert len(names) == len(FUNCTIONS)
     original = {path: path.read_bytes() for path in names}
     for one, other in itertools.combinations(names, 2):
@@ -462,7 +443,7 @@ def test_not_more_entries_than_are_allowed(place: Path, monkeypatch: pytest.Monk
         time.sleep(0.01)
         if digit != "a":
             assert store.load("b" * 64) is not None  # what is used stays
-    assert [path.name[0] for path in _entries(place)] == ["b", "e", "f"]
+    assert [path.name[0] for path in entries(place)] == ["b", "e", "f"]
     (place / "notes.txt").write_text("mine")
     store.save("0" * 64, b"code")
     assert (place / "notes.txt").read_text() == "mine"

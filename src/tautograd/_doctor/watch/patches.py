@@ -107,7 +107,10 @@ def _holders(
     """Modules' globals that are one of these objects, by identity: module, name and object."""
     for module in list(modules.values()):
         try:
-            found = [(key, value) for key, value in vars(module).items() if id(value) in wanted]
+            held = vars(module)
+            if wanted.keys().isdisjoint(map(id, held.values())):  # most of some thousand modules
+                continue
+            found = [(key, value) for key, value in held.items() if id(value) in wanted]
         except Exception:  # a module that is no module
             continue
         for key, value in found:

@@ -18,7 +18,7 @@ from ..declare.record import MULTILINEAR, Op
 from ..declare.samples import Sample, T
 from ..shape.permutations import permute_to
 from ..shape.views import reshape_to, unsafe_view_op
-from .product_checks import check_not_bool, require, spoken
+from .product_checks import require, spoken
 from .products import dot, mm, vdot
 
 # --- over chosen dimensions ----------------------------------------------------------------------
@@ -185,7 +185,8 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
     check_broadcast(a.shape, b.shape)
     if a.dtype != b.dtype:
         raise RuntimeError(f"expected scalar type {spoken(input)} but found {spoken(other)}")
-    check_not_bool("cross", input, other)
+    if a.dtype.kind == "b":  # no vectors are as bad as some, unlike for matrix products
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
     result: Tensor = apply(cross_op, (input, other), {"dim": axis})
     return result
 

@@ -277,7 +277,9 @@ def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: str | None = None) -
             f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
         )
     if x.dtype.char not in "fdFD":
-        raise RuntimeError("This function doesn't handle types other than float and double")
+        if rcond is None:  # whose default is an epsilon
+            raise RuntimeError("This function doesn't handle types other than float and double")
+        raise NotImplementedError(f"\"linalg_lstsq_cpu\" not implemented for '{spoken(input)}'")
     limit = epsilon_of(x, *x.shape[-2:]) if rcond is None else float(rcond)
     parameters = {"rcond": limit, "driver": driver, "vector": vector}
     return RETURN_TYPES["linalg_lstsq"](apply(lstsq_op, (input, b), parameters))
