@@ -297,7 +297,7 @@ def test_every_fault_planted_in_a_record_is_found() -> None:
         other(x, y)
     now = other._last
     assert difference(entry, now) is None
-    program = entry.capture.program
+    program = entry.program
     planted = 0
     for i, instruction in enumerate(list(program.instructions)):
         for wrong in _mutations(instruction):

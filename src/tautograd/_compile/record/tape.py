@@ -66,6 +66,7 @@ class Tape:
         self._homes: dict[int, _Home] = {}  # by the id of what owns the memory
         # Owners that may go, by number of the buffer.
         self._passing: dict[int, weakref.ref[Any]] = {}
+        self.raised = False  # whether an array function has raised an error
         # Whether the run goes on eagerly where it cannot be recorded.
         self.tolerant = False
         self.failure: CompileError | None = None  # the first thing that could not be recorded
@@ -205,8 +206,12 @@ class Tape:
         writes = self._writes(function, plain_args, plain_kwargs, method)
         for array, _ in writes:
             self._begin_from_content(array)
-        with np.errstate(all="ignore"):
-            result = function(*plain_args, **plain_kwargs)
+        try:
+            with np.errstate(all="ignore"):
+                result = function(*plain_args, **plain_kwargs)
+        except Exception:
+            self.raised = True
+            raise
         made = Kind.SCRATCH if on_tape else Kind.CONSTANT  # as in np.arange(n, like=x)
         found, outputs = self._results(result, [array for array, _ in writes], made)
         if made is Kind.CONSTANT or (not outputs and not writes) or function is np.empty_like:

@@ -24,9 +24,11 @@ from ..._autograd.sites import resolve
 from ..._tensor.tensor import Tensor
 from ..optimizers.param_group_settings import Setting
 from ..optimizers.updates import Update
-from ..program.ir import Buffer, Kind, Late, Number, View
+from ..program.ir import Call, Kind, Late, Map, Number, Program, View
 from ..record.results import Given, Passed
 from ..record.tensor_data import set_grad
+from ..record.trees import mapped, replaced
+from .differentiable import is_cut
 
 MODES = ("auto", "always", "never")
 FIRST = 3  # the replay that is audited first
@@ -76,13 +78,14 @@ class Difference(NamedTuple):
 
 def difference(old: Any, new: Any) -> Difference | None:
     """What a function does otherwise than when `old` was recorded; None if it is the same to the bit."""
-    before, now = old.capture.program, new.capture.program
-    constants = _Constants(before.buffers, now.buffers)
+    before, now = old.program, new.program
+    if old.parts is not None:  # what comes after Python has looked at a value depends on the value
+        return _up_to_the_first_break(old, new)
+    constants = _Constants(before, now)
     sites = now.sites
     for i, (a, b) in enumerate(zip(before.instructions, now.instructions, strict=False)):
         if not _same(a, b) or not constants.agree(a, b):
-            shown = constants.shown(a, b) or f"{_shown(a)} was recorded, {_shown(b)} is done now"
-            return Difference(shown, sites[i])
+            return Difference(_parting(constants, a, b), sites[i])
     if len(before.instructions) != len(now.instructions):
         count = min(len(before.instructions), len(now.instructions))
         if count < len(now.instructions):
@@ -98,7 +101,7 @@ def difference(old: Any, new: Any) -> Difference | None:
     if found is not None:
         return found
     for what, a, b in (
-        ("it returns something else", old.capture.result, new.capture.result),
+        ("it returns something else", _result(old), _result(new)),
         ("optimizers or settings differ", old.capture.effects, new.capture.effects),
         ("Python numbers decide otherwise", _steps(old), _steps(new)),
         (
@@ -113,21 +116,51 @@ def difference(old: Any, new: Any) -> Difference | None:
     return None
 
 
-def decides_otherwise(old: Any, new: Any) -> bool:
-    """Whether Python decided by a tensor's value otherwise than in the record, as each replay finds out by itself."""
-    outcomes = ([s.outcome for s in entry.capture.scalars.steps] for entry in (old, new))
-    return old.parts is not None and not _same(*outcomes)
+def _up_to_the_first_break(old: Any, new: Any) -> Difference | None:
+    """The difference before a graph break; behind it each replay decides by itself."""
+    before, now = old.program, new.program
+    constants = _Constants(before, now)
+    for i, (a, b) in enumerate(zip(before.instructions, now.instructions, strict=False)):
+        if is_cut(a) or is_cut(b):
+            return None
+        if not _same(a, b) or not constants.agree(a, b):
+            return Difference(_parting(constants, a, b), now.sites[i])
+    return None
 
 
-def hand_over(old: Any) -> None:
-    """After an audit: gradients are where the record's own replays put them."""
+def _parting(constants: _Constants, a: Any, b: Any) -> str:
+    return constants.shown(a, b) or f"{_shown(a)} was recorded, {_shown(b)} is done now"
+
+
+def is_the_same_run(old: Any, new: Any) -> bool:
+    """Whether two records are of one course of the function: no error was caught, no value decided otherwise."""
+    steps = ([s.outcome for s in entry.capture.scalars.steps] for entry in (old, new))
+    return new.capture.raised == old.capture.raised and (old.parts is None or _same(*steps))
+
+
+def hand_over(old: Any, result: Any) -> Any:
+    """After an audit: gradients are where the record's own replays put them, in the result too."""
+    moved = {}
     for tensor, grad in old.capture.grads_after:
         now = tensor._grad
         if grad is not None and now is not None and now is not grad:
             grad._data[...] = now._data
+            moved[id(now)] = grad
             set_grad(tensor, grad)
     for box, version in old.capture.new_grads:
         box[0] = version
+    return replaced(result, moved) if moved else result
+
+
+def _result(entry: Any) -> Any:
+    """What is returned, with the number of a gradient in its place: each record has its own."""
+    grads = {id(grad): i for i, (_, grad) in enumerate(entry.capture.grads_after)}
+
+    def put(leaf: Any) -> Any:
+        number = grads.get(id(leaf.tensor)) if isinstance(leaf, Given) else None
+        return leaf if number is None else ("gradient", number)
+
+    return mapped(entry.capture.result, put)
 
 
 def _steps(entry: Any) -> list[Any]:
@@ -160,9 +193,9 @@ def _outside(old: Any, new: Any) -> Difference | None:
 class _Constants:
     """The constants that instructions read, and memory from outside that they use."""
 
-    def __init__(self, before: list[Buffer], now: list[Buffer]) -> None:
-        self.before, self.now = before, now
-        self.known: dict[int, bool] = {}
+    def __init__(self, before: Program, now: Program) -> None:
+        self.before, self.now = before.buffers, now.buffers
+        self.known = dict.fromkeys(_never_read(before), True)
 
     def agree(self, a: Any, b: Any) -> bool:
         return all(self._same(v.buffer) for x in (a, b) for v in (*x.reads(), *x.writes()))
@@ -185,6 +218,23 @@ class _Constants:
                 was, now = (_shown(x[view.buffer].array) for x in (self.before, self.now))
                 return f"{_shown(a)} reads {was} of the record, where {now} is read now"
         return ""
+
+
+def _never_read(program: Program) -> set[int]:
+    """Constants that are copied only to be overwritten by random numbers: `torch.empty(3).uniform_()`."""
+    found, copies = set(), {}
+    for instruction in program.instructions:
+        if isinstance(instruction, Map) and instruction.function == "cast":
+            source = instruction.inputs[0]
+            if isinstance(source, View) and program.buffers[source.buffer].kind is Kind.CONSTANT:
+                copies[instruction.output.buffer] = instruction.output, source.buffer
+                continue
+        for view in (*instruction.writes(), *instruction.reads()):
+            output, constant = copies.pop(view.buffer, (None, -1))
+            draws = isinstance(instruction, Call) and instruction.effect
+            if draws and output is not None and output.size == view.size:
+                found.add(constant)
+    return found
 
 
 def _same(a: Any, b: Any) -> bool:

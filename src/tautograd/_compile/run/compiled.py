@@ -27,7 +27,7 @@ from ..messages.errors import CompileError
 from ..messages.explain import Explanation
 from ..record.trees import tensors_in
 from ..record.varying_numbers import Changing
-from .audit import AuditError, decides_otherwise, difference, hand_over
+from .audit import AuditError, difference, hand_over, is_the_same_run
 from .bound_methods import Place
 from .entry import Entry
 from .fast_entry import MISS, STOPPED, adding
@@ -258,20 +258,29 @@ class Compiled:
         around.follow_these(followed)
         around.may_split = self._fallback
         around.may_follow = form.key not in self._by_value and not around.variables.asks_types
+        tolerant = self._fallback or bool(form.symbolic or around.spots)
         try:
-            now, result = Entry.recorded(around, args, kwargs, False, True)
+            now, result = Entry.recorded(around, args, kwargs, False, tolerant)
         except CompileError as error:
             self._drop(entry)
+            if entry.parts is not None and error.finished is not None:
+                return error.finished[
+                    0
+                ]  # a value has decided, and what it led to cannot be recorded
             raise AuditError(self._found_by_audit(entry, str(error))) from None
         except Exception:
             self._drop(entry)  # the function's own error, where a replay would have given a number
             raise
-        if not decides_otherwise(entry, now):
+        if is_the_same_run(entry, now):
             found = difference(entry, now)
             if found is not None:
                 self._drop(entry)
+                if (
+                    Form(args, kwargs).key != form.key
+                ):  # another thread has changed an argument meanwhile
+                    return result
                 raise AuditError(self._found_by_audit(entry, str(found)))
-            hand_over(entry)
+            result = hand_over(entry, result)
         entry.calls += 1
         entry.audits.note_audit(entry.calls, perf_counter() - began)
         return result
