@@ -29,10 +29,12 @@ from ..record.results import Given, Passed
 from ..record.tensor_data import set_grad
 from ..record.trees import mapped, replaced
 from .differentiable import is_cut
+from .fast_entry import MISS
 
 MODES = ("auto", "always", "never")
 FIRST = 3  # the replay that is audited first
 GROWTH = 3  # the distance to the next audit grows by this factor
+TIMED = 5  # replays by the shortest way that are measured
 SHARE = 0.01  # of the time of all replays, which audits after the first may take
 
 
@@ -43,11 +45,10 @@ class AuditError(RuntimeError):
 class Schedule:
     """Which replays of a record are audited: the third, then ever fewer, within a share of the time they take."""
 
-    __slots__ = ("audits", "due", "mode", "replay_seconds")
-
     def __init__(self) -> None:
         self.audits = 0
-        self.replay_seconds: float | None = None  # of one, as it was measured
+        self.replay_seconds = float("inf")  # of one: the least that was measured
+        self.last = 0, 0.0  # the replay that was audited last, and the seconds it took
         self.begin("never")
 
     def begin(self, mode: str) -> None:
@@ -55,14 +56,39 @@ class Schedule:
         self.due: float = {"always": 0, "never": float("inf"), "auto": FIRST - 1}[mode]
 
     def note_replay(self, began: float) -> None:
-        if self.replay_seconds is None:
-            self.replay_seconds = max(perf_counter() - began, 1e-6)
+        """A replay has ended; how long it took says when the next audit is."""
+        seconds = perf_counter() - began
+        if seconds < self.replay_seconds:
+            self.replay_seconds = seconds
+            if self.audits:
+                self._plan()
 
     def note_audit(self, calls: int, seconds: float) -> None:
         self.audits += 1
+        self.last = calls, seconds
+        self._plan()
+
+    def _plan(self) -> None:
         if self.mode == "auto":
-            each = self.replay_seconds or seconds
-            self.due = calls + max((GROWTH - 1) * calls, seconds / (SHARE * each))
+            calls, seconds = self.last
+            apart = seconds / (SHARE * self.replay_seconds) if self.replay_seconds else 0
+            self.due = calls + max((GROWTH - 1) * calls, apart)
+
+    def timed(self, quick: Any, entry: Any) -> Any:
+        """The shortest way into a program, which measures its first few replays; then it is itself again."""
+        left = [TIMED]
+
+        def run(args: tuple[Any, ...]) -> Any:
+            began = perf_counter()
+            result = quick(args)
+            if result is not MISS:
+                self.note_replay(began)
+            left[0] -= 1
+            if not left[0]:
+                entry.quick = quick
+            return result
+
+        return run
 
 
 class Difference(NamedTuple):

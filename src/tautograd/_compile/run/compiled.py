@@ -283,6 +283,8 @@ class Compiled:
             result = hand_over(entry, result)
         entry.calls += 1
         entry.audits.note_audit(entry.calls, perf_counter() - began)
+        if entry.quick is not None and entry.audits.audits == 1:
+            entry.quick = entry.audits.timed(entry.quick, entry)
         return result
 
     def _found_by_audit(self, entry: Entry, what: str) -> str:
