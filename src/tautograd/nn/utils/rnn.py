@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..._ops.nn.recurrent.packed_sequences import _pack_padded_sequence, _pad_packed_sequence
 from ..._tensor.tensor import Tensor
 
@@ -252,3 +253,6 @@ def unpad_sequence(
         )
     places = torch.arange(padded.shape[1], device=padded.device)
     return [sequence[places < length] for sequence, length in zip(padded, lengths, strict=True)]
+
+
+speak(globals(), __all__)
