@@ -102,11 +102,12 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
     if not isinstance(ours, (RuntimeError, TypeError, ValueError, Exception)):
         return "failure", kind
     if not is_sentence(ours):
-        if type(ours) is TypeError and not _NUMPY.search(str(ours)):
+        wrong_call = _WRONG_CALL.search(str(ours))
+        if type(ours) is TypeError and (wrong_call or not _NUMPY.search(str(ours))):
             # The interpreter's words for a wrong call will do.
             if theirs is not None:
                 return "other class", kind
-            if _WRONG_CALL.search(str(ours)):
+            if wrong_call:
                 return "refused", kind
         return "failure", kind + " (not a sentence)"
     if theirs is None:

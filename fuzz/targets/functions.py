@@ -88,6 +88,8 @@ class Functions(Target):
             wrong = _alone(case["fn"], ours)
         else:
             wrong = self._judge(case, theirs, ours, counts)
+        if ours.noise and not wrong:
+            wrong = f"{case['fn']}: NumPy would warn: {ours.noise}"
         return self._restore(tautograd) or wrong
 
     def _restore(self, torch: Any) -> str | None:

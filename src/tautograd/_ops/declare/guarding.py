@@ -256,7 +256,10 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
     """A function whose accidents are explained; with the same signature, and hardly slower."""
     if is_guarded(fn) or not hasattr(fn, "__code__"):
         return fn
-    return with_handler(fn, _EXPLAINING, _name=name, _method=method)
+    call = with_handler(fn, _EXPLAINING, _name=name, _method=method)
+    if fn.__name__.startswith("_"):  # Python names it where a call does not fit
+        call.__name__ = call.__qualname__ = name.rpartition(".")[2]
+    return call
 
 
 _EXPLAINING = """

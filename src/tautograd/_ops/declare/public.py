@@ -233,7 +233,7 @@ def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
                 stacklevel=5,
             )
         out._data = np.empty_like(result._data, dtype=out._data.dtype)
-    np.copyto(out._data, result._data, casting="unsafe")
+    modes.quietly(np.copyto, out._data, result._data, casting="unsafe")
     bump(out)
     return out
 
@@ -371,7 +371,10 @@ def write_into(self: Tensor, result: Tensor, name: str, history: bool = True) ->
     if 0 in target.strides:
         refuse_overlap(target)
     keep_original(self, result._node)
-    np.copyto(target, data, casting="unsafe")
+    if data.dtype == target.dtype:
+        np.copyto(target, data)
+    else:
+        modes.quietly(np.copyto, target, data, casting="unsafe")
     bump(self, 3)
     save_written_output(self, result, result._node)
     if history:
