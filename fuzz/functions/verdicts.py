@@ -72,6 +72,13 @@ def is_programs(error: BaseException) -> bool:
     return part is not None and part.tb_frame.f_code in _PROGRAMS
 
 
+def became(kind: type, error: BaseException | None) -> bool:
+    """Whether an error was raised in place of one of this class; else that one never happened."""
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _instruction(code: Any, offset: int) -> str:
     for instruction in dis.get_instructions(code):
         if instruction.offset == offset:

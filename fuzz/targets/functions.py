@@ -22,6 +22,7 @@ from fuzz.functions.names import public_functions
 from fuzz.functions.nearly import nearly_right
 from fuzz.functions.values import UserError
 from fuzz.functions.verdicts import (
+    became,
     difference,
     is_misshapen,
     is_without_complex32,
@@ -128,7 +129,8 @@ class Functions(Target):
         if isinstance(theirs.error, UserError):
             if isinstance(ours.error, UserError):
                 return None
-            return f"{name}: the program's own error became {type(ours.error).__name__}\n{ours.error!r}"
+            if became(UserError, ours.error):
+                return f"{name}: the program's own error became {type(ours.error).__name__}\n{ours.error!r}"
         if isinstance(ours.error, UserError):
             return None
         if theirs.error is not None:

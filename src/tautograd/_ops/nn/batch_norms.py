@@ -265,7 +265,8 @@ def _normalised(
     if running_mean is not None or running_var is not None:
         found = mean._data, variance._data
         if input.dtype.is_half:  # those are rounded
-            found = _train(np.astype(x, np.float32), None, None, eps)[1::2]
+            with np.errstate(all="ignore"):
+                found = _train(np.astype(x, np.float32), None, None, eps)[1::2]
         _update(found, _count(x.shape), running_mean, running_var, momentum)
     return out
 
