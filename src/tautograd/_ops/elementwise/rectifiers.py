@@ -267,7 +267,8 @@ def _noise(input: Any, lower: float, upper: float, training: bool, generator: An
 
     draws = unit_doubles(generator or default_generator, int(np.count_nonzero(chosen)))
     noise = np.ones_like(x, dtype=np.float64)
-    noise[chosen] = draws * (upper - lower) + lower
+    with np.errstate(all="ignore"):  # bounds may be infinite
+        noise[chosen] = draws * (upper - lower) + lower
     return noise
 
 

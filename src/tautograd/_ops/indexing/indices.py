@@ -133,6 +133,8 @@ def prepare(input: Tensor, given: list[Any]) -> Indices:
         raise IndexError(
             f"too many indices for tensor of dimension {len(shape)} (got {len(entries)})"
         )
+    if all(entry is None for entry in entries):
+        raise RuntimeError("a mask without dimensions indexes nothing by itself")
     entries += [None] * (len(shape) - len(entries))
     _check_broadcast(entries)
     indices = Indices(entries, shape)
