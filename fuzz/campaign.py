@@ -29,6 +29,7 @@ SHORTEST, LONGEST = (
     10.0,
     120.0,
 )  # seconds that a target has at a time: a worker takes a few to start
+STARVED = 4  # times a target's limit that a case has which hardly gets the processor
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -133,13 +134,16 @@ class Campaign:
             return max(seed, first)
 
     def _watch(self, target: Target, process: Any, note: int, lines: Any) -> bool:
-        last, since = (0, 0), time.monotonic()
+        last, since, worked = (0, 0), time.monotonic(), 0.0
         while process.poll() is None:
             self._drain(target, lines)
             now = _note(note)
             if now != last or now[0] == 0:
-                last, since = now, time.monotonic()
-            stuck = time.monotonic() - since > target.limit
+                last, since, worked = now, time.monotonic(), _worked(process.pid)
+            passed = time.monotonic() - since
+            stuck = passed > target.limit and (
+                passed > STARVED * target.limit or _worked(process.pid) - worked > target.limit / 2
+            )
             if stuck or self._stopping.is_set():
                 if stuck:
                     process.send_signal(signal.SIGUSR1)  # where it is, into the errors
@@ -186,6 +190,15 @@ def _lines(stream: IO[str], lines: queue.Queue[str]) -> None:
 def _note(handle: int) -> tuple[int, int]:
     data = os.pread(handle, NOTE.size, 0)
     return NOTE.unpack(data) if len(data) == NOTE.size else (0, 0)  # type: ignore[return-value]
+
+
+def _worked(process: int) -> float:
+    """The processor's seconds that a process has had; for ever, where nobody says."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return time.monotonic()
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -7,6 +7,7 @@ out of NumPy, or out of the interpreter in the middle of our code, was meant for
 from __future__ import annotations
 
 import dis
+import json
 import os
 import re
 import traceback
@@ -14,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from fuzz.functions.engines import Outcome
+from fuzz.functions.values import CALLABLES
 
 NEVER = (
     *(AttributeError, KeyError, OverflowError, UnboundLocalError, NameError, AssertionError),
@@ -27,6 +29,7 @@ _MISSING = {"torch.complex32": ("complex64", "complex32")}
 # Where PyTorch's shape is wrong: nothing unshuffled (docs/differences.md), and triangles whose sizes
 # overflow.
 _MISSHAPEN = re.compile(r"pixel_unshuffle|PixelUnshuffle|tri[lu]_indices")
+_PROGRAMS = {fn.__code__ for fn in CALLABLES.values()}
 _RAISES = ("RAISE_VARARGS", "RERAISE")
 
 
@@ -63,6 +66,19 @@ def is_sentence(error: BaseException) -> bool:
     return _instruction(code, part.tb_lasti) in _RAISES
 
 
+def is_programs(error: BaseException) -> bool:
+    """Whether the error happened in a function that the program handed over."""
+    part = innermost(error)
+    return part is not None and part.tb_frame.f_code in _PROGRAMS
+
+
+def became(kind: type, error: BaseException | None) -> bool:
+    """Whether an error was raised in place of one of this class; else that one never happened."""
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _instruction(code: Any, offset: int) -> str:
     for instruction in dis.get_instructions(code):
         if instruction.offset == offset:
@@ -74,6 +90,8 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
     """(verdict, kind): the verdict is "" for an error as it should be, else "failure" or a count."""
     same = theirs is not None and isinstance(ours, type(theirs))
     kind = f"{name}: {type(ours).__name__} at {place(ours)}"
+    if is_programs(ours):
+        return "other class", kind  # PyTorch refused something before it called the program
     if same and not isinstance(ours, RecursionError):
         return "", kind
     spoken = isinstance(ours, (IndexError, AssertionError)) and is_sentence(ours) and str(ours)
@@ -83,19 +101,22 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
         return "refused", kind
     if spoken:
         return "other class", kind  # two arguments are wrong, and PyTorch speaks of the other one
-    if isinstance(ours, NEVER) or type(ours).__module__.startswith(("numpy", "scipy")):
+    # An accident put in words can also be caught as what it was.
+    unspecific = ours.__cause__ is not None and "was given arguments it cannot take" in str(ours)
+    internal = isinstance(ours, NEVER) and not (unspecific and is_sentence(ours))
+    if internal or type(ours).__module__.startswith(("numpy", "scipy")):
         return "failure", kind
     if not isinstance(ours, (RuntimeError, TypeError, ValueError, Exception)):
         return "failure", kind
     if not is_sentence(ours):
-        if type(ours) is TypeError and not _NUMPY.search(str(ours)):
+        wrong_call = _WRONG_CALL.search(str(ours))
+        if type(ours) is TypeError and (wrong_call or not _NUMPY.search(str(ours))):
             # The interpreter's words for a wrong call will do.
             if theirs is not None:
                 return "other class", kind
-            if _WRONG_CALL.search(str(ours)):
+            if wrong_call:
                 return "refused", kind
         return "failure", kind + " (not a sentence)"
-    unspecific = ours.__cause__ is not None and "was given arguments it cannot take" in str(ours)
     if theirs is None:
         return ("failure" if unspecific else "refused"), kind
     if unspecific:
@@ -132,6 +153,13 @@ def difference(theirs: Any, ours: Any, torch: Any, tautograd: Any, depth: int = 
             else (f"{type(ours).__name__}, not {type(theirs).__name__}")
         )
     return ""
+
+
+def is_without_complex32(case: Any, wrong: str) -> bool:
+    """Whether a dtype differs because PyTorch computes in a complex dtype that tautograd lacks."""
+    text = json.dumps(case)
+    mixed = "complex" in text and "float16" in text
+    return mixed and wrong == "dtype torch.float32, not torch.float16"
 
 
 def is_misshapen(case: Any, theirs: Any, wrong: str) -> bool:

@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 
+import tautograd
 from tests.both import same
 
 FILLED = [
@@ -133,3 +134,10 @@ def test_warnings(torch):
 @same
 def test_names(torch):
     return sorted(name for name in torch.nn.init.__all__ if hasattr(torch.nn.init, name))
+
+
+def test_what_cannot_be_truncated_is_left_as_it_is():
+    x = tautograd.ones(3, dtype=tautograd.complex64)
+    with pytest.raises(NotImplementedError, match="lt_cpu"):
+        tautograd.nn.init.trunc_normal_(x)
+    assert x.tolist() == [1, 1, 1]

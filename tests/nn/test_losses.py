@@ -500,3 +500,15 @@ def test_ctc_gradient_of_log_probabilities() -> None:
 
     assert torch.autograd.gradcheck(loss, (x,))
     assert math.isfinite(loss(x).item())
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("weight", [None, [1.0, 2.0, 3.0]])
+@same
+def test_one_sample_whose_target_has_no_dimension(torch: Any, reduction: str, weight: Any) -> Any:
+    x = torch.tensor([[0.5, -1.0, 2.0]], requires_grad=True)
+    weights = None if weight is None else torch.tensor(weight)
+    target = torch.tensor(1)
+    loss = torch.nn.functional.multi_margin_loss(x, target, weight=weights, reduction=reduction)
+    loss.sum().backward()
+    return loss, x.grad

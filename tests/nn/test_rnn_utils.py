@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch as pytorch
 
+import tautograd
 from tests.both import same
 
 
@@ -141,3 +143,16 @@ def test_lengths_beyond_the_padding_are_refused():
 
     with pytest.raises(RuntimeError, match="Expected `lengths` to be at most 4"):
         torch.nn.utils.rnn.pack_padded_sequence(torch.randn(4, 2, 1), [5, 4])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "complex64", "float16"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1.5, -2, 1e30])
+def test_padding_that_the_dtype_may_not_hold(dtype, value):
+    outcomes = []
+    for torch in (tautograd, pytorch):
+        parts = [torch.ones(n, dtype=getattr(torch, dtype)) for n in (1, 2)]
+        try:
+            outcomes.append(repr(torch.nn.utils.rnn.pad_sequence(parts, False, value).tolist()))
+        except RuntimeError as error:
+            outcomes.append(str(error).partition(" to type")[0])
+    assert outcomes[0] == outcomes[1]

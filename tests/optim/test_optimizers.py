@@ -346,3 +346,17 @@ def test_errors(what):
     assert type(found) is type(expected), f"{found!r} is not {expected!r}"
     phrase = str(expected).replace("torch.FloatTensor", "").split(" at 0x")[0]
     assert phrase in str(found).replace("torch.FloatTensor", ""), f"{found} is not {expected}"
+
+
+@pytest.mark.parametrize("lr", [0.01, 0.0])
+@same
+def test_asgd_whose_rate_is_divided_by_nothing(torch, lr):
+    """With `foreach`, PyTorch divides tensors: the rate becomes infinite, or NaN."""
+    param = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
+    optimizer = torch.optim.ASGD([param], lr=lr, lambd=1.0, alpha=-(2**31), foreach=True)
+    rates = []
+    for _ in range(2):
+        param.grad = torch.ones(2)
+        optimizer.step()
+        rates.append(optimizer.state[param]["eta"].clone())
+    return rates, param

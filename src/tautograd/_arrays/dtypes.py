@@ -219,8 +219,15 @@ def number_of(value: Any, kind: Any, then: Any = None) -> Any:
     """
     if type(value) is not float and hasattr(value, "rounded_to"):
         return value.rounded_to(kind, then)
-    rounded = np.asarray(value).astype(kind)
-    return rounded[()] if then is None else rounded.astype(then)[()]
+    if isinstance(value, (int, float)) and -_SMALL < value < _SMALL:
+        rounded = np.asarray(value).astype(kind)
+        return rounded[()] if then is None else rounded.astype(then)[()]
+    with np.errstate(all="ignore"):  # it may become infinite, of which PyTorch says nothing
+        rounded = np.asarray(value).astype(kind)
+        return rounded[()] if then is None else rounded.astype(then)[()]
+
+
+_SMALL = 60000  # what every floating-point dtype can hold
 
 
 def array_of_number(value: Any, kind: Any = None) -> Any:

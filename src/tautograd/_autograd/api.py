@@ -15,6 +15,7 @@ from .engine import run_backward
 from .graph import GradientEdge, stand_in
 from .hooks import retain_grad
 from .modes import modes
+from .sites import warning_level
 
 
 def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list[Tensor]:
@@ -111,7 +112,7 @@ def backward(
         warnings.warn(
             "`grad_variables` is deprecated. Use `grad_tensors` instead.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
         if grad_tensors is not None:
             raise RuntimeError(
@@ -168,7 +169,7 @@ def _warn_of_cycle() -> None:
         "make sure to reset the .grad fields of your parameters to None after use to break the "
         "cycle and avoid the leak.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=warning_level(),
     )
 
 

@@ -156,14 +156,7 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
     if compute is not None:
         if compute in HALVES and op.opmath:
             half, compute = compute, _FLOAT32
-        arrays = [
-            a.astype(compute)
-            if isinstance(a, np.ndarray) and a.dtype != compute
-            else np.astype(a, compute)
-            if hasattr(a, "__array_ufunc__") and a.dtype != compute
-            else a
-            for a in arrays
-        ]
+        arrays = modes.quietly(_cast, arrays, compute)
     elif op.opmath:
         for a in arrays:
             if getattr(a, "dtype", None) in HALVES:
@@ -176,10 +169,23 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
     if half is not None:
         if op.outputs > 1:  # what is kept for the gradient only (a mean, a deviation) stays exact
             rounded = op.differentiable_outputs
-            data = tuple([to_half(d, half) if i in rounded else d for i, d in enumerate(data)])
+            data = tuple(
+                [modes.quietly(to_half, d, half) if i in rounded else d for i, d in enumerate(data)]
+            )
         else:
-            data = to_half(data, half)
+            data = modes.quietly(to_half, data, half)
     return data if op.layout is None else op.layout(data, given)
+
+
+def _cast(arrays: list[Any], kind: Any) -> list[Any]:
+    return [
+        a.astype(kind)
+        if isinstance(a, np.ndarray) and a.dtype != kind
+        else np.astype(a, kind)
+        if hasattr(a, "__array_ufunc__") and a.dtype != kind
+        else a
+        for a in arrays
+    ]
 
 
 def to_half(data: Any, half: Any) -> Any:

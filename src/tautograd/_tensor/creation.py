@@ -10,6 +10,7 @@ import numpy as np
 from .._arrays.devices import as_device, default, moved
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype, get_default_dtype
 from .._autograd.modes import modes, shared
+from .._autograd.sites import warning_level
 from .._ops.declare.public import FUNCTIONS
 from .arguments import (
     checked_size,
@@ -72,7 +73,7 @@ def warn_of_copy(called: str) -> None:
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
         f"or sourceTensor.detach().clone().requires_grad_(True), rather than {called}.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=warning_level(),
     )
 
 
@@ -95,7 +96,7 @@ def _warn_arrays(value: Any) -> None:
             "converting the list to a single numpy.ndarray with numpy.array() before converting to "
             "a tensor.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=warning_level(),
         )
 
 
@@ -131,7 +132,7 @@ def _shared(array: Any) -> Any:
             "This "
             "type of warning will be suppressed for the rest of this program.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=warning_level(),
         )
     return array
 
@@ -214,7 +215,7 @@ def _wants_grad(source: Tensor, requires_grad: Any) -> bool:
                 "this "
                 "warning.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=warning_level(),
             )
         return source.requires_grad
     return bool(requires_grad)
@@ -264,7 +265,7 @@ def frombuffer(
             "converting "
             "it to a tensor. This type of warning will be suppressed for the rest of this program.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
     return finish(np.frombuffer(view, kind.numpy, count, offset), requires_grad)
 

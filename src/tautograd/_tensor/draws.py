@@ -49,7 +49,8 @@ def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
             )
     if modes.recorder is not None:
         return modes.recorder.call(sampler, (source, *args), kwargs, sampler.__name__)
-    return sampler(source, *args, **kwargs)
+    with np.errstate(all="ignore"):  # a draw may be beyond its dtype
+        return sampler(source, *args, **kwargs)
 
 
 def draw(
@@ -96,7 +97,7 @@ def write_drawn(tensor: Tensor, node: str, values: Any) -> Tensor:
     if isinstance(tensor._data, np.ndarray):
         refuse_overlap(tensor._data)
     if unrecorded(tensor):
-        np.copyto(tensor._data, values, casting="unsafe")
+        modes.quietly(np.copyto, tensor._data, values, casting="unsafe")
         bump(tensor)
         return tensor
     return write_into(tensor, drawn(node, values, tensor), node)

@@ -32,6 +32,16 @@ _MOST_DIMS = 128
 
 def array_from(data: Any, wanted: dtype | None) -> Any:
     """An array that owns its memory, of the given dtype or the one that the data imply."""
+    if type(data) is float and -_SMALL < data < _SMALL:
+        return _array_from(data, wanted)
+    with np.errstate(all="ignore"):  # what a dtype cannot hold becomes infinite, without a word
+        return _array_from(data, wanted)
+
+
+_SMALL = 60000  # what every floating-point dtype can hold
+
+
+def _array_from(data: Any, wanted: dtype | None) -> Any:
     if isinstance(data, float) and not isinstance(data, np.generic):
         if wanted is None or wanted.is_floating_point:
             kind = (wanted or get_default_dtype()).numpy

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES, dtype, float32, get_default_dtype, int64
+from .._autograd.sites import warning_level
 from .arguments import as_element, finish, number, place, wanted_dtype
 from .filled import function, into
 from .tensor import Tensor
@@ -158,7 +159,7 @@ def _resize_with_warning(out: Tensor, count: int) -> None:
             "a "
             f"tensor of shape ({count},).",
             UserWarning,
-            stacklevel=4,
+            stacklevel=warning_level(),
         )
 
 
@@ -183,7 +184,7 @@ def range(
         "values "
         "in [start, end).",
         UserWarning,
-        stacklevel=2,
+        stacklevel=warning_level(),
     )
     start, end, step = _bounds("range", args, start, end, step)
     kind = wanted_dtype("range", dtype) or get_default_dtype()
@@ -261,13 +262,14 @@ def logspace(
     kind = _kind("logspace", dtype, out, start, end)
     if kind.name == "bool" and count > 1:
         raise _not_implemented("logspace_cpu", kind)
-    if kind.numpy.kind in "iu":
-        exponents = _between(start, end, count, kind, integral=False)
-        values = np.power(np.float32(base), exponents).astype(kind.numpy)
-    else:
-        wide = float32 if kind.is_half else kind
-        exponents = _between(start, end, count, wide)
-        values = np.power(wide.numpy.type(base), exponents).astype(kind.numpy)
+    with np.errstate(all="ignore"):
+        if kind.numpy.kind in "iu":
+            exponents = _between(start, end, count, kind, integral=False)
+            values = np.power(np.float32(base), exponents).astype(kind.numpy)
+        else:
+            wide = float32 if kind.is_half else kind
+            exponents = _between(start, end, count, wide)
+            values = np.power(wide.numpy.type(base), exponents).astype(kind.numpy)
     return _given(values, out, device, requires_grad, "logspace")
 
 

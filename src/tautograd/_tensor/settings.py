@@ -13,6 +13,7 @@ from typing import Any
 from .._arrays.devices import CPU, as_device, default, device, on_cuda_start
 from .._arrays.dtypes import LEGACY_NAMES, dtype, set_default_dtype
 from .._autograd.effects import structure
+from .._autograd.sites import warning_level
 from .._ops.declare.public import FUNCTIONS
 from .tensor import Tensor
 
@@ -80,7 +81,7 @@ def set_default_tensor_type(t: Any, /) -> None:
             "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
             "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
 
 

@@ -245,7 +245,7 @@ def current_node(tensor: Tensor) -> Node | None:
 
 def set_requires_grad(tensor: Tensor, value: bool) -> None:
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
+        raise RuntimeError(f"requires_grad must be a bool, not {type(value).__name__}")
     if tensor._is_inference and value:
         from .._autograd.modes import modes
 

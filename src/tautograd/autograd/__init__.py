@@ -12,6 +12,7 @@ from .._autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from .._ops.declare.python_surface import speak
 from . import anomaly_mode, forward_ad, function, functional, grad_mode, graph, variable
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
@@ -38,6 +39,9 @@ __all__ = [
     "set_multithreading_enabled",
     "variable",
 ]
+
+
+speak(globals(), ("backward", "grad", "gradcheck", "gradgradcheck"))
 
 if not TYPE_CHECKING:  # type checkers know what there is
 

@@ -10,6 +10,7 @@ from .._autograd.forward_ad import (
     make_dual,
     unpack_dual,
 )
+from .._ops.declare.python_surface import speak
 
 __all__ = [
     "UnpackedDualTensor",
@@ -19,6 +20,8 @@ __all__ = [
     "make_dual",
     "unpack_dual",
 ]
+
+speak(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:

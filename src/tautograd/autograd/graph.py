@@ -11,6 +11,7 @@ from .._autograd.graph import (
     save_on_cpu,
     saved_tensors_hooks,
 )
+from .._ops.declare.python_surface import speak
 
 __all__ = [
     "GradientEdge",
@@ -23,3 +24,6 @@ __all__ = [
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
+
+
+speak(globals(), __all__)

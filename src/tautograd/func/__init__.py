@@ -13,6 +13,7 @@ from .._autograd.transforms.transforms import (
     vjp,
 )
 from .._autograd.transforms.vmap import vmap
+from .._ops.declare.python_surface import speak
 
 __all__ = [
     "functional_call",
@@ -28,6 +29,9 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+
+speak(globals(), __all__)
 
 if not TYPE_CHECKING:  # type checkers know what there is
 

@@ -36,6 +36,8 @@ def _redrawn_normal(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
 ) -> Tensor:
     low, high = (tensor.new_tensor(bound).item() for bound in (a, b))  # as the dtype rounds them
+    if tensor.is_complex():
+        _ = tensor.new_empty(0) < low  # which fails before anything is written
     found = tensor.normal_(mean, std, generator=generator)
     while True:
         outside = (found < low) | (found > high)

@@ -14,6 +14,8 @@ from typing import Any
 
 import tautograd as torch
 
+from .._autograd.sites import warning_level
+from .._ops.declare.python_surface import speak
 from .._tensor.tensor import Tensor
 from ._truncated import fill_truncated
 
@@ -102,7 +104,7 @@ def trunc_normal_(
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
             "values may be incorrect.",
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
     with torch.no_grad():
         return fill_truncated(tensor, mean, std, a, b, generator)
@@ -220,7 +222,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=warning_level())
         return None
     fan = _calculate_correct_fan(tensor, mode)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
@@ -265,7 +267,7 @@ def _deprecated(fn: Callable[..., Tensor]) -> Callable[..., Tensor]:
         warnings.warn(
             f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
         return fn(*args, **kwargs)
 
@@ -285,3 +287,6 @@ kaiming_uniform = _deprecated(kaiming_uniform_)
 kaiming_normal = _deprecated(kaiming_normal_)
 orthogonal = _deprecated(orthogonal_)
 sparse = _deprecated(sparse_)
+
+
+speak(globals(), __all__)

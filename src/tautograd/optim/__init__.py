@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from .._ops.declare.python_surface import speak
 from . import lr_scheduler as lr_scheduler
 from ._adafactor import Adafactor
 from ._muon import Muon
@@ -45,6 +46,8 @@ __all__ = [
     "swa_utils",
     "swap_in_optimizer_params_and_state",
 ]
+
+speak(globals(), __all__, ("__init__", "add_param_group", "load_state_dict"))
 
 
 def __getattr__(name: str) -> object:

@@ -73,6 +73,10 @@ class ASGD(Elementwise):
             eta_next = complex(lr / (shrunk ** group["alpha"])).real
         except OverflowError:
             eta_next = 0.0
+        except ZeroDivisionError:
+            if not group["foreach"]:  # in which PyTorch divides tensors
+                raise
+            eta_next = lr * math.inf
         etas[...] = scalar(eta_next, group)._data
         mus[...] = scalar(1 / max(1, step - group["t0"]), group)._data
         constants = {"decay": group["weight_decay"], "keep": 1 - lambd * eta, "size": -eta}

@@ -10,6 +10,7 @@ from typing import Any
 from .._autograd.grad_mode import enable_grad
 from .._autograd.hooks import RemovableHandle, add_hook
 from .._autograd.modes import modes
+from .._autograd.sites import warning_level
 from .._tensor.tensor import Tensor
 from ._hooks import (
     Hooks,
@@ -147,7 +148,7 @@ class Optimizer:
             warnings.warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will "
                 "cause an error; see github.com/pytorch/pytorch/issues/40967 for more information",
-                stacklevel=3,
+                stacklevel=warning_level(),
             )
         present: set[Tensor] = set()
         for group in self.param_groups:

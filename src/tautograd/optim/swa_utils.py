@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._autograd.grad_mode import no_grad
+from .._ops.declare.python_surface import speak
 from .._tensor.tensor import Tensor, make
 from ..nn.modules.module import Module
 from .lr_scheduler._base import LRScheduler, Rate, per_group, warn_outside_step
@@ -238,3 +239,6 @@ class SWALR(LRScheduler):
         """Take over what `state_dict` gave."""
         super().load_state_dict(state_dict)
         self._set_anneal_func(self._anneal_strategy)
+
+
+speak(globals(), __all__)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor
+from ..sites import warning_level
 from .common import Check, GradcheckError, as_tuple, recorded
 from .parts import check_backward, check_forward
 from .smaller import check_batched, check_batched_forward, check_linear, check_undefined
@@ -92,7 +93,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
                 f"Input #{i} requires gradient and is not a double precision floating point or "
                 "complex. This check will likely fail if all the inputs are not of double "
                 "precision floating point or complex. ",
-                stacklevel=3,
+                stacklevel=warning_level(),
             )
         if any(
             stride == 0 and n > 1 for stride, n in zip(x._data.strides, x._data.shape, strict=True)

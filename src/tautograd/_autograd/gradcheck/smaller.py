@@ -11,6 +11,7 @@ from ..._random import Generator, default_generator, normal
 from ..._tensor.tensor import Tensor, make
 from ..api import grad
 from ..function.function import Function
+from ..sites import warning_level
 from ..transforms.vmap import vmap
 from .common import Check, GradcheckError, as_tuple, direction, recorded
 from .derivatives import tangents_along, vector_times
@@ -78,7 +79,7 @@ def _warn_undefined() -> None:
         "default, but it may break existing callers of this function. If this is true for you, you "
         "can call this function "
         'with "check_undefined_grad=False" to disable the feature',
-        stacklevel=4,
+        stacklevel=warning_level(),
     )
 
 

@@ -25,6 +25,7 @@ from ..._tensor.tensor import Tensor
 Function = Callable[..., Any]
 Declared = TypeVar("Declared", bound=Function)
 
+PACKAGE = __name__.partition(".")[0] + "."
 _HERE = os.path.abspath(os.path.join(os.path.dirname(__file__), *(os.pardir,) * 2)) + os.sep
 _INSIDE = tuple(
     _HERE + name + os.sep for name in ("_ops", "_tensor", "_autograd", "_arrays", "_random")
@@ -73,17 +74,27 @@ def explain(
 
 
 def in_words(
-    error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    error: Exception,
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    tensors: bool = True,
 ) -> Exception | None:
     """What to raise in place of an accident inside something that has no signature; None if it speaks.
 
-    For what PyTorch too writes in Python: modules, optimizers, helpers.
+    For what PyTorch too writes in Python: modules, optimizers, helpers. As PyTorch may have the same
+    accident, what is raised can be caught as that, too. `tensors`: the arguments should be tensors.
     """
-    if isinstance(error, Warning) or _origin(error) != "accident" or _speaks(error):
+    if isinstance(error, Warning) or _origin(error) != "accident":
+        return None
+    if type(error) is TypeError and _speaks(error):
         return None
     if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
         return out_of_memory(getattr(error, "_total_size", None))
-    return _translated(error, name, args, kwargs)
+    plain = _translated(error, name, args, kwargs, tensors)
+    words = str(error)
+    told = f"{plain}: {words}" if words and not _NUMPY.search(words) else str(plain)
+    return accident_as(type(plain), type(error))(told)
 
 
 def with_numbers(
@@ -168,10 +179,14 @@ _TOO_LARGE = re.compile(
 
 
 def _translated(
-    error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    error: Exception,
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    tensors: bool = True,
 ) -> Exception:
     """An accident in words."""
-    if isinstance(error, AttributeError):
+    if tensors and isinstance(error, AttributeError):
         places = [*((f"{i + 1}", v) for i, v in enumerate(args)), *kwargs.items()]
         for place, value in places:
             if value is error.obj and not isinstance(value, Tensor):
@@ -184,6 +199,27 @@ def _translated(
     given += [f"{key}={described(value)}" for key, value in kwargs.items()]
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeError
     return kind(f"{name}() was given arguments it cannot take: ({', '.join(given)})")
+
+
+def accident_as(kind: type[Exception], accident: type[Exception]) -> type[Exception]:
+    """A class that is `kind` in name and can also be caught as Python's class of an accident."""
+    also = next(each for each in accident.__mro__ if each.__module__ == "builtins")
+    if issubclass(kind, also):
+        return kind
+    if issubclass(also, kind):
+        return also
+    known = _BOTH.get((kind, also))
+    if known is None:
+        rest = {
+            "__module__": "builtins",
+            "__str__": Exception.__str__,  # a KeyError shows its key only
+            "__reduce__": lambda self: (kind, self.args),
+        }
+        known = _BOTH[kind, also] = type(kind.__name__, (kind, also), rest)
+    return known
+
+
+_BOTH: dict[tuple[type, type], type[Exception]] = {}
 
 
 def described(value: Any) -> str:
@@ -220,19 +256,42 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
     """A function whose accidents are explained; with the same signature, and hardly slower."""
     if is_guarded(fn) or not hasattr(fn, "__code__"):
         return fn
-    text = _wrapper(fn.__code__)
+    call = with_handler(fn, _EXPLAINING, _name=name, _method=method)
+    if fn.__name__.startswith("_"):  # Python names it where a call does not fit
+        call.__name__ = call.__qualname__ = name.rpartition(".")[2]
+    return call
+
+
+_EXPLAINING = """
+            again = _with_numbers(_error, _fn, _name, *given, _method)
+            if again is None:
+                _explain(_error, _name, *given, _method)
+                raise
+        try:
+            return _fn(*again[0], **again[1])
+        except Exception as _error:
+            _explain(_error, _name, *again, _method)
+            raise
+"""
+
+
+def with_handler(fn: Function, handler: str, **names: Any) -> Function:
+    """A function that does what the text `handler` says when it fails.
+
+    That finds the arguments as `given`, the error as `_error`, the function as `_fn`, and `names`.
+    """
+    text = _wrapper(fn.__code__, handler, (*names,))
     if text not in _MAKERS:
-        names: dict[str, Any] = {
+        known: dict[str, Any] = {
             "_explain": explain,
             "_given": _given,
             "_with_numbers": with_numbers,
         }
-        exec(compile(text, __file__, "exec"), names)
-        _MAKERS[text] = names["make"]
-    call: Any = _MAKERS[text](fn, name, method)
-    call.__code__ = (
-        call.__code__.replace()
-    )  # of its own: the interpreter learns what each one calls
+        exec(compile(text, __file__, "exec"), known)
+        _MAKERS[text] = known["make"]
+    call: Any = _MAKERS[text](fn, **names)
+    # Code of its own: the interpreter learns what each one calls.
+    call.__code__ = call.__code__.replace()
     call.__defaults__, call.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
     functools.update_wrapper(call, fn)
     marked(call)
@@ -242,7 +301,7 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
 _MAKERS: dict[str, Any] = {}  # functions of one parameter list share the code of their wrappers
 
 
-def _wrapper(code: Any) -> str:
+def _wrapper(code: Any, handler: str, names: tuple[str, ...]) -> str:
     """The text of a wrapper that takes and hands on exactly these parameters.
 
     Packing all arguments into a tuple and a dictionary would cost more than some operations take.
@@ -265,21 +324,13 @@ def _wrapper(code: Any) -> str:
     values = f"({' '.join(f'{n},' for n in positional)})"
     by_name = "{" + ", ".join(f"{n!r}: {n}" for n in named) + "}"
     return f"""
-def make(_fn, _name, _method):
+def make({", ".join(("_fn", *names))}):
     def call({", ".join(heads)}):
         try:
             return {call}
         except Exception as _error:
             given = _given(_fn, {values}, {several or "()"}, {by_name}, {others or "{}"})
-            again = _with_numbers(_error, _fn, _name, *given, _method)
-            if again is None:
-                _explain(_error, _name, *given, _method)
-                raise
-        try:
-            return _fn(*again[0], **again[1])
-        except Exception as _error:
-            _explain(_error, _name, *again, _method)
-            raise
+{handler.rstrip()}
     return call
 """
 

@@ -20,6 +20,7 @@ import numpy as np
 from ..._arrays.dtypes import can_cast
 from ..._autograd.autocast_state import EVER_USED
 from ..._autograd.modes import modes
+from ..._autograd.sites import warning_level
 from ..._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
 from ..._tensor.tensor import Tensor
 from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
@@ -230,10 +231,10 @@ def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
                 "release outputs will not be resized unless they have zero elements. You can explicitly "
                 "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=warning_level(),
             )
         out._data = np.empty_like(result._data, dtype=out._data.dtype)
-    np.copyto(out._data, result._data, casting="unsafe")
+    modes.quietly(np.copyto, out._data, result._data, casting="unsafe")
     bump(out)
     return out
 
@@ -371,7 +372,10 @@ def write_into(self: Tensor, result: Tensor, name: str, history: bool = True) ->
     if 0 in target.strides:
         refuse_overlap(target)
     keep_original(self, result._node)
-    np.copyto(target, data, casting="unsafe")
+    if data.dtype == target.dtype:
+        np.copyto(target, data)
+    else:
+        modes.quietly(np.copyto, target, data, casting="unsafe")
     bump(self, 3)
     save_written_output(self, result, result._node)
     if history:

@@ -13,6 +13,7 @@ from ..._arrays.formats import empty_preserving, preserve_format
 from ..._arrays.strided import with_strides_of
 from ..._autograd.apply import apply
 from ..._autograd.lifted import counterpart
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor, make
 from ..declare.elementwise_calls import require_tensor
 from ..declare.guarding import explain, marked
@@ -31,7 +32,9 @@ def real_part(x: Any, target: Any) -> Any:
     if not _warned:
         _warned.append(True)
         warnings.warn(
-            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=6
+            "Casting complex values to real discards the imaginary part",
+            UserWarning,
+            stacklevel=warning_level(),
         )
     return np.real(x)
 

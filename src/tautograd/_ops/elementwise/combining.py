@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.dtypes import LEGACY_NAMES
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import call_elementwise, conj, require_operand, require_tensor
 from ..declare.promotion import common_dtype, number_as
@@ -186,7 +187,7 @@ def _in_order(name: str, first: Any, second: Any, more: Any, value: Any) -> tupl
         f"signatures instead:\n\t{name}(Tensor input, Tensor tensor1, Tensor tensor2, *, Number "
         "value = 1, Tensor out = None)",
         UserWarning,
-        stacklevel=4,
+        stacklevel=warning_level(),
     )
     return second, more[0], first
 

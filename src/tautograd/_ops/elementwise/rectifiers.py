@@ -258,15 +258,17 @@ NN_FUNCTIONAL["prelu"] = prelu
 def _noise(input: Any, lower: float, upper: float, training: bool, generator: Any) -> Any:
     """The slope of each element: drawn for those not above 0, or the mean of the two bounds."""
     x = input._data
+    with np.errstate(invalid="ignore"):  # NaN is neither
+        above, chosen = x > 0, x <= 0
     if not training:
-        return np.where(x > 0, 1, (lower + upper) / 2)
+        return np.where(above, 1, (lower + upper) / 2)
     from ..._random import default_generator
     from ..._random.engine import unit_doubles
 
-    chosen = x <= 0
     draws = unit_doubles(generator or default_generator, int(np.count_nonzero(chosen)))
     noise = np.ones_like(x, dtype=np.float64)
-    noise[chosen] = draws * (upper - lower) + lower
+    with np.errstate(all="ignore"):  # bounds may be infinite
+        noise[chosen] = draws * (upper - lower) + lower
     return noise
 
 

@@ -18,6 +18,7 @@ from ..._arrays.batching.batched import BatchedArray
 from ..._arrays.dtypes import array_of_number
 from ..._autograd.apply import apply
 from ..._autograd.forward_ad import alias_op
+from ..._autograd.sites import warning_level
 from ..._tensor.arguments import as_element, type_name
 from ..._tensor.tensor import Tensor, make
 from ..declare.guarding import explain, marked
@@ -157,7 +158,7 @@ def _as_parts(key: Any) -> tuple[Any, ...]:
             "error or "
             "a different result",
             UserWarning,
-            stacklevel=4,
+            stacklevel=warning_level(),
         )
         return tuple(key)
     return (key,)

@@ -18,7 +18,7 @@ from ..._autograd.effects import value_asked
 from ..._autograd.modes import modes
 from ..._autograd.views import bump, check_writable
 from ..._tensor.tensor import Tensor
-from ..declare.public import public, write_into
+from ..declare.public import METHODS, public, write_into
 from ..declare.record import LINEAR, Op
 from ..declare.samples import Sample, T
 from .index_arguments import count, own_copy, spoken, taken
@@ -281,9 +281,20 @@ def _prepare_put(input: Tensor, given: list[Any], values: Tensor) -> Indices:
     return indices
 
 
+def is_switch(given: list[Any], values: Tensor) -> bool:
+    """Whether one value goes everywhere or nowhere: the only index is a mask without dimensions."""
+    if len(given) != 1 or values._data.size != 1:
+        return False
+    index = given[0]
+    return isinstance(index, Tensor) and index._data.dtype == np.bool_ and not index._data.ndim
+
+
 def put_at(input: Tensor, given: list[Any], values: Tensor, accumulate: bool = False) -> Tensor:
     """Write values at index tensors, in place."""
     check_writable(input)
+    if not accumulate and is_switch(given, values):
+        masked: Tensor = METHODS["masked_fill_"](input, given[0], values.reshape(()))
+        return masked
     indices = _prepare_put(input, given, values)
     recorded = modes.special or (modes.grad and (input.requires_grad or values.requires_grad))
     if recorded:
@@ -319,7 +330,11 @@ def _tensors(indices: Any) -> list[Any]:
 @public(out=False)
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """`input` with `values` put (or added) where the index tensors point."""
-    prepared = _prepare_put(input, _tensors(indices), values)
+    given = _tensors(indices)
+    if not accumulate and is_switch(given, values):
+        masked: Tensor = METHODS["masked_fill"](input, given[0], values.reshape(()))
+        return masked
+    prepared = _prepare_put(input, given, values)
     result = apply(index_put_op, (input, prepared, values), {"accumulate": bool(accumulate)})
     return watch(result, prepared)
 

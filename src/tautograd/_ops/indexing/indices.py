@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.strided import has_memory
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor, make
 from .index_arguments import check_range, count
 
@@ -125,13 +126,15 @@ def prepare(input: Tensor, given: list[Any]) -> Indices:
             if alone and data.ndim:
                 entries += [data, *(COVERED,) * (data.ndim - 1)]
             else:
-                entries += np.nonzero(data)
+                entries += np.nonzero(data) if data.ndim else ()  # it covers no dimension
         else:
             entries.append(data)
     if len(entries) > len(shape):
         raise IndexError(
             f"too many indices for tensor of dimension {len(shape)} (got {len(entries)})"
         )
+    if all(entry is None for entry in entries):
+        raise RuntimeError("a mask without dimensions indexes nothing by itself")
     entries += [None] * (len(shape) - len(entries))
     _check_broadcast(entries)
     indices = Indices(entries, shape)
@@ -149,7 +152,7 @@ def _warn_uint8() -> None:
     warnings.warn(
         "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
         UserWarning,
-        stacklevel=6,
+        stacklevel=warning_level(),
     )
 
 

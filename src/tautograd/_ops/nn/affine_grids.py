@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._autograd.apply import apply
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
@@ -101,7 +102,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
             "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
             "documentation of grid_sample for details.",
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
         align_corners = False
     size = ints("affine_grid", "size", (tuple(size),), {}, 2)

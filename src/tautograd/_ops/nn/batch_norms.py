@@ -265,7 +265,8 @@ def _normalised(
     if running_mean is not None or running_var is not None:
         found = mean._data, variance._data
         if input.dtype.is_half:  # those are rounded
-            found = _train(np.astype(x, np.float32), None, None, eps)[1::2]
+            with np.errstate(all="ignore"):
+                found = _train(np.astype(x, np.float32), None, None, eps)[1::2]
         _update(found, _count(x.shape), running_mean, running_var, momentum)
     return out
 
@@ -275,13 +276,14 @@ def _update(found: Any, count: int, running_mean: Any, running_var: Any, momentu
     if not count:
         return
     mean, variance = found
-    if count > 1:
-        variance = variance * (count / (count - 1))
-    for running, value in ((running_mean, mean), (running_var, variance)):
-        if running is not None:
-            data = running._data
-            np.copyto(data, data * (1 - momentum) + value * momentum, casting="unsafe")
-            bump(running)
+    with np.errstate(all="ignore"):
+        if count > 1:
+            variance = variance * (count / (count - 1))
+        for running, value in ((running_mean, mean), (running_var, variance)):
+            if running is not None:
+                data = running._data
+                np.copyto(data, data * (1 - momentum) + value * momentum, casting="unsafe")
+                bump(running)
 
 
 @functional
@@ -365,8 +367,9 @@ def _instance_norm(
     if use_input_stats:
         for running, moved in ((running_mean, mean), (running_var, var)):
             if running is not None and moved is not None:
-                average = np.mean(np.reshape(moved._data, (count, channels)), axis=0)
-                np.copyto(running._data, average, casting="unsafe")
+                with np.errstate(all="ignore"):
+                    average = np.mean(np.reshape(moved._data, (count, channels)), axis=0)
+                    np.copyto(running._data, average, casting="unsafe")
                 bump(running)
     found: Tensor = view_to(out, shape)
     return found

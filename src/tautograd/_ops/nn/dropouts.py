@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import _random
 from ..._autograd.modes import modes
+from ..._autograd.sites import warning_level
 from ..._tensor.draws import draw, fill_like
 from ..._tensor.tensor import Tensor, make
 from ..declare.elementwise_calls import require_tensor
@@ -169,7 +170,7 @@ def dropout2d(
     _check_given(p)
     rank = input.ndim
     if rank not in (3, 4):
-        warnings.warn(_unusual("dropout2d", rank, 2), stacklevel=2)
+        warnings.warn(_unusual("dropout2d", rank, 2), stacklevel=warning_level())
     if rank == 3:
         warnings.warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
@@ -177,7 +178,7 @@ def dropout2d(
             "dim. This behavior will change in a future release to interpret the input as one "
             "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
             "dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
     found: Tensor = _dropped(input, p, training, inplace, True)
     return found
@@ -191,7 +192,7 @@ def dropout3d(
     _check_given(p)
     rank = input.ndim
     if rank not in (4, 5):
-        warnings.warn(_unusual("dropout3d", rank, 3), stacklevel=2)
+        warnings.warn(_unusual("dropout3d", rank, 3), stacklevel=warning_level())
     return _without_batch(input, p, training, inplace, rank == 5)
 
 

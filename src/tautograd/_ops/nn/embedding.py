@@ -194,11 +194,12 @@ def renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: flo
     if first_outside(indices._data, 0, weight._data.shape[0]) is not None:
         raise IndexError("index out of range in self")  # before anything is written
     data = weight._data
-    wide = data[rows].astype(np.float64 if data.dtype.char == "d" else np.float32)
-    norms = np.linalg.norm(wide, norm_type, axis=1)
-    large = norms > max_norm
-    factors = (max_norm / (norms[large] + 1e-7)).astype(wide.dtype)
-    data[rows[large]] = (wide[large] * factors[:, None]).astype(data.dtype)
+    with np.errstate(all="ignore"):
+        wide = data[rows].astype(np.float64 if data.dtype.char == "d" else np.float32)
+        norms = np.linalg.norm(wide, norm_type, axis=1)
+        large = norms > max_norm
+        factors = (max_norm / (norms[large] + 1e-7)).astype(wide.dtype)
+        data[rows[large]] = (wide[large] * factors[:, None]).astype(data.dtype)
     bump(weight)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._autograd.apply import apply
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor, make
 from ..declare.record import Op
 from ..declare.samples import Sample, T
@@ -226,7 +227,7 @@ def embedding_bag(
             "Argument order of nn.functional.embedding_bag was changed. Usage "
             "`embedding_bag(weight, input, ...)` is deprecated, and should now be "
             "`embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
         weight, input = input, weight
     if per_sample_weights is not None and input.size() != per_sample_weights.size():

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._autograd.apply import apply
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
@@ -304,7 +305,7 @@ def grid_sample(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
             "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
             "documentation of grid_sample for details.",
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
         align_corners = False
     require_tensor("grid_sampler", input)

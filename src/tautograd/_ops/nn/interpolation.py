@@ -11,6 +11,7 @@ from ..._arrays.formats import channels_last_3d
 from ..._arrays.result_layout import as_channels
 from ..._autograd.apply import apply
 from ..._autograd.modes import modes
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
@@ -285,7 +286,7 @@ def _check_dtype(op: Op, input: Tensor, copied: bool) -> None:
 def _deprecated(name: str) -> None:
     warnings.warn(
         f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=3,
+        stacklevel=warning_level(),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor, make
 from ..reductions.softmaxes import softmax
 from ..shape.joining import cat
@@ -30,7 +31,7 @@ def canonical_mask(
         warnings.warn(
             f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both "
             "instead.",
-            stacklevel=3,
+            stacklevel=warning_level(),
         )
     if mask.is_floating_point():
         return mask

@@ -10,6 +10,7 @@ from ..._arrays.result_layout import in_c_order
 from ..._arrays.sums import exact_sum
 from ..._autograd.apply import apply
 from ..._autograd.modes import modes
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import refuse, require_tensor
@@ -163,7 +164,9 @@ def gumbel_softmax(
     if eps != 1e-10:
         import warnings
 
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=4)
+        warnings.warn(
+            "`eps` parameter is deprecated and has no effect.", stacklevel=warning_level()
+        )
     noise = -logits.detach().clone().exponential_().log()
     soft: Tensor = softmax((logits + noise) / tau, dim)
     if not hard:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._arrays.sums import exact_sum
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import conj, require_tensor
 from ..declare.promotion import plain_number
@@ -200,7 +201,7 @@ def _warn_freedom(name: str) -> None:
         f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
         "reduction factor (input numel divided by output numel).",
         UserWarning,
-        stacklevel=5,
+        stacklevel=warning_level(),
     )
 
 
@@ -248,7 +249,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number "
             "of observations.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=warning_level(),
         )
         freedom = 0
     x = x - mean.unsqueeze(1)

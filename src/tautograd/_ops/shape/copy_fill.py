@@ -87,7 +87,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     if unrecorded(self, other):
         if 0 in target.strides:
             refuse_overlap(target)
-        np.copyto(target, real_part(source, target.dtype), casting="unsafe")
+        modes.quietly(np.copyto, target, real_part(source, target.dtype), casting="unsafe")
         bump(self)
         return self
     return write_into(self, apply(copy_op, (self, other)), "copy")
@@ -217,7 +217,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
             number = (
                 real_part(value._data, input._data.dtype) if isinstance(value, Tensor) else value
             )
-            np.copyto(input._data, number, casting="unsafe")
+            modes.quietly(np.copyto, input._data, number, casting="unsafe")
             bump(input)
             return input
         if isinstance(value, Tensor):
@@ -252,6 +252,6 @@ def zero_(input: Tensor) -> Tensor:
 
 def store(self: Tensor, result: Tensor) -> None:
     """Write one value, with its history, into all of a tensor: then overlaps do not matter."""
-    np.copyto(self._data, result._data, casting="unsafe")
+    modes.quietly(np.copyto, self._data, result._data, casting="unsafe")
     bump(self, 3)
     adopt(self, result)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._autograd.apply import apply
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor, make
 from ..declare.promotion import common_dtype
 from ..declare.public import FUNCTIONS, public
@@ -105,7 +106,7 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
             "argument.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=warning_level(),
         )
         indexing = "ij"
     if not found:

@@ -10,6 +10,7 @@ import numpy as np
 from ..._arrays.strided import spelled_out
 from ..._autograd.apply_view import apply_view
 from ..._autograd.lifted import counterpart
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import require_tensor
@@ -197,7 +198,9 @@ counterpart(np.moveaxis)(movedim)
 
 
 def _deprecated(what: str, instead: str) -> None:
-    warnings.warn(f"{what} is deprecated on 0-D tensors. {instead}", UserWarning, stacklevel=4)
+    warnings.warn(
+        f"{what} is deprecated on 0-D tensors. {instead}", UserWarning, stacklevel=warning_level()
+    )
 
 
 _IDENTITY = "This function is the identity in these cases."
@@ -213,7 +216,7 @@ def _reversed(self: Tensor) -> Tensor:
             "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
             "reverse the dimensions of a tensor.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
     elif not ndim:
         _deprecated("Tensor.T", _IDENTITY)

@@ -1,5 +1,6 @@
 """The modules, one import block per file."""
 
+from ..._ops.declare.python_surface import speak
 from .activation import (
     CELU,
     ELU,
@@ -347,3 +348,6 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
 ]
+
+
+speak(globals(), __all__)

@@ -8,6 +8,7 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._autograd.sites import warning_level
 from ..._ops.declare.public import METHODS
 from ..._tensor.tensor import Tensor
 from .. import functional as F
@@ -234,7 +235,7 @@ def _warn_renamed(name: str) -> None:
     warnings.warn(
         f"keyword argument `{name}ue` is deprecated and renamed to `{name}`",
         FutureWarning,
-        stacklevel=3,
+        stacklevel=warning_level(),
     )
 
 

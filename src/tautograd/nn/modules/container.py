@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, Self
 
 from ..._autograd.effects import structure
+from ..._autograd.sites import warning_level
 from .module import Module, indented
 from .parameter_containers import ParameterDict, ParameterList
 
@@ -31,7 +32,7 @@ class Container(Module):
             "`nn.Container` is deprecated. All of its functionality is now implemented in "
             "`nn.Module`. Subclass that instead.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
         super().__init__()
         for name, module in kwargs.items():

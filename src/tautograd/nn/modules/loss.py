@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..._autograd.sites import warning_level
 from ..._ops.nn.losses.reduction import legacy_reduction
 from ..._tensor.tensor import Tensor
 from .. import functional as F
@@ -111,7 +112,7 @@ class NLLLoss2d(NLLLoss):
             "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement "
             "and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._autograd.sites import warning_level
 from ..._ops.nn.recurrent import recurrent_functions as functions
 from ..._tensor.tensor import Tensor
 from .. import init
@@ -34,7 +35,7 @@ def apply_permutation(tensor: Any, permutation: Tensor, dim: int = 1) -> Tensor:
         "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` "
         "instead",
         category=FutureWarning,
-        stacklevel=2,
+        stacklevel=warning_level(),
     )
     found: Tensor = tensor.index_select(dim, permutation)
     return found
@@ -109,7 +110,7 @@ class RNNBase(Module):
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout "
                 f"expects num_layers greater than 1, but got dropout={dropout} and "
                 f"num_layers={self.num_layers}",
-                stacklevel=4,
+                stacklevel=warning_level(),
             )
 
     def _check_options(self) -> None:

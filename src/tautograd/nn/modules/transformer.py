@@ -9,6 +9,7 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._autograd.sites import warning_level
 from ..._ops.nn.multi_head_attention import canonical_mask, dtype_of
 from ..._tensor.tensor import Tensor
 from .. import functional as F
@@ -160,7 +161,7 @@ class TransformerEncoder(Module):
             warnings.warn(
                 "enable_nested_tensor is True, but self.use_nested_tensor is False because "
                 f"{why_not}",
-                stacklevel=2,
+                stacklevel=warning_level(),
             )
             self.use_nested_tensor = False
 

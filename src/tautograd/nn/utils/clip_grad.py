@@ -12,8 +12,9 @@ import numpy as np
 
 import tautograd as torch
 
+from ..._autograd.sites import warning_level
 from ..._autograd.views import bump
-from ..._ops.declare.guarding import in_words
+from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor, make
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
@@ -26,14 +27,8 @@ def _no_grad(fn: Callable[..., Returned]) -> Callable[..., Returned]:
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Returned:
-        try:
-            with torch.no_grad(), np.errstate(all="ignore"):
-                return fn(*args, **kwargs)
-        except Exception as error:
-            spoken = in_words(error, fn.__name__.removeprefix("_"), args, kwargs)
-            if spoken is None:
-                raise
-            raise spoken from error
+        with torch.no_grad(), np.errstate(all="ignore"):
+            return fn(*args, **kwargs)
 
     return call
 
@@ -119,7 +114,8 @@ def clip_grad_norm_(
     found = _tensors(parameters)
     if isinstance(parameters, types.GeneratorType) and not found:
         warnings.warn(
-            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3
+            "`parameters` is an empty generator, no gradient clipping will occur.",
+            stacklevel=warning_level(),
         )
     total = _get_total_norm(_grads(found), norm_type, error_if_nonfinite, foreach)
     _clip_grads_with_norm_(found, max_norm, total, foreach)
@@ -138,7 +134,7 @@ def clip_grad_norm(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
         "`torch.nn.utils.clip_grad_norm_`.",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=warning_level(),
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
@@ -151,3 +147,6 @@ def clip_grad_value_(
     bound = float(clip_value)
     for grad in _grads(parameters):
         grad.clamp_(min=-bound, max=bound)
+
+
+speak(globals(), (*__all__, "_get_total_norm", "_clip_grads_with_norm_"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
@@ -26,3 +27,6 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Tensor]) -> None:
         end = start + param.numel()
         param.data = vec[start:end].view_as(param).data
         start = end
+
+
+speak(globals(), __all__)

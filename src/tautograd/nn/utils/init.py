@@ -7,6 +7,7 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..modules.module import Module
 
 __all__ = ["skip_init"]
@@ -23,3 +24,6 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Any:
         return module_cls(*args, **kwargs)
     finally:
         torch.set_rng_state(state)
+
+
+speak(globals(), __all__)

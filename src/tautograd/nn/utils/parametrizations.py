@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..._ops.nn.weight_norms import _weight_norm, norm_except_dim
 from ..._tensor.tensor import Tensor
 from .. import functional as F
@@ -159,3 +160,6 @@ def spectral_norm(
     parametrization = _SpectralNorm(weight, n_power_iterations, dim, eps)
     parametrize.register_parametrization(module, name, parametrization)
     return module
+
+
+speak(globals(), __all__)

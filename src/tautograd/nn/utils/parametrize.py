@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor
 from ..modules.container import ModuleDict
 from ..modules.module import Module
@@ -226,3 +227,6 @@ def transfer_parametrizations_and_params(
         for original in source.original_names():
             setattr(target, original, getattr(source, original))
     return to_module
+
+
+speak(globals(), __all__)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..._ops.nn.recurrent.packed_sequences import _pack_padded_sequence, _pad_packed_sequence
 from ..._tensor.tensor import Tensor
 
@@ -223,11 +224,7 @@ def _padded(sequences: Any, batch_first: bool, value: float, side: str) -> Tenso
         raise RuntimeError("ArrayRef: invalid slice, N = 1; size = 0")
     length, count = max(sequence.size(0) for sequence in sequences), len(sequences)
     lead = (count, length) if batch_first else (length, count)
-    out: Any = torch.full(
-        (*lead, *first.shape[1:]),
-        value if first.is_floating_point() else int(value),
-        dtype=first.dtype,
-    )
+    out: Any = torch.full((*lead, *first.shape[1:]), float(value), dtype=first.dtype)
     for i, sequence in enumerate(sequences):
         own = sequence.size(0)
         start = length - own if side == "left" else 0
@@ -252,3 +249,6 @@ def unpad_sequence(
         )
     places = torch.arange(padded.shape[1], device=padded.device)
     return [sequence[places < length] for sequence, length in zip(padded, lengths, strict=True)]
+
+
+speak(globals(), __all__)

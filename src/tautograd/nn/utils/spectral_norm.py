@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor
 from .. import functional as F
 from ..modules.module import Module
@@ -215,3 +216,6 @@ def remove_spectral_norm(module: Given, name: str = "weight") -> Given:
         if number is not None:
             del hooks[number]
     return module
+
+
+speak(globals(), __all__)

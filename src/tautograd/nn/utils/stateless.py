@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..._autograd.sites import warning_level
 from ..._autograd.transforms.functional_call import functional_call as _functional_call
+from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor
 
 __all__ = ["functional_call"]
@@ -26,8 +28,11 @@ def functional_call(
         "removed in a future version of PyTorch. Please use `torch.func.functional_call` instead "
         "which is a drop-in replacement.",
         FutureWarning,
-        stacklevel=2,
+        stacklevel=warning_level(),
     )
     return _functional_call(
         module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
     )
+
+
+speak(globals(), __all__)

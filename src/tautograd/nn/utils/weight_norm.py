@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
+from ..._autograd.sites import warning_level
+from ..._ops.declare.python_surface import speak
 from ..._ops.nn.weight_norms import _weight_norm, norm_except_dim
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
@@ -33,7 +35,7 @@ class WeightNorm:
             "`torch.nn.utils.weight_norm` is deprecated in favor of "
             "`torch.nn.utils.parametrizations.weight_norm`.",
             FutureWarning,
-            stacklevel=3,
+            stacklevel=warning_level(),
         )
         if _find(module, name) is not None:
             raise RuntimeError(
@@ -88,3 +90,6 @@ def remove_weight_norm(module: Given, name: str = "weight") -> Given:
     hook: Any = module._forward_pre_hooks.pop(number)
     hook.remove(module)
     return module
+
+
+speak(globals(), __all__)

@@ -1,5 +1,6 @@
 """Schedules: learning rates that change while a model trains."""
 
+from ..._ops.declare.python_surface import speak
 from ._base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
 from ._compound import ChainedScheduler, SequentialLR
 from ._cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
@@ -37,3 +38,6 @@ __all__ = [
     "StepLR",
     "_LRScheduler",
 ]
+
+
+speak(globals(), __all__, ("__init__", "step", "load_state_dict"))

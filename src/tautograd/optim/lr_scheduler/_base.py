@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..._autograd.effects import replayed
+from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
 from ..optimizer import Optimizer
 
@@ -101,7 +102,7 @@ class LRScheduler:
                     "initialization. Please, make sure to call `optimizer.step()` before "
                     f"`lr_scheduler.step()`. {_ORDER}",
                     UserWarning,
-                    stacklevel=3,
+                    stacklevel=warning_level(),
                 )
             elif not getattr(self.optimizer, "_opt_called", False):
                 warnings.warn(
@@ -111,11 +112,11 @@ class LRScheduler:
                     "result in PyTorch skipping the first value of the learning rate schedule. "
                     f"{_ORDER}",
                     UserWarning,
-                    stacklevel=3,
+                    stacklevel=warning_level(),
                 )
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=warning_level())
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:

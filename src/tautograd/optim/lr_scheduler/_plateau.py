@@ -7,6 +7,7 @@ import warnings
 from typing import Any, SupportsFloat
 
 from ..._autograd.effects import replayed
+from ..._autograd.sites import warning_level
 from ..optimizer import Optimizer
 from ._base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_value, values_of
 
@@ -85,7 +86,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=warning_level())
         self.last_epoch = epoch
         if self._is_better(value, self.best):
             self.best = value

@@ -1,5 +1,6 @@
 """Data: datasets, the order of their samples, and batches, read by worker processes if asked to."""
 
+from ..._ops.declare.python_surface import speak
 from ._collate import default_collate, default_convert
 from ._workers import get_worker_info
 from .dataloader import DataLoader
@@ -44,3 +45,6 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+
+speak(globals(), __all__)

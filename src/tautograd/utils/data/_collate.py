@@ -10,6 +10,8 @@ import numpy as np
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
+
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
 _REFUSED = (
@@ -135,3 +137,6 @@ default_collate_fn_map: dict[Any, Collate] = {
 def default_collate(batch: Any) -> Any:
     """One batch of a list of samples: tensors stacked, numbers as a tensor, containers by element."""
     return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+speak(globals(), __all__)

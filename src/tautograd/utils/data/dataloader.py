@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import tautograd as torch
 
+from ..._autograd.sites import warning_level
 from ._collate import default_collate, default_convert
 from ._passes import Pass, PassHere, PassOfWorkers
 from ._workers import get_worker_info
@@ -152,7 +153,7 @@ class DataLoader(Generic[T_co]):
             "DataLoader is going to create. Please be aware that excessive worker creation might get "
             "DataLoader running slow or even freeze, lower the worker number to avoid potential "
             "slowness/freeze if necessary.",
-            stacklevel=3,
+            stacklevel=warning_level(),
         )
 
 

@@ -11,6 +11,9 @@ from typing import Any, Generic, TypeVar
 
 import tautograd as torch
 
+from ..._autograd.sites import warning_level
+from ..._ops.declare.python_surface import speak
+
 __all__ = [
     "ChainDataset",
     "ConcatDataset",
@@ -222,10 +225,13 @@ def random_split(
             if size == 0:
                 warnings.warn(
                     f"Length of split at index {i} is 0. This might result in an empty dataset.",
-                    stacklevel=2,
+                    stacklevel=warning_level(),
                 )
     if sum(sizes) != total:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = torch.randperm(sum(sizes), generator=generator or torch.default_generator).tolist()
     ends = accumulate(sizes)
     return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+
+
+speak(globals(), __all__)

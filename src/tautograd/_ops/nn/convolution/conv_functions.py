@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...._autograd.apply import apply
+from ...._autograd.sites import warning_level
 from ...._tensor.tensor import Tensor, make
 from ...declare.dims import no_signature
 from ...declare.public import FUNCTIONS, NN_FUNCTIONAL, public
@@ -183,7 +184,7 @@ def _warn_of_a_copy() -> None:
         "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded "
         "copy of the input be created",
         UserWarning,
-        stacklevel=6,
+        stacklevel=warning_level(),
     )
 
 

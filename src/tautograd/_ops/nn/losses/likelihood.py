@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._autograd.sites import warning_level
 from ...._tensor.tensor import Tensor
 from ...declare.public import FUNCTIONS
 from .reduction import (
@@ -53,7 +54,7 @@ def kl_div(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
-            stacklevel=2,
+            stacklevel=warning_level(),
         )
     by_batch = reduction == "batchmean"
     reduction = "sum" if by_batch else chosen_reduction(reduction)

@@ -154,7 +154,7 @@ def multi_margin_loss(
     if type(y) is np.ndarray and y.size and not (y.min() >= 0 and y.max() < classes):
         raise RuntimeError("target out of range")
     whole = tuple(target._data.shape)
-    if len(shape) < 2:
+    if len(shape) < 2 or not whole:  # one sample
         input, target = input.reshape(classes), target.reshape(())
     parameters = {"p": p, "margin": margin, "reduction": reduction}
     loss: Any = apply(multi_margin_op, (input, target, weight), parameters)
