@@ -159,9 +159,26 @@ def _parting(constants: _Constants, a: Any, b: Any) -> str:
 
 
 def is_the_same_run(old: Any, new: Any) -> bool:
-    """Whether two records are of one course of the function: no error was caught, no value decided otherwise."""
+    """Whether two records are of one course of the function, from one state on: else they cannot be compared.
+
+    An error may have been caught, a value may have decided otherwise, another thread may have come between.
+    """
     steps = ([s.outcome for s in entry.capture.scalars.steps] for entry in (old, new))
-    return new.capture.raised == old.capture.raised and (old.parts is None or _same(*steps))
+    if new.capture.raised != old.capture.raised or not _began_alike(old, new):
+        return False
+    return old.parts is None or _same(*steps)
+
+
+def _began_alike(old: Any, new: Any) -> bool:
+    """Whether gradients and memory were what the guards had seen; another thread may have changed them since."""
+    for pairs in ("grads_before", "outside"):
+        before, now = (
+            {id(tensor): value for tensor, value in getattr(entry.capture, pairs)}
+            for entry in (old, new)
+        )
+        if any(before[key] is not now[key] for key in before.keys() & now.keys()):
+            return False
+    return True
 
 
 def hand_over(old: Any, result: Any) -> Any:

@@ -11,7 +11,7 @@ from ..._arrays.dtypes import LEGACY_NAMES
 from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import call_elementwise, conj, require_operand, require_tensor
-from ..declare.promotion import common_dtype, number_as
+from ..declare.promotion import as_number, common_dtype, number_as
 from ..declare.public import public
 from ..declare.record import Op
 from ..declare.samples import Sample, T
@@ -94,9 +94,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
             )
     if isinstance(weight, Tensor):
         return call_elementwise(lerp_op, (input, end, weight), {})
-    if isinstance(weight, np.generic):
-        weight = weight.item()
-    return call_elementwise(lerp_scalar_op, (input, end), {"weight": weight})
+    return call_elementwise(lerp_scalar_op, (input, end), {"weight": as_number(weight)})
 
 
 def _spoken(tensor: Tensor) -> str:

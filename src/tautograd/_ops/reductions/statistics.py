@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.dtypes import LEGACY_NAMES
+from ..._arrays.dtypes import LEGACY_NAMES, get_default_dtype
 from ..._arrays.sums import exact_sum
 from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
@@ -227,6 +227,8 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input.view(1, -1) if input._data.ndim < 2 else input
     n = x._data.shape[1]
+    if n == 1 and x._data.dtype.kind in "iu":  # where PyTorch computes in floats from the first
+        x = x.to(get_default_dtype())
     weights = None
     if fweights is not None:
         _check_weights("fweights", fweights, n, "iu", "integral")

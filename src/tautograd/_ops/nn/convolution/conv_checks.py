@@ -17,6 +17,8 @@ from .windows import Ints, covered, steps
 def expanded(value: Any, rank: int, name: str) -> Ints:
     """A parameter as one integer for each dimension."""
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if any(isinstance(n, np.integer) for n in given):  # whose products may overflow
+        given = tuple(int(n) if isinstance(n, np.integer) else n for n in given)
     if len(given) == 1:
         return given * rank
     if len(given) != rank:
