@@ -109,7 +109,8 @@ def own_code(
         found = definition_in(parsed(source), name)
     except NotDefined as reason:
         raise CannotRun(
-            f"the evidence is about '{shown(name)}', but {file} {shown(str(reason), 400)}; what an evidence file names by "
+            f"the evidence is about '{shown(name)}', but {file} {shown(str(reason), 400)}; what an evidence file "
+            "names by "
             f"itself must be defined there; if you want to run it, name it: {say}"
         ) from None
     return Own(path, found, source, say)

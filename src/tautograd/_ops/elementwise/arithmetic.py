@@ -177,7 +177,8 @@ def deprecated_order(name: str, alpha: Any, others: tuple[Any, ...]) -> Any:
     """(other, alpha) of `add(x, alpha, other)`, which PyTorch still takes."""
     if len(others) > 1 or not is_number(alpha):
         raise TypeError(f"{name}() takes 2 positional arguments but {len(others) + 2} were given")
-    if isinstance(others[0], Tensor) and is_number(others[0]):  # (other, alpha), two numbers
+    both = not isinstance(alpha, Tensor) and isinstance(others[0], Tensor)
+    if both and is_number(others[0]):  # (other, alpha), two numbers
         return plain_number(alpha), plain_number(others[0])
     return others[0], plain_number(alpha)
 

@@ -86,6 +86,8 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     require_tensor("lerp", end, "end", 2)
     require_operand("lerp", weight, "weight", 3)
     if isinstance(weight, Tensor) and not weight._data.ndim and weight.dtype is not input.dtype:
+        if weight.is_complex() and not input.is_complex():
+            input, end = input.to(input.dtype.to_complex()), end.to(end.dtype.to_complex())
         weight = weight.to(input.dtype)  # one number, of whatever dtype
     for name, value in (("end", end), ("weight", weight)):
         if isinstance(value, Tensor) and value.dtype is not input.dtype:

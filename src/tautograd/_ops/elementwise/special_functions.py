@@ -14,6 +14,7 @@ from ..._arrays import error_function
 from ..._autograd.lifted import COUNTERPARTS
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import call_elementwise, require_operand, require_tensor, unary
+from ..declare.promotion import as_number
 from ..declare.public import CONTIGUOUS_OUT, FUNCTIONS, SPECIAL, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T, over, pairs
@@ -277,10 +278,7 @@ logit_op = Op(
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """`log(x / (1 - x))`, with x kept between eps and 1 - eps if eps is given."""
     require_tensor("logit", input)
-    given: Any = eps
-    if isinstance(given, np.generic):
-        given = given.item()  # which decides no dtype
-    return call_elementwise(logit_op, (input,), {"eps": given})
+    return call_elementwise(logit_op, (input,), {"eps": as_number(eps)})
 
 
 # --- names in torch.special ----------------------------------------------------------------------

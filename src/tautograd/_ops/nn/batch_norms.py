@@ -37,7 +37,7 @@ def _others(rank: int) -> tuple[int, ...]:
 
 def _wide(v: Any, rank: int) -> Any:
     """A value per channel, to be broadcast against the input."""
-    return np.reshape(v, (v.shape[0], *(1,) * (rank - 2)))
+    return np.reshape(v, (math.prod(v.shape), *(1,) * (rank - 2)))
 
 
 def _sums(x: Any) -> Any:

@@ -235,6 +235,7 @@ def _likelihood(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
     _check_target(input, target)
+    ignore_index = int(ignore_index)  # a tensor of one element will do
     x = input._data
     classes = x.shape[1 if x.ndim > 1 else 0]
     op = nll_op if x.ndim <= 2 else nll2d_op
