@@ -141,6 +141,7 @@ def capture(
 def _differentiated(tape: Recording, returned: Any, inside: list[Tensor]) -> Any:
     """The backward half; where there is an error in it, the recording is given up, and the graph is still there."""
     first, tape.where = tape.where, None  # functions of the user's run again
+    tape.supposes = True
     try:
         return differentiate(tape, list(tensors_in(returned)), inside)
     except (CompileError, MemoryError):
@@ -150,7 +151,7 @@ def _differentiated(tape: Recording, returned: Any, inside: list[Tensor]) -> Any
         tape.dead = True
         return None
     finally:
-        tape.where = first
+        tape.where, tape.supposes = first, False
 
 
 def _finish(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..._arrays.checks import first_wrong, require_all
 from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.cuda_array import wrap
 from ..._arrays.result_layout import LAID_OUT
@@ -159,6 +160,28 @@ class Recorded(NDArrayOperatorsMixin):
         narrow = self.tape.narrow
         return self if narrow is None else self.astype(narrow).astype(self.dtype)
 
+    def require_all(self, holds: Any, error: Any) -> None:
+        """A condition on values, looked at now and noted: at each replay it is looked at again."""
+        if not self.size:
+            return
+        if self.tape.dead:
+            require_all(self.value, holds, error)
+            return
+        good = holds(self)
+        if not self.tape.supposes and not np.all(good.value):
+            self.tape.went_wrong()
+            raise error(first_wrong(self.value, good.value))
+        self.tape.check(good, error)
+
+    def decide(self, holds: Any) -> bool:
+        """Which way an operation takes by whether a condition holds everywhere: a replay takes the same, or stops."""
+        if self.tape.dead:
+            return bool(np.all(holds(self.value)))
+        every = np.all(holds(self), keepdims=True)
+        found = bool(every.value.all())
+        self.tape.check(every if found else np.logical_not(every), other_way)
+        return found
+
     # --- what it does not tell ---------------------------------------------------------------------
 
     def refuse(self, what: str, advice: str) -> None:
@@ -235,6 +258,12 @@ class Recorded(NDArrayOperatorsMixin):
 
 
 LAID_OUT.add(Recorded)
+
+
+def other_way(_: Any) -> Exception:
+    return RuntimeError(
+        "compile: an operation goes another way for these values than it went in the recording"
+    )
 
 
 def asked_by(*names: str) -> bool:

@@ -179,6 +179,9 @@ class Compiled:
         try:
             entry, result = Entry.recorded(around, args, kwargs, self._native, tolerant)
         except CompileError as error:
+            if error.passes and error.finished is not None:
+                self._not_this_time(form.key, str(error))
+                return error.finished[0]
             if follows and error.finished is not None:
                 why = str(error).partition(" cannot")[0]
                 self._fix(around, form.symbolic, around.spots, why)
@@ -234,6 +237,15 @@ class Compiled:
             self._last = entry
         return result
 
+    def _not_this_time(self, key: Any, why: str) -> None:
+        """A run that is no record for others; where that happens each time, there will be none."""
+        with self._lock:
+            if len(self._abandoned) >= FORMS:
+                self._abandoned.clear()
+            often = self._abandoned[key] = self._abandoned.get(key, 0) + 1
+        if often >= VARIANTS:
+            self._refuse(key, why)
+
     def _say_split(self, entry: Entry) -> None:
         """Say once per function where Python decides by values."""
         if self._split_said:
@@ -277,6 +289,7 @@ class Compiled:
         self._refused: OrderedDict[Any, str] = OrderedDict()
         self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
         self._why: dict[Any, str] = {}
+        self._abandoned: dict[Any, int] = {}  # how often a recording was given up because of values
         self._changing = Changing()
         self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._last = None
