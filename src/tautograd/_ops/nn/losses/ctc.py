@@ -236,22 +236,26 @@ def _check_lengths(
 def _padded(targets: Any, lengths: Any) -> Any:
     """Targets as one row per example, whichever way they came."""
     data = np.astype(targets._data, np.int64)
+    size = data.shape[-1]
     if data.ndim == 2:
         require_all(
             np.max(lengths, keepdims=True) if lengths.shape[0] else lengths,
-            lambda x: x <= data.shape[1],
+            lambda x: x <= size,
             lambda longest: RuntimeError(
                 f"Expected tensor to have size at least {longest} at dimension 1, but got size "
-                f"{data.shape[1]} for argument #2 'targets' {_WHERE}"
+                f"{size} for argument #2 'targets' {_WHERE}"
             ),
         )
         return data
-    if data.shape[0] != lengths.sum():
-        raise RuntimeError(
-            f"Expected tensor to have size {lengths.sum()} at dimension 0, but got size "
-            f"{data.shape[0]} for argument #2 'targets' {_WHERE}"
-        )
-    longest = int(lengths.max()) if lengths.size else 0
+    require_all(
+        np.sum(lengths, keepdims=True),
+        lambda total: total == size,
+        lambda total: RuntimeError(
+            f"Expected tensor to have size {total} at dimension 0, but got size {size} for argument #2 "
+            f"'targets' {_WHERE}"
+        ),
+    )
+    longest = int(np.max(lengths)) if lengths.size else 0
     rows = np.zeros((lengths.size, longest), np.int64)
     rows[np.arange(longest) < lengths[:, None]] = data
     return rows
