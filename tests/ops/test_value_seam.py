@@ -47,7 +47,8 @@ def raising(function: ast.AST) -> Iterator[ast.If]:
         before = {name for name, line in made.items() if line < getattr(node, "lineno", 0)}
         if isinstance(node, ast.If) and looks(node.test, before):
             branches = [*node.body, *node.orelse]
-            if any(isinstance(part, ast.Raise) for part in branches):
+            # A bare `raise` hands on what an array function raised, which a replay meets as well.
+            if any(isinstance(part, ast.Raise) and part.exc is not None for part in branches):
                 yield node
 
 
