@@ -23,6 +23,8 @@ ADVICE = {
     "alias": "Pass a clone (`tensor.clone()`).",
     "history": "Pass it as an argument, or detach it.",
     "past": "Pass a detached tensor (`tensor.detach()`), or leave `backward()` outside of the compiled function.",
+    "foreign": "Compile it with `torch.compile`, or compute it with tautograd's tensors and modules.",
+    "address": "Take it outside of the compiled function; inside, memory is another one at each call.",
     "memory": "Write into its memory instead: `tensor.copy_(…)`, or leave it outside of the compiled function.",
     "attribute": "Keep such a value outside of the compiled function, or in a tensor (a buffer).",
     "mode": "Switch it on in a `with` block, or outside of the compiled function.",

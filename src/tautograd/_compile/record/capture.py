@@ -12,6 +12,7 @@ from ..._autograd.modes import modes
 from ..._autograd.sites import resolve
 from ..._autograd.views import detached
 from ..._tensor.tensor import Tensor
+from ..foreign import met_by
 from ..messages.errors import CompileError, cannot_go_backward
 from ..optimizers.updates import Fixed, Update
 from ..program.ir import Kind, Program, View
@@ -97,7 +98,7 @@ def capture(
         tape.arguments[id(tensor)] = i
     with settling(tape):
         try:
-            with recording(tape), noting_seeds, following_math:
+            with recording(tape), noting_seeds, following_math, met_by(tape):
                 surroundings.begin(tape)
                 returned = fn(*args, **kwargs)
                 del args, kwargs  # which hold symbols

@@ -8,6 +8,7 @@ that is an error which names the line.
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -18,10 +19,14 @@ from ..._arrays.checks import first_wrong, require_all
 from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.cuda_array import wrap
 from ..._arrays.result_layout import LAID_OUT
+from ..._arrays.strided import address
 from ..._autograd.sites import internal
 
 BRANCH = "a branch on a tensor's value (`if`, `while`, `bool(tensor)`)"
 ITEM = "a tensor's value as a Python number (`.item()`)"
+
+
+_IN_PLACE = frozenset(("sort", "partition", "resize", "put"))  # which functions of the name are not
 
 
 class Recorded(NDArrayOperatorsMixin):
@@ -70,6 +75,13 @@ class Recorded(NDArrayOperatorsMixin):
     @property
     def base(self) -> Any:
         return self.value.base
+
+    @property
+    def address(self) -> int:
+        """Where it lies now: for views that are found by their place, not for a program, which lies elsewhere."""
+        if asked_by("data_ptr"):
+            self.refuse("a tensor's address (`data_ptr()`)", "address")
+        return address(self.value)
 
     @property
     def gpu_index(self) -> int | None:
@@ -249,6 +261,16 @@ class Recorded(NDArrayOperatorsMixin):
     def tobytes(self, *args: Any) -> Any:
         self.refuse("a tensor's values as bytes", "numpy")
         return self.value.tobytes(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        """Any other method of arrays: the function of that name, or what no program can do."""
+        if name == "data" or name.startswith("__array") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"'Recorded' object has no attribute '{name}'")
+        function = getattr(np, name, None)
+        if callable(function) and name not in _IN_PLACE:
+            return functools.partial(function, self)
+        self.refuse(f"a tensor's memory as NumPy has it (`{name}`)", "numpy")
+        return getattr(self.value, name)
 
     @property
     def __array_interface__(self) -> Any:

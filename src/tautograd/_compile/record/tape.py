@@ -328,12 +328,13 @@ def writable(view: Any) -> Any:
     if not isinstance(view, np.ndarray):
         return view
     owner = storage_of(view)
-    if view.flags.writeable or not view.size or not owner.flags.writeable:
+    if view.flags.writeable or not owner.flags.writeable:
         return view
     whole = in_rows(owner)
     if not whole.flags.c_contiguous:
         return view
-    return np.ndarray(view.shape, view.dtype, whole, address(view) - address(owner), view.strides)
+    start = address(view) - address(owner) if view.size else 0  # nothing may begin beyond the end
+    return np.ndarray(view.shape, view.dtype, whole, start, view.strides)
 
 
 def in_rows(owner: Any) -> Any:

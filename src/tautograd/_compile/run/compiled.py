@@ -20,6 +20,7 @@ from ..._tensor.tensor import Tensor
 from ...nn.modules._hooks import global_hooks
 from ...nn.modules.module import Module
 from ...optim import _hooks as optimizer_hooks
+from ..foreign import refuse_arguments
 from ..guards.environment import Surroundings
 from ..guards.guards import GRADIENTS, Form, is_ordinary
 from ..messages.errors import CompileError
@@ -99,6 +100,7 @@ class Compiled:
             tried.append(entry)
             with self._lock:
                 entry, numbers = self._matching(form, tensors, tried)
+        refuse_arguments((args, kwargs))
         with self._lock:
             records = self._is_time_to_record(form.key)
         if not records:
