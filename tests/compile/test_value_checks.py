@@ -23,7 +23,7 @@ from tautograd._compile.messages.errors import CompileError
 from tautograd._compile.program.ir import Check
 
 from .compare import assert_same, bits
-from .wrong_values import ROWS, SHAPED_BY_VALUES, Row
+from .wrong_values import INF, ROWS, SHAPED_BY_VALUES, Row
 
 BACKENDS = ("numpy", "llvm")
 NATIVE = 256  # units in the last place of the largest number
@@ -269,6 +269,59 @@ def test_what_nobody_reads_is_checked_all_the_same(backend: str) -> None:
     assert compiled.records == 1
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_where_backward_is_left_to_the_caller(backend: str) -> None:
+    """A forward pass that stops leaves nothing that a backward pass would find."""
+    x, good, bad = (
+        torch.randn(3, 4).requires_grad_(),
+        torch.tensor([0, 1, 2]),
+        torch.tensor([0, -1, 2]),
+    )
+    compiled = torch.compile(
+        lambda x, t: torch.nn.functional.cross_entropy(x * 2, t), backend=backend
+    )
+    for _ in range(3):
+        compiled(x, good).backward()
+    loss = compiled(x, good)
+    with pytest.raises(IndexError, match="Target -1 is out of bounds"):
+        compiled(x, bad)
+    x.grad = None
+    loss.backward()
+    found, x.grad = x.grad, None
+    torch.nn.functional.cross_entropy(x * 2, good).backward()
+    assert_same(bits(found), bits(x.grad), NATIVE)
+    assert compiled.records == 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_condition_of_the_backward_pass_is_looked_at_there(backend: str) -> None:
+    """The recording supposes gradients; those that come decide."""
+    matrix = torch.tensor([[2.0, 1j], [-1j, 3.0]], dtype=torch.complex128).requires_grad_()
+    compiled = torch.compile(lambda a: torch.linalg.eigh(a)[1], backend=backend)
+    for weight in (0.0, 0.0, 0.0):
+        (compiled(matrix) * weight).real.sum().backward()
+    loss = compiled(matrix).real.sum()
+    with pytest.raises(RuntimeError, match="in the complex case are specified up to"):
+        loss.backward()
+    assert compiled.records == 1
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_in_every_example_of_a_batch(backend: str) -> None:
+    from tautograd.func import vmap
+
+    table, good = torch.randn(2, 3, 4), torch.tensor([[0, 1], [2, 2]])
+    body = vmap(lambda w, i: torch.nn.functional.embedding(i, w))
+    compiled = torch.compile(lambda w, i: body(w, i), backend=backend)  # noqa: PLW0108 (a function)
+    for _ in range(3):
+        compiled(table, good)
+    for bad in (torch.tensor([[0, 1], [2, -1]]), torch.tensor([[3, 1], [2, 1]])):
+        for run in (body, compiled):
+            with pytest.raises(IndexError, match="index out of range in self"):
+                run(table, bad)
+    assert compiled.records == 1
+
+
 LOSSES = {
     "classes": (
         torch.nn.functional.cross_entropy,
@@ -320,6 +373,30 @@ def test_in_parts_of_the_batch_too(name: str, place: int) -> None:
         assert compiled.records == 1
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_gradient_that_is_not_finite_changes_nothing(backend: str) -> None:
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def run(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)
+        optimizer.step()
+        return loss
+
+    compiled = torch.compile(run, backend=backend)
+    for _ in range(3):
+        compiled(torch.ones(2, 3))
+    kept = bits([dict(model.state_dict()), optimizer.state_dict()["state"]])
+    with pytest.raises(RuntimeError, match="is non-finite, so it cannot be clipped"):
+        compiled(torch.full((2, 3), INF))
+    assert_same(bits([dict(model.state_dict()), optimizer.state_dict()["state"]]), kept)
+    compiled(torch.ones(2, 3))
+    assert compiled.records == 1
 
 
 # --- nothing is forgotten --------------------------------------------------------------------------------

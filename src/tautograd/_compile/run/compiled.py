@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from ..._autograd.modes import modes
-from ..._autograd.sites import resolve
+from ..._autograd.sites import mark, resolve
 from ..._tensor.tensor import Tensor
 from ...nn.modules._hooks import global_hooks
 from ...nn.modules.module import Module
@@ -25,6 +25,7 @@ from ..guards.environment import Surroundings
 from ..guards.guards import GRADIENTS, Form, is_ordinary
 from ..messages.errors import CompileError
 from ..messages.explain import Explanation
+from ..messages.recompiles import Recompiles, difference
 from ..record.trees import tensors_in
 from ..record.varying_numbers import Changing
 from .bound_methods import Place
@@ -32,6 +33,7 @@ from .entry import Entry
 from .fast_entry import MISS, STOPPED, adding
 
 log = logging.getLogger("tautograd.compile")
+log_again = logging.getLogger("tautograd.compile.recompiles")  # whose lines `log` shows, too
 RECORDS = 16  # kept per function
 VARIANTS = 4  # of records of one form of arguments, as with and without gradients left over
 BRANCHES = 12  # the same where numbers decide between them
@@ -41,12 +43,14 @@ OFTEN = 16  # how often a form has to come before it takes the place of another 
 
 
 def _log_if_asked() -> None:
-    """`TAUT_LOG=compile` shows why something was recorded."""
-    if "compile" in os.environ.get("TAUT_LOG", "").split(",") and not log.handlers:
+    """`TAUT_LOG=compile` shows what is recorded and why, `TAUT_LOG=recompiles` only what is recorded again."""
+    asked = os.environ.get("TAUT_LOG", "").split(",")
+    shown = log if "compile" in asked else log_again if "recompiles" in asked else None
+    if shown is not None and not shown.handlers:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
-        log.addHandler(handler)
-        log.setLevel(logging.INFO)
+        shown.addHandler(handler)
+        shown.setLevel(logging.INFO)
 
 
 class Compiled:
@@ -211,6 +215,7 @@ class Compiled:
                 )
             raise
         self.records += 1
+        self._note_again(form)
         if entry.parts is not None:
             self._say_split(entry)
         if entry.asked or entry.asked_spots:
@@ -238,6 +243,17 @@ class Compiled:
                 self._why.pop(gone, None)
             self._last = entry
         return result
+
+    def _note_again(self, form: Form) -> None:
+        """Say why a record is made where there was one before."""
+        with self._lock:
+            before = [e for entries in self._entries.values() for e in entries]
+            if not before:
+                return
+            same = self._entries.get(form.key)
+            why = self._why.get(form.key) if same else difference(before[-1].loose, form.loose)
+            line = self._recompiles.note(self.records, why or "the record was lost", mark(1))
+        log_again.info("%s: %s", self._name(), line)
 
     def _not_this_time(self, key: Any, why: str) -> None:
         """A run that is no record for others; where that happens each time, there will be none."""
@@ -292,6 +308,7 @@ class Compiled:
         self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
         self._why: dict[Any, str] = {}
         self._abandoned: dict[Any, int] = {}  # how often a recording was given up because of values
+        self._recompiles = Recompiles()
         self._changing = Changing()
         self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._last = None
@@ -303,7 +320,8 @@ class Compiled:
     def explain(self) -> Explanation:
         """The record that ran last: its instructions, what was fused and what was not, and its memory."""
         with self._lock:
-            return Explanation(self._name(), self._last, self._refused, len(self._seen))
+            again = self._recompiles.lines()
+            return Explanation(self._name(), self._last, self._refused, len(self._seen), again)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: a program for each object."""
