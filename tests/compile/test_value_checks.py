@@ -322,6 +322,24 @@ def test_in_every_example_of_a_batch(backend: str) -> None:
     assert compiled.records == 1
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_way_that_is_chosen_by_values(backend: str, first: int) -> None:
+    """Residuals are reported only where a matrix has full rank: of another way than the recorded one there is no
+    replay."""
+
+    def run(a: Any, b: Any) -> Any:
+        found = torch.linalg.lstsq(a, b, driver="gelsd")
+        return found.solution, found.residuals
+
+    matrices = [torch.tensor([[1.0, 0], [0, 2], [1, 1]]), torch.tensor([[1.0, 2], [1, 2], [2, 4]])]
+    compiled = torch.compile(run, backend=backend)
+    for turn in (first, first, first, 1 - first, first, 1 - first):
+        args = matrices[turn], torch.tensor([[1.0], [2.0], [4.0]])
+        assert_same(bits(compiled(*args)), bits(run(*args)), NATIVE)
+    assert compiled.records == 1
+
+
 LOSSES = {
     "classes": (
         torch.nn.functional.cross_entropy,

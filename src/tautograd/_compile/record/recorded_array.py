@@ -264,7 +264,8 @@ class Recorded(NDArrayOperatorsMixin):
 
     def __getattr__(self, name: str) -> Any:
         """Any other method of arrays: the function of that name, or what no program can do."""
-        if name == "data" or name.startswith("__array") or not hasattr(np.ndarray, name):
+        special = name.startswith("__") and not name.startswith("__dlpack")
+        if special or name == "data" or not hasattr(np.ndarray, name):
             raise AttributeError(f"'Recorded' object has no attribute '{name}'")
         function = getattr(np, name, None)
         if callable(function) and name not in _IN_PLACE:
