@@ -421,11 +421,6 @@ def test_a_gradient_that_is_not_finite_changes_nothing(backend: str) -> None:
 
 SOURCE = Path(torch.__file__).parent
 SEAM = {name for name in vars(checks) if name.startswith("require_")} | {"check_range"}
-BETWEEN = {
-    "_require_finite",
-    "check_range",
-    "_check_least",
-}  # which state a condition for their callers
 
 
 def stated() -> set[tuple[str, int]]:
