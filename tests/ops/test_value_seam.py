@@ -2,8 +2,8 @@
 
 What an operation finds out by itself (`if (x < 0).any(): raise`) is lost where arrays keep their values to
 themselves: a recorded program would go on with wrong numbers. So no `raise` in the library may hang on the content of
-an array: this test follows, within each function, what was made by looking at values into the conditions of `raise`. (Draws, in `_random`,
-are recorded as whole calls: a replay looks as they do.)
+an array: this test follows, within each function, what was made by looking at values into the conditions of `raise`.
+(Draws, in `_random`, are recorded as whole calls: a replay looks as they do.)
 """
 
 from __future__ import annotations
