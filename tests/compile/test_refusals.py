@@ -141,12 +141,6 @@ def backward(x: Any) -> Any:
     return loss
 
 
-def clipped(x: Any) -> Any:
-    loss = backward(x)
-    nn.utils.clip_grad_norm_(weights.parameters(), 1.0, error_if_nonfinite=True)
-    return loss
-
-
 def scaled(x: Any) -> Any:
     loss = backward(x)
     scaler.step(plain_sgd)
@@ -164,7 +158,6 @@ def packed(x: Any) -> Any:
 
 # The function, which one of the library asks, words of the advice, the line of the user's code.
 ASKING: dict[str, tuple[Any, str, str, str]] = {
-    "clipping": (clipped, "clip_grad_norm_", "error_if_nonfinite", "nn.utils.clip_grad_norm_("),
     "scaler": (scaled, "GradScaler.step", "the scaler's `step`", "scaler.step(plain_sgd)"),
     "LBFGS": (searched, "LBFGS.step", r"`optimizer.step\(\)` outside", "return lbfgs.step("),
     "packing": (packed, "pack_sequence", "padded and mask", "pack_sequence([x, x[:2]])"),

@@ -119,6 +119,8 @@ def strided(array: Any, shape: Sequence[int], strides: Sequence[int], offset: in
     """An array over the same memory, `offset` and `strides` in bytes from where `array` begins."""
     if type(array) is not np.ndarray and hasattr(array, "strided"):
         return array.strided(shape, strides, offset)
+    if hasattr(array, "seen_through"):  # an array that is recorded
+        return array.seen_through(lambda x: strided(x, shape, strides, offset))
     owner = storage_of(array)
     flags = owner.flags
     if flags.c_contiguous or flags.f_contiguous:

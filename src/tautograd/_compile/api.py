@@ -9,6 +9,7 @@ from typing import Any
 
 from .._autograd.effects import structure
 from ..nn.modules.module import Module
+from .foreign import refuse_model
 from .guards import module_guards
 from .record import tensor_data
 from .record.generators import noting_seeds
@@ -53,6 +54,7 @@ def compile(
         )
     if not callable(model):
         raise TypeError(f"compile(): argument 'model' must be callable, not {type(model).__name__}")
+    refuse_model(model)
     if disable or backend == "eager":
         return model
     compiled = Compiled(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _random
+from .._arrays.checks import require_nonnegative
 from .._arrays.dtypes import dtype as Dtype
 from .._arrays.dtypes import get_default_dtype, int64
 from .._autograd.modes import modes
@@ -297,8 +298,11 @@ def _check_deviation(std: Any) -> None:
     if isinstance(std, Tensor):
         if std.dtype.is_complex:
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std._data.size and not modes.vmap_levels and not bool(np.all(std._data >= 0)):
-            raise RuntimeError("normal expects all elements of std >= 0.0")
+        require_nonnegative(
+            std._data,
+            lambda _: RuntimeError("normal expects all elements of std >= 0.0"),
+            waits=True,
+        )
     elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 

@@ -7,11 +7,12 @@ and given back, and change nothing.
 from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Callable
 from typing import Any
 
 from .._arrays.devices import CPU, as_device, default, device, on_cuda_start
 from .._arrays.dtypes import LEGACY_NAMES, dtype, set_default_dtype
+from .._arrays.once import making
 from .._autograd.effects import structure
 from .._autograd.sites import warning_level
 from .._ops.declare.public import FUNCTIONS
@@ -108,6 +109,10 @@ class _Settings:
     warned_of_tensor_type = False
 
 
+on_num_threads: list[Callable[[int], None]] = []
+"""Whoever has threads adds a function here once it can be told; a module half imported cannot."""
+
+
 @_function
 def get_num_threads() -> int:
     """How many threads were asked for."""
@@ -117,10 +122,11 @@ def get_num_threads() -> int:
 @_function
 def set_num_threads(num: Any, /) -> None:
     """Ask for a number of threads (kept; NumPy's own libraries decide, compiled programs obey)."""
-    _Settings.threads = _positive("set_num_threads", num)
-    compiled = sys.modules.get("tautograd._compile.native.llvm.thread_pool")
-    if compiled is not None:
-        compiled.use_threads(_Settings.threads)
+    count = _positive("set_num_threads", num)
+    with making:  # so that who was told last was told what is kept
+        _Settings.threads = count
+        for use in on_num_threads:
+            use(count)
 
 
 @_function

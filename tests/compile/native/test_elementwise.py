@@ -128,7 +128,7 @@ def test_whole_binary(function: str, dtype: str) -> None:
     if function in ("left_shift", "right_shift"):
         y = np.abs(y) % 70
     if function == "power":
-        y = np.abs(y) % 9
+        y = np.abs(y) % np.array([9, 70, np.iinfo(kind).max], np.uint64)[np.arange(203) % 3]
     run(function, x, y.astype(kind))
 
 
@@ -171,4 +171,17 @@ def test_power_by_a_number(dtype: str, exponent: float) -> None:
         out=build.scratch(x.shape, kind),
         loop=(kind, kind, kind),
     )
+    build.check()
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 5, 63, 64, 65, 127])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_power_by_a_whole_number(dtype: str, exponent: int) -> None:
+    from tautograd._compile.program.ir import Number
+
+    build = Builder()
+    kind = dtype_of(dtype)
+    x = numbers(kind, 203)
+    loop, out = (kind, kind, kind), build.scratch(x.shape, kind)
+    build.map("power", build.view(x), Number(kind.type(exponent)), out=out, loop=loop)
     build.check()

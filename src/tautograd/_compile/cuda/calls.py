@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.cuda_array import CudaArray
-from ..program.ir import Call, Instruction, Map, Number, Product, Reduce, View
+from ..program.ir import Call, Check, Instruction, Map, Number, Product, Reduce, View
 from ..record.arrays import arrays_of
 from ..run.numpy_calls import as_call, filled_in, ufunc_named
 from .memory import DeviceMemory
@@ -24,7 +24,7 @@ def run_of(instruction: Instruction, memory: DeviceMemory) -> Run:
     """A function that does what the instruction says; arrays are looked up when it runs."""
     if isinstance(instruction, Call):
         return lambda: _call(instruction, memory)
-    if isinstance(instruction, Map):
+    if isinstance(instruction, Map) and not isinstance(instruction, Check):
         return lambda: _map(instruction, memory)
     if isinstance(instruction, Reduce):
         return lambda: _reduce(instruction, memory)

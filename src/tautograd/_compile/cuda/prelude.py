@@ -57,10 +57,9 @@ template <class V> INLINE V whole_quotient(V a, V b) {
 }
 template <class V> INLINE V whole_power(V a, V b) {
   V result = (V)1;
-  for (int bit = 0; bit < 6; ++bit) {
+  for (; b > (V)0; b = (V)(b >> 1)) {
     if (b & (V)1) result = (V)(result * a);
     a = (V)(a * a);
-    b = (V)(b >> 1);
   }
   return result;
 }

@@ -23,6 +23,8 @@ ADVICE = {
     "alias": "Pass a clone (`tensor.clone()`).",
     "history": "Pass it as an argument, or detach it.",
     "past": "Pass a detached tensor (`tensor.detach()`), or leave `backward()` outside of the compiled function.",
+    "foreign": "Compile it with `torch.compile`, or compute it with tautograd's tensors and modules.",
+    "address": "Take it outside of the compiled function; inside, memory is another one at each call.",
     "memory": "Write into its memory instead: `tensor.copy_(…)`, or leave it outside of the compiled function.",
     "attribute": "Keep such a value outside of the compiled function, or in a tensor (a buffer).",
     "mode": "Switch it on in a `with` block, or outside of the compiled function.",
@@ -55,6 +57,7 @@ class CompileError(RuntimeError):
         self.what = what
         self.finished: tuple[Any] | None = None  # what the function gave, if it ran to its end
         self.goes_on = False  # whether the function is right in eager mode, and so runs there
+        self.passes = False  # whether another call may be recorded
 
 
 def cannot_go_backward(error: Exception) -> CompileError:
@@ -62,6 +65,14 @@ def cannot_go_backward(error: Exception) -> CompileError:
     what = f"its result cannot go backward: {str(error) or type(error).__name__}"
     found = CompileError(what, what)
     found.goes_on = True
+    return found
+
+
+def wrong_values() -> CompileError:
+    """Of a run that came to an error because of values, and caught it: another run may take the other way."""
+    what = "an error because of values was caught in it"
+    found = CompileError(what, what)
+    found.goes_on = found.passes = True
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,8 +15,16 @@ from ..program.ir import Call, Kind, Map, Reduce
 class Explanation:
     """The record that ran last, as text and as plain data."""
 
-    def __init__(self, name: str, entry: Any, refused: dict[Any, str], forms: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        entry: Any,
+        refused: dict[Any, str],
+        forms: int = 0,
+        again: Sequence[str] = (),
+    ) -> None:
         self.name = name
+        self.again = list(again)  # each record after the first, and why it was made
         self.forms = forms  # of arguments that came, each once, without a record
         self._entry = entry
         self.refused = list(refused.values())
@@ -32,6 +41,7 @@ class Explanation:
         return {
             "function": self.name,
             "recorded": True,
+            "recorded_again": self.again,
             "refused": self.refused,
             "recorded_instructions": entry.recorded_size,
             "instructions": entry.size,
@@ -73,6 +83,7 @@ class Explanation:
             *([f"CUDA graph: {data['graph']}"] if "graph" in data else ()),
             f"memory: {', '.join(sizes)}",
             *(f"other arguments are not compiled: {why}" for why in self.refused),
+            *(f"recorded again, {line}" for line in data["recorded_again"]),
             "",
         ]
         splits = [f"then Python looks at {s['what']}  [{s['line']}]" for s in data["splits"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..program.ir import (
+    CHECK,
     Gather,
     GatherAlong,
     Instruction,
@@ -35,6 +36,8 @@ def can_lower(instruction: Instruction) -> str | None:
         if view.size and not covers(view):
             return "it writes an element more than once"
     if isinstance(instruction, Map):
+        if instruction.function == CHECK:
+            return None
         return scalar_ops.cannot(instruction.function, instruction.loop)
     if isinstance(instruction, Reduce):
         return _reduce(instruction)

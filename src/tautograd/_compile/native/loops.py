@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from ..program.ir import Number
+from ..program.ir import CHECK, Number
 from . import memory, reductions
 from .fusion import parallel_loop
 from .fusion.loop_order import Layout, arrange
@@ -30,7 +30,7 @@ class Kernel:
         self.arguments: dict[tuple[int, int], str] = {}
         self.counters: dict[int, str] = {}
         self.code = Code(Shared(declared))
-        self.checks = any(s.index is not None for s in nest.steps)
+        self.checks = any(_can_stop(s) for s in nest.steps)
         self.status = ""
         if self.checks:
             self.status = self.code.variable("i32")
@@ -191,11 +191,19 @@ class Kernel:
             total.take(code, values, reader.live, step.function == DOT)
             return
         values = [reader.read(x, dtype) for x, dtype in zip(step.inputs, step.loop, strict=False)]
+        if step.function == CHECK:
+            memory.require(code, values[0], reader.live, self.status, step.number + 1)
+            return
         key = (step.function, step.loop, tuple(v.text for v in values))
         if key not in reader.known:
             reader.known[key] = scalar_ops.apply(code, step.function, values, step.loop)
         value = reader.known[key]
         reader.write(step, convert(code, value, step.output.dtype))
+
+
+def _can_stop(step: Step) -> bool:
+    """Whether a step sets the status, which then says its number."""
+    return step.index is not None or step.function == CHECK
 
 
 def shape_of(nest: Nest) -> tuple[Hashable, list[tuple[int, int]]]:
@@ -216,7 +224,8 @@ def shape_of(nest: Nest) -> tuple[Hashable, list[tuple[int, int]]]:
             s.loop,
             number(s.output),
             s.reduced,
-            s.index and (s.number, number(s.index.access), s.index[1:]),
+            s.number if _can_stop(s) else None,
+            s.index and (number(s.index.access), s.index[1:]),
             (s.adds, s.full, s.time, s.stored),
         )
         for s in nest.steps

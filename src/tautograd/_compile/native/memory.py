@@ -7,7 +7,7 @@ from typing import Any
 from .llvm.code import Code
 from .llvm.types import BOOL, INT64, Value, constant, element_type, memory_type, vector
 
-__all__ = ["INT64", "check", "load", "load_from", "report", "store"]
+__all__ = ["INT64", "check", "load", "load_from", "report", "require", "store"]
 
 
 def mask(lanes: int, live: int) -> str:
@@ -98,15 +98,29 @@ def check(code: Code, index: Value, size: int, status: str, number: int) -> Valu
     flags = vector("i1", index.lanes)
     place = code.new(f"select {flags} {negative}, {index.type} {more}, {index.typed}")
     outside = code.new(f"icmp uge {index.type} {place}, {top}")
-    found = outside
-    if index.lanes > 1:
-        function = code.declare(f"llvm.vector.reduce.or.v{index.lanes}i1", "i1", flags)
-        found = code.new(f"call i1 {function}({flags} {outside})")
-    before = code.new(f"load i32, ptr {status}")
-    after = code.new(f"select i1 {found}, i32 {number}, i32 {before}")
-    code.do(f"store i32 {after}, ptr {status}")
+    _note(code, outside, index.lanes, status, number)
     inside = code.new(f"select {flags} {outside}, {index.type} {zero}, {index.type} {place}")
     return Value(inside, INT64, index.lanes)
+
+
+def require(code: Code, good: Value, live: int, status: str, number: int) -> None:
+    """Unless all of the live lanes are true, the status says which instruction asked for it."""
+    flags = vector("i1", good.lanes)
+    bad = code.new(f"xor {good.typed}, {constant(True, BOOL, good.lanes).text}")
+    if live < good.lanes:
+        bad = code.new(f"and {flags} {bad}, {mask(good.lanes, live)}")
+    _note(code, bad, good.lanes, status, number)
+
+
+def _note(code: Code, bad: str, lanes: int, status: str, number: int) -> None:
+    """Set the status if one of the lanes is true."""
+    if lanes > 1:
+        flags = vector("i1", lanes)
+        function = code.declare(f"llvm.vector.reduce.or.v{lanes}i1", "i1", flags)
+        bad = code.new(f"call i1 {function}({flags} {bad})")
+    before = code.new(f"load i32, ptr {status}")
+    after = code.new(f"select i1 {bad}, i32 {number}, i32 {before}")
+    code.do(f"store i32 {after}, ptr {status}")
 
 
 def report(code: Code, status: str, target: str) -> list[str]:

@@ -120,6 +120,20 @@ class Map:
         return iter((self.output,))
 
 
+CHECK = "check"  # the function of a Check
+
+
+@dataclass(slots=True)
+class Check(Map):
+    """A condition on values: where its one input, of bools, is not true throughout, the program stops.
+
+    Nobody reads what it writes; it is an elementwise instruction so that it is fused, split and ordered as others
+    are. `error` makes the exception that the function itself raises.
+    """
+
+    error: Callable[[Any], Exception] = RuntimeError
+
+
 @dataclass(slots=True)
 class Reduce:
     """A ufunc's `reduce` (add, multiply, maximum, minimum, logical_and, logical_or) over `axes`.

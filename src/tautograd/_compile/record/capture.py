@@ -12,6 +12,7 @@ from ..._autograd.modes import modes
 from ..._autograd.sites import resolve
 from ..._autograd.views import detached
 from ..._tensor.tensor import Tensor
+from ..foreign import met_by
 from ..messages.errors import CompileError, cannot_go_backward
 from ..optimizers.updates import Fixed, Update
 from ..program.ir import Kind, Program, View
@@ -60,7 +61,6 @@ class Capture:
     splits: list[tuple[int, str, Any]] = field(default_factory=list)  # see Recording
     remade: frozenset[int] = frozenset()  # gradients that need not be put back: see `splitting`
     early: frozenset[int] = frozenset()  # those cleared before anything can stop the program
-    raised: bool = False  # whether the function caught an error of an operation
 
     @property
     def inputs(self) -> list[View]:
@@ -98,7 +98,7 @@ def capture(
         tape.arguments[id(tensor)] = i
     with settling(tape):
         try:
-            with recording(tape), noting_seeds, following_math:
+            with recording(tape), noting_seeds, following_math, met_by(tape):
                 surroundings.begin(tape)
                 returned = fn(*args, **kwargs)
                 del args, kwargs  # which hold symbols
@@ -127,7 +127,6 @@ def capture(
                 grads = [g for _, g in found.grads_after if g is not None and id(g) in made]
                 found.new_grads = [(grad._version_box, grad._version_box[0]) for grad in grads]
                 found.tensors, found.fixed = tensors, tape.fixed
-                found.raised = tape.raised
             if tape.failure is None:
                 return found
         finally:
@@ -143,6 +142,7 @@ def capture(
 def _differentiated(tape: Recording, returned: Any, inside: list[Tensor]) -> Any:
     """The backward half; where there is an error in it, the recording is given up, and the graph is still there."""
     first, tape.where = tape.where, None  # functions of the user's run again
+    tape.supposes = True
     try:
         return differentiate(tape, list(tensors_in(returned)), inside)
     except (CompileError, MemoryError):
@@ -152,7 +152,7 @@ def _differentiated(tape: Recording, returned: Any, inside: list[Tensor]) -> Any
         tape.dead = True
         return None
     finally:
-        tape.where = first
+        tape.where, tape.supposes = first, False
 
 
 def _finish(

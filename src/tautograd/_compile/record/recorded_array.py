@@ -8,19 +8,25 @@ that is an error which names the line.
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..._arrays.checks import first_wrong, require_all
 from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.cuda_array import wrap
 from ..._arrays.result_layout import LAID_OUT
+from ..._arrays.strided import address
 from ..._autograd.sites import internal
 
 BRANCH = "a branch on a tensor's value (`if`, `while`, `bool(tensor)`)"
 ITEM = "a tensor's value as a Python number (`.item()`)"
+
+
+_IN_PLACE = frozenset(("sort", "partition", "resize", "put"))  # which functions of the name are not
 
 
 class Recorded(NDArrayOperatorsMixin):
@@ -69,6 +75,13 @@ class Recorded(NDArrayOperatorsMixin):
     @property
     def base(self) -> Any:
         return self.value.base
+
+    @property
+    def address(self) -> int:
+        """Where it lies now: for views that are found by their place, not for a program, which lies elsewhere."""
+        if asked_by("data_ptr"):
+            self.refuse("a tensor's address (`data_ptr()`)", "address")
+        return address(self.value)
 
     @property
     def gpu_index(self) -> int | None:
@@ -159,6 +172,28 @@ class Recorded(NDArrayOperatorsMixin):
         narrow = self.tape.narrow
         return self if narrow is None else self.astype(narrow).astype(self.dtype)
 
+    def require_all(self, holds: Any, error: Any) -> None:
+        """A condition on values, looked at now and noted: at each replay it is looked at again."""
+        if not self.size:
+            return
+        if self.tape.dead:
+            require_all(self.value, holds, error)
+            return
+        good = holds(self)
+        if not self.tape.supposes and not np.all(good.value):
+            self.tape.went_wrong()
+            raise error(first_wrong(self.value, good.value))
+        self.tape.check(good, error)
+
+    def decide(self, holds: Any) -> bool:
+        """Which way an operation takes by whether a condition holds everywhere: a replay takes the same, or stops."""
+        if self.tape.dead:
+            return bool(np.all(holds(self.value)))
+        every = np.all(holds(self), keepdims=True)
+        found = bool(every.value.all())
+        self.tape.check(every if found else np.logical_not(every), other_way)
+        return found
+
     # --- what it does not tell ---------------------------------------------------------------------
 
     def refuse(self, what: str, advice: str) -> None:
@@ -227,6 +262,17 @@ class Recorded(NDArrayOperatorsMixin):
         self.refuse("a tensor's values as bytes", "numpy")
         return self.value.tobytes(*args)
 
+    def __getattr__(self, name: str) -> Any:
+        """Any other method of arrays: the function of that name, or what no program can do."""
+        special = name.startswith("__") and not name.startswith("__dlpack")
+        if special or name == "data" or not hasattr(np.ndarray, name):
+            raise AttributeError(f"'Recorded' object has no attribute '{name}'")
+        function = getattr(np, name, None)
+        if callable(function) and name not in _IN_PLACE:
+            return functools.partial(function, self)
+        self.refuse(f"a tensor's memory as NumPy has it (`{name}`)", "numpy")
+        return getattr(self.value, name)
+
     @property
     def __array_interface__(self) -> Any:
         raise AttributeError("__array_interface__")  # NumPy then asks __array__, which says why
@@ -235,6 +281,12 @@ class Recorded(NDArrayOperatorsMixin):
 
 
 LAID_OUT.add(Recorded)
+
+
+def other_way(_: Any) -> Exception:
+    return RuntimeError(
+        "compile: an operation goes another way for these values than it went in the recording"
+    )
 
 
 def asked_by(*names: str) -> bool:

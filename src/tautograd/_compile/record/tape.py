@@ -17,8 +17,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from ..._arrays.cuda.cuda_array import CudaArray
 from ..._arrays.strided import address, storage_of
 from ..._autograd.sites import mark
-from ..messages.errors import CompileError, cannot_record
-from ..program.ir import Buffer, Call, Kind, Program, View
+from ..messages.errors import CompileError, cannot_record, wrong_values
+from ..program.ir import CHECK, Buffer, Call, Check, Kind, Program, View
 from .array_calls import Noted, copy
 from .arrays import ARRAYS, arrays_of, empty, key_of, owner_of, windows
 from .instructions import instructions_for
@@ -27,6 +27,7 @@ from .symbolic_numbers import Scalars
 from .symbols import Symbol, has_symbols, without_symbols
 from .trees import leaves_in, mapped
 
+_BOOL = np.dtype(np.bool_)
 # Functions whose result has a shape that depends on values.
 _VALUE_SHAPED = frozenset(
     (
@@ -66,12 +67,12 @@ class Tape:
         self._homes: dict[int, _Home] = {}  # by the id of what owns the memory
         # Owners that may go, by number of the buffer.
         self._passing: dict[int, weakref.ref[Any]] = {}
-        self.raised = False  # whether an array function has raised an error
         # Whether the run goes on eagerly where it cannot be recorded.
         self.tolerant = False
         self.failure: CompileError | None = None  # the first thing that could not be recorded
         self.dead = False  # nothing is noted any more; arrays on the tape are what they hold
         self.where: Any = None  # the function's first line, once it has run
+        self.supposes = False  # whether values stand for any, as gradients do that will come in
 
     def refuse(self, what: str, advice: str, where: Any = None) -> None:
         """Something cannot be recorded: an error, or from here on the run is an ordinary one."""
@@ -209,8 +210,9 @@ class Tape:
         try:
             with np.errstate(all="ignore"):
                 result = function(*plain_args, **plain_kwargs)
-        except Exception:
-            self.raised = True
+        except (IndexError, np.linalg.LinAlgError) as error:
+            if isinstance(error, np.linalg.LinAlgError) or has_recorded((args[1:], kwargs)):
+                self.went_wrong()
             raise
         made = Kind.SCRATCH if on_tape else Kind.CONSTANT  # as in np.arange(n, like=x)
         found, outputs = self._results(result, [array for array, _ in writes], made)
@@ -226,7 +228,12 @@ class Tape:
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
         """A function with an effect, that gives a new array: it will be called at every replay."""
         plain_args, plain_kwargs = without_symbols(reveal(args)), without_symbols(reveal(kwargs))
-        result = function(*plain_args, **plain_kwargs)
+        try:
+            result = function(*plain_args, **plain_kwargs)
+        except (RuntimeError, ValueError):
+            if has_recorded((args, kwargs)):  # parameters of a distribution that are wrong
+                self.went_wrong()
+            raise
         if not isinstance(result, ARRAYS):
             result = np.asarray(result)
         if self.dead:
@@ -249,6 +256,17 @@ class Tape:
         name = getattr(function, "__name__", "kernel").strip("_")
         self.note(Call(function, self.views(args), self.views(kwargs), outputs, name=name))
         return self._results(result, [], Kind.SCRATCH)[0]
+
+    def check(self, good: Recorded, error: Any) -> None:
+        """A condition that held: a replay in which it does not stops there."""
+        view = self.view(good.value)
+        place = self.scratch(view.shape, _BOOL, None)
+        self.note(Check(CHECK, (view,), place, (_BOOL, _BOOL), error))
+
+    def went_wrong(self) -> None:
+        """An error because of values is on its way: if it is caught, what follows belongs to these values alone."""
+        self.failure = self.failure or wrong_values()
+        self.dead = True
 
     def note(self, instruction: Any) -> None:
         self.program.instructions.append(instruction)
@@ -310,12 +328,13 @@ def writable(view: Any) -> Any:
     if not isinstance(view, np.ndarray):
         return view
     owner = storage_of(view)
-    if view.flags.writeable or not view.size or not owner.flags.writeable:
+    if view.flags.writeable or not owner.flags.writeable:
         return view
     whole = in_rows(owner)
     if not whole.flags.c_contiguous:
         return view
-    return np.ndarray(view.shape, view.dtype, whole, address(view) - address(owner), view.strides)
+    start = address(view) - address(owner) if view.size else 0  # nothing may begin beyond the end
+    return np.ndarray(view.shape, view.dtype, whole, start, view.strides)
 
 
 def in_rows(owner: Any) -> Any:

@@ -161,10 +161,10 @@ def _parting(constants: _Constants, a: Any, b: Any) -> str:
 def is_the_same_run(old: Any, new: Any) -> bool:
     """Whether two records are of one course of the function, from one state on: else they cannot be compared.
 
-    An error may have been caught, a value may have decided otherwise, another thread may have come between.
+    A value may have decided otherwise, another thread may have come between.
     """
     steps = ([s.outcome for s in entry.capture.scalars.steps] for entry in (old, new))
-    if new.capture.raised != old.capture.raised or not _began_alike(old, new):
+    if not _began_alike(old, new):
         return False
     return old.parts is None or _same(*steps)
 

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import UNKNOWN
 from ..._autograd.sites import resolve
 from ..._ops.thread_pool import at_once
 from ..._tensor.settings import get_num_threads
+from ..program.ir import Check
 from ..program.memory import Memory
 from ..program.memory_planning import ALIGNMENT
 
@@ -39,10 +41,15 @@ def repeated(part: Any, memory: Memory) -> Callable[[], None]:
     return run
 
 
-def failure(status: int, sites: list[Any]) -> IndexError:
-    """What native code reports by its status, with the line of the user's code."""
-    where = resolve(sites[status - 1])
-    return IndexError(f"index out of range{f', in {where}' if where else ''}")
+def failure(status: int, part: Any) -> Exception:
+    """What native code reports by its status: a check's own error, or an index and the line of the user's code."""
+    instruction, where = part.instructions[status - 1], resolve(part.sites[status - 1])
+    line = f", in {where}" if where else ""
+    if not isinstance(instruction, Check):
+        return IndexError(f"index out of range{line}")
+    error = instruction.error(UNKNOWN)
+    error.args = (f"{error}{line}",)
+    return error
 
 
 class _Side:
@@ -54,7 +61,7 @@ class _Side:
         self.own = np.empty_like(table)
         self.address = _start(self.own)
         self.native = part.native if slot == 0 else part.native.twin()
-        self.sites = part.sites
+        self.part = part
         self.steps = np.zeros(len(table), np.uintp)
         for buffer, step in block.steps.items():
             self.steps[buffer] = step
@@ -79,7 +86,7 @@ class _Side:
         for _ in range(self.start, self.stop):
             status = call(address)
             if status:
-                raise failure(status, self.sites)
+                raise failure(status, self.part)
             add(own, steps, own)
 
 

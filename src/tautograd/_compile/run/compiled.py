@@ -16,23 +16,27 @@ from time import perf_counter
 from typing import Any
 
 from ..._autograd.modes import modes
-from ..._autograd.sites import resolve
+from ..._autograd.sites import mark, resolve
 from ..._tensor.tensor import Tensor
 from ...nn.modules._hooks import global_hooks
 from ...nn.modules.module import Module
 from ...optim import _hooks as optimizer_hooks
+from ..foreign import refuse_arguments
 from ..guards.environment import Surroundings
 from ..guards.guards import GRADIENTS, Form, is_ordinary
 from ..messages.errors import CompileError
 from ..messages.explain import Explanation
+from ..messages.recompiles import Recompiles, difference
 from ..record.trees import tensors_in
 from ..record.varying_numbers import Changing
-from .audit import AuditError, difference, hand_over, is_the_same_run
+from . import audit as audits
+from .audit import AuditError
 from .bound_methods import Place
 from .entry import Entry
 from .fast_entry import MISS, STOPPED, adding
 
 log = logging.getLogger("tautograd.compile")
+log_again = logging.getLogger("tautograd.compile.recompiles")  # whose lines `log` shows, too
 RECORDS = 16  # kept per function
 VARIANTS = 4  # of records of one form of arguments, as with and without gradients left over
 BRANCHES = 12  # the same where numbers decide between them
@@ -42,12 +46,14 @@ OFTEN = 16  # how often a form has to come before it takes the place of another 
 
 
 def _log_if_asked() -> None:
-    """`TAUT_LOG=compile` shows why something was recorded."""
-    if "compile" in os.environ.get("TAUT_LOG", "").split(",") and not log.handlers:
+    """`TAUT_LOG=compile` shows what is recorded and why, `TAUT_LOG=recompiles` only what is recorded again."""
+    asked = os.environ.get("TAUT_LOG", "").split(",")
+    shown = log if "compile" in asked else log_again if "recompiles" in asked else None
+    if shown is not None and not shown.handlers:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
-        log.addHandler(handler)
-        log.setLevel(logging.INFO)
+        shown.addHandler(handler)
+        shown.setLevel(logging.INFO)
 
 
 class Compiled:
@@ -113,6 +119,7 @@ class Compiled:
             tried.append(entry)
             with self._lock:
                 entry, numbers = self._matching(form, tensors, tried)
+        refuse_arguments((args, kwargs))
         with self._lock:
             records = self._is_time_to_record(form.key)
         if not records:
@@ -193,6 +200,9 @@ class Compiled:
         try:
             entry, result = Entry.recorded(around, args, kwargs, self._native, tolerant)
         except CompileError as error:
+            if error.passes and error.finished is not None:
+                self._not_this_time(form.key, str(error))
+                return error.finished[0]
             if follows and error.finished is not None:
                 why = str(error).partition(" cannot")[0]
                 self._fix(around, form.symbolic, around.spots, why)
@@ -221,6 +231,7 @@ class Compiled:
             raise
         self.records += 1
         entry.audits.begin(self._audit)
+        self._note_again(form)
         if entry.parts is not None:
             self._say_split(entry)
         if entry.asked or entry.asked_spots:
@@ -262,25 +273,21 @@ class Compiled:
         try:
             now, result = Entry.recorded(around, args, kwargs, False, tolerant)
         except CompileError as error:
+            if error.finished is not None and (error.passes or entry.parts is not None):
+                return error.finished[0]  # by an error that was caught, or a value that has decided
             self._drop(entry)
-            if entry.parts is not None and error.finished is not None:
-                return error.finished[
-                    0
-                ]  # a value has decided, and what it led to cannot be recorded
             raise AuditError(self._found_by_audit(entry, str(error))) from None
         except Exception:
             self._drop(entry)  # the function's own error, where a replay would have given a number
             raise
-        if is_the_same_run(entry, now):
-            found = difference(entry, now)
+        if audits.is_the_same_run(entry, now):
+            found = audits.difference(entry, now)
             if found is not None:
                 self._drop(entry)
-                if (
-                    Form(args, kwargs).key != form.key
-                ):  # another thread has changed an argument meanwhile
-                    return result
+                if Form(args, kwargs).key != form.key:
+                    return result  # another thread has changed an argument meanwhile
                 raise AuditError(self._found_by_audit(entry, str(found)))
-            result = hand_over(entry, result)
+            result = audits.hand_over(entry, result)
         entry.calls += 1
         entry.audits.note_audit(entry.calls, perf_counter() - began)
         if entry.quick is not None and entry.audits.audits == 1:
@@ -304,6 +311,26 @@ class Compiled:
                         del self._entries[key]
             if self._last is entry:
                 self._last = None
+
+    def _note_again(self, form: Form) -> None:
+        """Say why a record is made where there was one before."""
+        with self._lock:
+            before = [e for entries in self._entries.values() for e in entries]
+            if not before:
+                return
+            same = self._entries.get(form.key)
+            why = self._why.get(form.key) if same else difference(before[-1].loose, form.loose)
+            line = self._recompiles.note(self.records, why or "the record was lost", mark(1))
+        log_again.info("%s: %s", self._name(), line)
+
+    def _not_this_time(self, key: Any, why: str) -> None:
+        """A run that is no record for others; where that happens each time, there will be none."""
+        with self._lock:
+            if len(self._abandoned) >= FORMS:
+                self._abandoned.clear()
+            often = self._abandoned[key] = self._abandoned.get(key, 0) + 1
+        if often >= VARIANTS:
+            self._refuse(key, why)
 
     def _say_split(self, entry: Entry) -> None:
         """Say once per function where Python decides by values."""
@@ -348,6 +375,8 @@ class Compiled:
         self._refused: OrderedDict[Any, str] = OrderedDict()
         self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
         self._why: dict[Any, str] = {}
+        self._abandoned: dict[Any, int] = {}  # how often a recording was given up because of values
+        self._recompiles = Recompiles()
         self._changing = Changing()
         self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._last = None
@@ -359,7 +388,8 @@ class Compiled:
     def explain(self) -> Explanation:
         """The record that ran last: its instructions, what was fused and what was not, and its memory."""
         with self._lock:
-            return Explanation(self._name(), self._last, self._refused, len(self._seen))
+            again = self._recompiles.lines()
+            return Explanation(self._name(), self._last, self._refused, len(self._seen), again)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: a program for each object."""

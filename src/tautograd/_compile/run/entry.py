@@ -46,7 +46,7 @@ class Entry:
     ) -> None:  # fmt: skip
         self.fn = fn
         self.name = getattr(fn, "__qualname__", type(fn).__name__)
-        self.key = form.key
+        self.key, self.loose = form.key, form.loose
         self.kept = form.kept  # so that an id in the key stays that of what it was
         self.call = call  # arguments with Given in place of tensors
         self.capture = found

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import UNKNOWN
 from ..._ops.elementwise.special_functions import erf_of
 from ..program.ir import (
     Call,
+    Check,
     Gather,
     GatherAlong,
     Instruction,
@@ -59,6 +61,16 @@ def _map(i: Map, array: Array) -> Callable[[], Any]:
         return lambda: np.copyto(out, erf_of(np.asarray(inputs[0], i.loop[0])), casting="unsafe")
     function = ufunc_named(i.function)
     return lambda: function(*inputs, out=out, signature=i.loop, casting="unsafe")
+
+
+def _check(i: Check, array: Array) -> Callable[[], Any]:
+    good = _value(i.inputs[0], array)
+
+    def look() -> None:
+        if not np.all(good):
+            raise i.error(UNKNOWN)
+
+    return look
 
 
 def ufunc_named(name: str) -> Any:
@@ -159,6 +171,7 @@ def has_late(value: Any) -> bool:
 
 _BUILDERS: dict[Any, Any] = {
     Map: _map,
+    Check: _check,
     Reduce: _reduce,
     Product: _product,
     Gather: _gather,

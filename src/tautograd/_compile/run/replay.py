@@ -191,7 +191,7 @@ def _native_run(part: Part, address: int) -> Callable[[], None]:
     def run() -> None:
         status = call(address)
         if status:
-            raise failure(status, part.sites)
+            raise failure(status, part)
 
     return run
 

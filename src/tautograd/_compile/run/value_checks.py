@@ -1,4 +1,4 @@
-"""What a program asks of values before it goes on: indices within their bounds, matrices that can be factorised.
+"""What a program asks of values before it goes on: its checks, indices within bounds, matrices that can be factorised.
 
 An index that was found within a bound is so wherever it is used again. Backward functions often compute theirs
 anew, so indices are known by how they came about.
@@ -12,6 +12,7 @@ from typing import Any
 from ..program.ir import (
     Block,
     Call,
+    Check,
     Gather,
     GatherAlong,
     Kind,
@@ -64,6 +65,10 @@ class Checks:
         if isinstance(instruction, PutAlong):
             bound = instruction.target.shape[instruction.axis]
             return self._within(instruction, bound, block)
+        if isinstance(instruction, Check):
+            (good,) = instruction.inputs
+            found = self._elements(good, block) if isinstance(good, View) else None
+            return [id(instruction)] if found is None else [found]
         if isinstance(instruction, Call) and _may_fail(instruction):
             return [id(instruction)]
         return []

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_nonzero
 from ..._autograd.lifted import COUNTERPARTS
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import (
@@ -154,10 +155,8 @@ def check_divisor(input: Any, other: Any) -> None:
     if common_dtype((input, other)).numpy.kind not in "iu":
         return
     if isinstance(other, Tensor):
-        zero = isinstance(other._data, np.ndarray) and not np.all(other._data)
-    else:
-        zero = not number_as(other, common_dtype((input, other)).numpy)
-    if zero:
+        require_nonzero(other._data, lambda _: RuntimeError("ZeroDivisionError"))
+    elif not number_as(other, common_dtype((input, other)).numpy):
         raise RuntimeError("ZeroDivisionError")
 
 

@@ -1,8 +1,4 @@
-"""Index tensors as arguments: their dtype and range checked with PyTorch's words.
-
-Values are looked at only where the array is NumPy's own: an array type that keeps its values to
-itself (a GPU's, a recording one) checks, or does not, by its own means.
-"""
+"""Index tensors as arguments: their dtype and range checked with PyTorch's words."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_range
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._tensor.tensor import Tensor
 
@@ -27,15 +24,6 @@ def require_tensors(name: str, **arguments: Any) -> None:
             )
 
 
-def first_outside(index: Any, low: int, high: int) -> int | None:
-    """The first element that is not in [low, high), if its values can be seen."""
-    if not isinstance(index, np.ndarray) or not index.size:
-        return None
-    if index.min() >= low and index.max() < high:
-        return None
-    return int(index.ravel()[np.argmax(((index < low) | (index >= high)).ravel())])
-
-
 def check_range(
     index: Any,
     dim: int,
@@ -46,9 +34,14 @@ def check_range(
     message: str = "index {index} is out of bounds for dimension {dim} with size {size}",
 ) -> None:
     """Refuse indices outside [low, size)."""
-    found = first_outside(index, low, size)
-    if found is not None:
-        raise error(message.format(index=found, dim=dim, size=size))
+    require_range(
+        index, low, size, lambda found: error(message.format(index=found, dim=dim, size=size))
+    )
+
+
+def out_of_range(found: Any) -> IndexError:
+    """What `index_select` and `embedding` say of an index outside."""
+    return IndexError("index out of range in self")
 
 
 def own_copy(x: Any, *others: Any) -> Any:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._arrays.checks import require_range
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dim
 from ..declare.public import public
-from .index_arguments import require_tensors
+from .index_arguments import out_of_range, require_tensors
 from .scatter_reduce import scatter_reduce
 
 
@@ -68,5 +69,4 @@ def _check(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: Any) 
             f"Got self.shape = {list(own)} source.shape = {list(given)}"
         )
     size = own[dim] if own else 1
-    if index.numel() and not bool(((index >= 0) & (index < size)).all()):
-        raise IndexError("index out of range in self")
+    require_range(index._data, 0, size, out_of_range, waits=True)

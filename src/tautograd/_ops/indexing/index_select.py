@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_range
 from ..._arrays.formats import dense
 from ..._autograd.apply import apply
 from ..._tensor.arguments import as_element, number
@@ -24,7 +25,7 @@ from .index_arguments import (
     check_range,
     count,
     extent,
-    first_outside,
+    out_of_range,
     own_copy,
     require_tensors,
     spoken,
@@ -96,8 +97,7 @@ def index_select(input: Any, dim: Any, index: Any) -> Tensor:
             "index_select(): Index to scalar can have only 1 value, got "
             f"{index._data.size} value(s)"
         )
-    if first_outside(index._data, 0, extent(shape, dim)) is not None:
-        raise IndexError("index out of range in self")
+    require_range(index._data, 0, extent(shape, dim), out_of_range)
     result: Tensor = apply(index_select_op, (input, index), {"dim": dim})
     return result
 

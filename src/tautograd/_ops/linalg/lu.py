@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import Wrong, require_all
 from ..._arrays.result_layout import by_place, each, in_c_order
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor
@@ -14,9 +15,9 @@ from ..declare.public import LINALG, public
 from ..declare.record import Op
 from ..declare.return_types import RETURN_TYPES, named_result
 from ..declare.samples import Sample, T
-from .matrices import adjoint, as_input, by_columns, identity, raw, turn, values_of
+from .matrices import adjoint, as_input, by_columns, identity, raw, turn
 from .matrix_algorithms import lu_arrays, order_from_pivots, permutation
-from .matrix_checks import check_kernel, first_failure
+from .matrix_checks import check_kernel
 from .triangular_solve import triangular_op
 
 # --- derivatives, on L and U ---------------------------------------------------------------------
@@ -216,14 +217,17 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Any:
 
 
 def _check_pivots(name: str, info: Tensor) -> None:
-    found = values_of(info._data)
-    if found is not None and np.any(found):
-        batch, code = first_failure(found)
-        raise RuntimeError(
-            f"{name}: {batch}U[{code},{code}] is zero and using it on lu_solve would result in a "
+    shape = info._data.shape
+
+    def refusal(found: Wrong) -> RuntimeError:
+        batch = f"(Batch element {found.place}): " if shape else ""
+        return RuntimeError(
+            f"{name}: {batch}U[{found},{found}] is zero and using it on lu_solve would result in a "
             "division by zero. If you still want to perform the factorization, consider calling "
             "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
         )
+
+    require_all(info._data, lambda x: x == 0, refusal)
 
 
 _WITH_INFO = named_result("_lu_with_info", "LU pivots info")

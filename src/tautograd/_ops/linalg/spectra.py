@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_all
 from ..._autograd.modes import modes
 from ..._tensor.tensor import Tensor
 from .matrices import identity, raw
@@ -19,14 +20,16 @@ from .matrices import identity, raw
 
 def check_gauge(name: str, phase: Any, what: str) -> None:
     """Refuse a loss that depends on the phase of complex vectors, which nothing determines."""
-    values = raw(phase)
-    if isinstance(values, np.ndarray) and not np.allclose(np.imag(values), 0, 1e-2, 1e-2):
-        raise RuntimeError(
+    require_all(
+        np.imag(raw(phase)),
+        lambda x: np.abs(x) <= 1e-2,
+        lambda _: RuntimeError(
             f"{name}: The {what} in the complex case are specified up to multiplication by "
             "e^{i phi}. The specified loss function depends on this "
             + ("phase term, making it" if "svd" in name else "quantity, so it is")
             + " ill-defined."
-        )
+        ),
+    )
 
 
 def gaps(values: Any) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_all, require_nonnegative, require_range
 from ..._arrays.dtypes import LEGACY_NAMES
-from ..._arrays.strided import has_memory
 from ..._autograd.apply import apply
 from ..._autograd.modes import modes
 from ..._autograd.views import bump
@@ -20,7 +20,7 @@ from ..._tensor.tensor import Tensor, make
 from ..declare.elementwise_calls import require_tensor
 from ..declare.record import Op
 from ..declare.samples import Sample, T
-from ..indexing.index_arguments import INDEX_DTYPES, first_outside, own_copy
+from ..indexing.index_arguments import INDEX_DTYPES, out_of_range, own_copy
 from .losses.reduction import function, functional
 
 _ndarray = np.ndarray
@@ -167,8 +167,7 @@ def embedding(
         raise RuntimeError("'weight' must be 2-D")
     check_indices("embedding", indices)
     refuse_sparse(sparse, weight)
-    if first_outside(indices._data, 0, weight._data.shape[0]) is not None:
-        raise IndexError("index out of range in self")
+    require_range(indices._data, 0, weight._data.shape[0], out_of_range)
     if weight._data.dtype.kind == "c" and modes.grad and weight.requires_grad:
         raise RuntimeError(
             "embedding does not support automatic differentiation for outputs with complex dtype."
@@ -191,8 +190,9 @@ def renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: flo
             "norm(): input dtype should be either floating point or complex. Got "
             f"{LEGACY_NAMES[weight.dtype]} instead."
         )
-    if first_outside(indices._data, 0, weight._data.shape[0]) is not None:
-        raise IndexError("index out of range in self")  # before anything is written
+    require_range(
+        indices._data, 0, weight._data.shape[0], out_of_range
+    )  # before anything is written
     data = weight._data
     with np.errstate(all="ignore"):
         wide = data[rows].astype(np.float64 if data.dtype.char == "d" else np.float32)
@@ -256,12 +256,13 @@ def one_hot(input: Any, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return make(np.zeros_like(index, shape=(*index.shape, num_classes)))
-    if has_memory(index):
-        if index.min() < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        if num_classes == -1:
-            num_classes = int(index.max()) + 1
-        elif index.max() >= num_classes:
-            raise RuntimeError("Class values must be smaller than num_classes.")
+    require_nonnegative(index, lambda _: RuntimeError("Class values must be non-negative."))
+    if num_classes == -1:
+        num_classes = int(np.max(index)) + 1
+    require_all(
+        index,
+        lambda x: x < num_classes,
+        lambda _: RuntimeError("Class values must be smaller than num_classes."),
+    )
     classes = np.arange(num_classes, like=index)
     return make(np.astype(np.expand_dims(index, -1) == classes, np.int64))

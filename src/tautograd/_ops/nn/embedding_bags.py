@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_all, require_range
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._autograd.apply import apply
 from ..._autograd.sites import warning_level
@@ -18,7 +19,7 @@ from ..._tensor.tensor import Tensor, make
 from ..declare.record import Op
 from ..declare.samples import Sample, T
 from ..indexing.gathering import scatter_add_op
-from ..indexing.index_arguments import first_outside, own_copy, taken
+from ..indexing.index_arguments import own_copy, taken
 from .embedding import check_indices, refuse_sparse, renormalise, rows_at, sum_rows
 from .losses.reduction import functional
 
@@ -175,18 +176,23 @@ def _bag_of_each(count: int, offsets: Any) -> Any:
 
 
 def _check_offsets(offsets: Any, count: int) -> None:
-    if type(offsets) is not np.ndarray or not offsets.size:
+    if not offsets.shape[0]:
         return
-    if offsets[0]:
-        raise RuntimeError(
+    require_all(
+        offsets[:1],
+        lambda x: x == 0,
+        lambda first: RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-            f"position 0. However, got {offsets[0]}"
-        )
-    if offsets[-1] > count:
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
-            f"{offsets[-1]}"
-        )
+            f"position 0. However, got {first}"
+        ),
+    )
+    require_all(
+        offsets[-1:],
+        lambda x: x <= count,
+        lambda last: RuntimeError(
+            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {last}"
+        ),
+    )
 
 
 def _check_weight(weight: Tensor, samples: Tensor | None) -> None:
@@ -258,12 +264,15 @@ def embedding_bag(
             "padding_idx must be within the number of embeddings, "
             f"{-count} through {count - 1}, but got {padding_idx}"
         )
-    found = first_outside(index._data, 0, count)
-    if found is not None:
-        place = int(np.argmax(index._data == found))
-        raise RuntimeError(
-            f"Index {place} of input takes value {found} which is not in the valid range [0, {count})"
-        )
+    require_range(
+        index._data,
+        0,
+        count,
+        lambda found: RuntimeError(
+            f"Index {found.place} of input takes value {found} which is not in the valid range "
+            f"[0, {count})"
+        ),
+    )
     parameters: dict[str, Any] = {
         "bags": bags,
         "padding_idx": -1 if padding_idx is None else padding_idx % count,

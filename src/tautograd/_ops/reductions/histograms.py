@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_all
 from ..._arrays.dtypes import LEGACY_NAMES
-from ..._arrays.strided import has_memory
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor, make
 from ..declare.elementwise_calls import refuse, require_tensor
@@ -46,9 +46,16 @@ def _span(data: Any, widen: float) -> tuple[Any, Any]:
     return np.where(low == high, low - widen, low), np.where(low == high, high + widen, high)
 
 
-def _known(value: Any) -> bool:
-    """Whether a number can be looked at: inside `vmap` there is one per example."""
-    return isinstance(value, (float, np.ndarray, np.generic)) or has_memory(value)
+def _require_finite(low: Any, high: Any, message: str) -> None:
+    """Refuse a range, of numbers or of arrays that hold one each, that goes on for ever."""
+
+    def refusal(found: Any) -> RuntimeError:
+        bounds = np.ravel(found.array)
+        known = f"[{float(bounds[0]):g}, {float(bounds[1]):g}]" if bounds.size == 2 else "values"
+        return RuntimeError(message.format(known))
+
+    both = np.asarray([low, high]) if isinstance(low, float) else np.stack([low, high])
+    require_all(both, np.isfinite, refusal, waits=True)
 
 
 def _places(x: Any, edges: Any, how: str) -> tuple[Any, Any]:
@@ -124,10 +131,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     high: Any = float(max)
     if low == high:
         low, high = _span(input._data, 1.0) if input._data.size else (low - 1.0, high + 1.0)
-    if _known(low) and not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
-    if _known(low) and low > high:
-        raise RuntimeError("torch.histc: max must be larger than min")
+    _require_finite(low, high, "torch.histc: range of {} is not finite")
     return apply(histc_op, (input,), {"edges": _edges(low, high, bins, input._data)})
 
 
@@ -196,11 +200,8 @@ def _outer_edges(column: Any, given: Any, d: int, half: str) -> tuple[Any, Any]:
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{half}'")
     elif column.size:
         low, high = _span(column, 0.5)
-    if not _known(low):
-        return low, high
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"{_NAME} dimension {d}'s range [{low:g}, {high:g}] is not finite")
-    if low > high:
+    _require_finite(low, high, f"{_NAME} dimension {d}'s range {{}} is not finite")
+    if isinstance(low, float) and low > high:
         raise RuntimeError(
             f"{_NAME} min should not exceed max, but got min {low:g} max {high:g} for dimension {d}"
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_between
 from ..._arrays.dtypes import float32, float64
 from ..._arrays.sums import contiguous
 from ..._tensor.creation import tensor
@@ -197,8 +198,13 @@ def _checked_q(name: str, input: Tensor, q: Any) -> Any:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if not bool(np.all((q._data >= 0) & (q._data <= 1))):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    require_between(
+        q._data,
+        0,
+        1,
+        lambda _: RuntimeError(f"{name}() q values must be in the range [0, 1]"),
+        waits=True,
+    )
     return q
 
 

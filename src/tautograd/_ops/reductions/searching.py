@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_range
 from ..._arrays.dtypes import BOOL, LEGACY_NAMES
 from ..._arrays.result_layout import in_c_order
 from ..._autograd.apply import apply
@@ -124,10 +125,13 @@ def searchsorted(
             raise RuntimeError(
                 f"{name}: sorter must be a tensor of long dtype but got dtype {_spoken(sorter)}"
             )
-        if sorter._data.size and not (
-            sorter._data.min() >= 0 and sorter._data.max() < boundaries[-1]
-        ):
-            raise RuntimeError(f"{name}: sorter index out of range")
+        require_range(
+            sorter._data,
+            0,
+            boundaries[-1],
+            lambda _: RuntimeError(f"{name}: sorter index out of range"),
+            waits=True,
+        )
     return _searched(sorted_sequence, values, sorter, right or side == "right", out_int32)
 
 

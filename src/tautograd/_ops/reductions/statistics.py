@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import holds_throughout, require_all, require_nonzero
 from ..._arrays.dtypes import LEGACY_NAMES, get_default_dtype
 from ..._arrays.sums import exact_sum
 from ..._autograd.sites import warning_level
@@ -237,14 +238,15 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
         _check_weights("aweights", aweights, n, "fV", "floating point")
         weights = aweights if weights is None else weights * aweights
     total = n if weights is None else weights.sum()
-    if weights is not None and n and total.item() == 0:
-        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    if weights is not None and n:
+        zero = "cov(): weights sum to zero, can't be normalized"
+        require_nonzero(total._data, lambda _: RuntimeError(zero), waits=True)
     mean = (x if weights is None else x * weights).sum(1) / total
     if correction != 0 and weights is not None and aweights is not None:
         freedom = total - correction * (weights * aweights).sum() / total
     else:
         freedom = total - correction
-    if (freedom if isinstance(freedom, int) else freedom.item()) <= 0:
+    if freedom <= 0 if isinstance(freedom, int) else not _is_positive(freedom):
         import warnings
 
         warnings.warn(
@@ -257,6 +259,10 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     x = x - mean.unsqueeze(1)
     weighted = (x if weights is None else x * weights).t().conj()
     return FUNCTIONS["mm"](x, weighted.to(x.dtype)).true_divide(freedom).squeeze()
+
+
+def _is_positive(number: Any) -> bool:
+    return holds_throughout(number._data, lambda x: np.logical_not(x <= 0), waits=True)
 
 
 def _check_weights(name: str, weights: Any, n: int, kinds: str, spoken: str) -> None:
@@ -276,8 +282,12 @@ def _check_weights(name: str, weights: Any, n: int, kinds: str, spoken: str) -> 
             f"cov(): expected {name} to have the same numel as there are observations in the input "
             f"but got {weights._data.size} != {n}"
         )
-    if n and weights.detach().min().item() < 0:
-        raise RuntimeError(f"cov(): {name} cannot be negative")
+    require_all(
+        weights._data,
+        lambda x: np.logical_not(x < 0),
+        lambda _: RuntimeError(f"cov(): {name} cannot be negative"),
+        waits=True,
+    )
 
 
 @public()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_nonnegative
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor, make
 from ..declare.dims import wrap_dim
@@ -163,6 +164,10 @@ bincount_op = Op(
 )
 
 
+def _not_counted(_: Any) -> RuntimeError:
+    return RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+
+
 @public(out=False)
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each non-negative integer occurs, or the sum of its weights."""
@@ -173,8 +178,9 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         raise RuntimeError("minlength should be >= 0")
     if data.ndim == 1 and not data.size:
         return make(np.zeros_like(data, shape=(minlength,), dtype=np.int64))
-    if data.ndim != 1 or bool(np.any(data < 0)):
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if data.ndim != 1:
+        raise _not_counted(None)
+    require_nonnegative(data, _not_counted, waits=True)
     if weights is not None and weights._data.shape != data.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     return apply(bincount_op, (input, weights), {"length": minlength})

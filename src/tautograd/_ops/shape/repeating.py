@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_nonnegative
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._arrays.formats import contiguous_format
 from ..._autograd.apply import apply
@@ -120,8 +121,7 @@ def _positions(repeats: Tensor, output_size: Any) -> Tensor:
         raise NotImplementedError(
             f"\"repeat_interleave_cpu\" not implemented for '{LEGACY_NAMES[repeats.dtype]}'"
         )
-    if np.any(counts < 0):
-        raise RuntimeError("repeats can not be negative")
+    require_nonnegative(counts, lambda _: RuntimeError("repeats can not be negative"), waits=True)
     found = np.repeat(np.arange(counts.shape[0], dtype=counts.dtype, like=counts), counts)
     if output_size is not None and output_size != found.shape[0]:
         raise RuntimeError("allocated size does not match required size")

@@ -12,6 +12,7 @@ import numpy as np
 
 import tautograd as torch
 
+from ..._arrays.checks import require_all
 from ..._autograd.sites import warning_level
 from ..._autograd.views import bump
 from ..._ops.declare.python_surface import speak
@@ -69,12 +70,13 @@ def _get_total_norm(
     if not tensors:
         return torch.tensor(0.0)
     total = torch.linalg.vector_norm(_norms(tensors, norm_type), norm_type)
-    if error_if_nonfinite and not torch.isfinite(total):
-        raise RuntimeError(
+    if error_if_nonfinite:
+        message = (
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
             "so it cannot be clipped. To disable this error and scale the gradients by the "
             "non-finite norm anyway, set `error_if_nonfinite=False`"
         )
+        require_all(total._data, np.isfinite, lambda _: RuntimeError(message), waits=True)
     return total
 
 

@@ -132,7 +132,8 @@ def _dtype(dtype: Any) -> str:
 
 @functools.cache
 def _parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
-    names = [field.name for field in fields(kind)]
+    """What lowering looks at of an instruction; a check's error is made elsewhere."""
+    names = [field.name for field in fields(kind) if field.name != "error"]
     return attrgetter(*names)
 
 

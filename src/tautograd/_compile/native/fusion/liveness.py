@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...program.ir import Buffer, Kind, View, span
+from ...program.ir import CHECK, Buffer, Kind, View, span
 from .nests import Nest, Touch
 from .steps import Access, Step
 
@@ -30,7 +30,7 @@ def elide(nests: list[Nest], buffers: dict[int, Buffer], needed: Iterable[int]) 
 def _drop_unread(nest: Nest) -> None:
     wanted: set[Access] = set()
     for step in reversed(nest.steps):
-        if step.stored or step.output in wanted:
+        if step.stored or step.output in wanted or step.function == CHECK:
             wanted.update(step.reads())
         else:
             step.time = UNREAD

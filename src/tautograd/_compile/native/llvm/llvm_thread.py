@@ -54,7 +54,9 @@ class _Job:
 
     def wait(self) -> Any:
         try:
-            self._ended.acquire()
+            # A signal that comes just before the wait does not end it, so the wait ends by itself now and then.
+            while not self._ended.acquire(timeout=0.1):
+                pass
         except BaseException:
             self._function = None  # if it has not begun, it need not
             raise

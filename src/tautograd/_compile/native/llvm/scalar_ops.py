@@ -116,10 +116,12 @@ def _power(x: Term, y: Term) -> Term:
     if x.is_float:
         return vector_math.power(x, y)
     result, base, left = x.like(1), x, y
-    for bit in range(6):  # an exponent above 63 of a whole number is not recorded
+    exponent = y.value.number()
+    bits = 8 * x.dtype.itemsize if exponent is None else int(exponent).bit_length()
+    for bit in range(bits):
         odd = (left & 1).compare("eq", 1)
         result = where(odd, result * base, result)
-        if bit < 5:
+        if bit < bits - 1:
             base = base * base
             left = left.integer("lshr", 1)
     return result

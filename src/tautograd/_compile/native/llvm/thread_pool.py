@@ -17,6 +17,7 @@ from typing import Any
 
 from ...._arrays.once import once
 from ...._ops.nn.convolution import batch_threads
+from ...._tensor.settings import on_num_threads
 from ..disk_cache import store
 from ..products import blas
 from . import jit
@@ -100,3 +101,6 @@ def blas_alone() -> AbstractContextManager[bool]:
 
 def available() -> bool:
     return _runtime() is not None
+
+
+on_num_threads.append(use_threads)

@@ -38,6 +38,11 @@ class Value(NamedTuple):
     def typed(self) -> str:
         return f"{self.type} {self.text}"
 
+    def number(self) -> int | None:
+        """The whole number that it is, the same in every lane, if it is a constant."""
+        text = self.text.removeprefix(f"splat ({element_type(self.dtype)} ").removesuffix(")")
+        return int(text) if text.removeprefix("-").isdecimal() else None
+
 
 @functools.cache
 def is_bfloat16(dtype: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from ..ir import Kind, Map, Number, Operand, Program, View
 
@@ -19,9 +20,7 @@ def spread_constants(program: Program) -> Program:
                 filled[instruction.output.buffer] = found
             elif any(isinstance(x, View) and x.buffer in filled for x in instruction.inputs):
                 inputs = tuple(_number(x, filled) for x in instruction.inputs)
-                instruction = Map(
-                    instruction.function, inputs, instruction.output, instruction.loop
-                )
+                instruction = replace(instruction, inputs=inputs)
         instructions.append(instruction)
     return Program(program.buffers, instructions, program.sites)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir import Call, Kind, Program
+from ..ir import Call, Check, Kind, Program
 
 
 def without_dead_code(program: Program) -> Program:
@@ -13,8 +13,10 @@ def without_dead_code(program: Program) -> Program:
     kept = []
     for i in range(len(program.instructions) - 1, -1, -1):
         instruction = program.instructions[i]
-        effect = isinstance(instruction, Call) and instruction.effect
-        if effect or any(view.buffer in live for view in instruction.writes()):
+        acts = isinstance(instruction, Check) or (
+            isinstance(instruction, Call) and instruction.effect
+        )
+        if acts or any(view.buffer in live for view in instruction.writes()):
             live.update(view.buffer for view in instruction.reads())
             kept.append(i)
     kept.reverse()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from ..ir import Call, Instruction, Kind, Product, Program, View, overlap
+from ..ir import Call, Check, Instruction, Kind, Product, Program, View, overlap
 from .splits import Way, lies_apart, operands, ways
 
 SMALL = 1 << 14  # elements: what is smaller, and depends on nothing large, is done before
@@ -133,7 +133,8 @@ class Sorting:
         for number in reversed(self.before):
             instruction = self.program.instructions[number]
             if not kept_touched.hinders(instruction) and not (acting and _acts(instruction)):
-                if not self._in.hinders(instruction):
+                stops = isinstance(instruction, Check)  # the sooner, the less there is to undo
+                if not stops and not self._in.hinders(instruction):
                     self.after.append(number)
                     continue
                 if not _is_small(instruction) and self._put_inside(number):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.checks import require_between
 from ...._arrays.result_layout import as_first, as_iterated
 from ...._autograd.apply import apply
 from ...._autograd.modes import modes
@@ -108,10 +109,9 @@ def _chances(*shape: int) -> tuple[T, T]:
 
 
 def _check_probabilities(name: str, data: Any) -> None:
-    if type(data) is not np.ndarray or not data.size:
-        return
-    if not (data.min() >= 0 and data.max() <= 1):
-        raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+    require_between(
+        data, 0, 1, lambda _: RuntimeError(f"all elements of {name} should be between 0 and 1")
+    )
 
 
 @functional

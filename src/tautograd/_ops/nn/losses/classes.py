@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.checks import require_all
 from ...._autograd.apply import apply
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import refuse
@@ -200,18 +201,19 @@ def _check_weight(input: Tensor, weight: Tensor, classes: int) -> None:
 
 def _ignored(target: Any, classes: int, ignore_index: int) -> int | None:
     """The class to leave out, or None where no target has it; a wrong target is an error."""
-    if type(target) is not _ndarray:
-        return ignore_index
-    if not target.size:
-        return None
-    low, high = target.min(), target.max()
-    if low >= 0 and high < classes:
-        if not low <= ignore_index <= high:
+    if type(target) is _ndarray:
+        if not target.size:
             return None
-        return ignore_index if (target == ignore_index).any() else None
-    wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
-    if wrong.any():
-        raise IndexError(f"Target {target[wrong].ravel()[0]} is out of bounds.")
+        low, high = target.min(), target.max()
+        if low >= 0 and high < classes:
+            if not low <= ignore_index <= high:
+                return None
+            return ignore_index if (target == ignore_index).any() else None
+    require_all(
+        target,
+        lambda y: ((y >= 0) & (y < classes)) | (y == ignore_index),
+        lambda found: IndexError(f"Target {found} is out of bounds."),
+    )
     return ignore_index
 
 

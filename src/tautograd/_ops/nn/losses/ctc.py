@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.checks import require_all, require_nonnegative
 from ...._autograd.apply import apply
 from ...._tensor.tensor import Tensor, make
 from ...declare.elementwise_calls import refuse, require_tensor
@@ -204,6 +205,15 @@ def _as_lengths(name: str, given: Any) -> Any:
 _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
+def _check_least(name: str, lengths: Any) -> None:
+    require_nonnegative(
+        np.min(lengths, keepdims=True) if lengths.shape[0] else lengths,
+        lambda found: RuntimeError(
+            f"Expected {name} to have value at least 0, but got value {found} {_WHERE}"
+        ),
+    )
+
+
 def _check_lengths(
     times: int, batch: int, input_lengths: Any, target_lengths: Any, classes: int, blank: int
 ) -> None:
@@ -212,36 +222,40 @@ def _check_lengths(
     for name, value in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
         if value.shape[0] != batch:
             raise RuntimeError(f"{name} must be of size batch_size")
-    if type(input_lengths) is not np.ndarray or type(target_lengths) is not np.ndarray:
-        return
-    for name, value in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
-        if value.size and value.min() < 0:
-            raise RuntimeError(
-                f"Expected {name} to have value at least 0, but got value {value.min()} {_WHERE}"
-            )
-    if input_lengths.size and input_lengths.max() > times:
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {times}, but got value "
-            f"{input_lengths.max()} {_WHERE}"
-        )
+    _check_least("input_lengths", input_lengths)
+    _check_least("target_lengths", target_lengths)
+    require_all(
+        np.max(input_lengths, keepdims=True) if batch else input_lengths,
+        lambda x: x <= times,
+        lambda found: RuntimeError(
+            f"Expected input_lengths to have value at most {times}, but got value {found} {_WHERE}"
+        ),
+    )
 
 
 def _padded(targets: Any, lengths: Any) -> Any:
     """Targets as one row per example, whichever way they came."""
     data = np.astype(targets._data, np.int64)
+    size = data.shape[-1]
     if data.ndim == 2:
-        if type(lengths) is np.ndarray and lengths.size and lengths.max() > data.shape[1]:
-            raise RuntimeError(
-                f"Expected tensor to have size at least {lengths.max()} at dimension 1, but got size "
-                f"{data.shape[1]} for argument #2 'targets' {_WHERE}"
-            )
-        return data
-    if data.shape[0] != lengths.sum():
-        raise RuntimeError(
-            f"Expected tensor to have size {lengths.sum()} at dimension 0, but got size "
-            f"{data.shape[0]} for argument #2 'targets' {_WHERE}"
+        require_all(
+            np.max(lengths, keepdims=True) if lengths.shape[0] else lengths,
+            lambda x: x <= size,
+            lambda longest: RuntimeError(
+                f"Expected tensor to have size at least {longest} at dimension 1, but got size "
+                f"{size} for argument #2 'targets' {_WHERE}"
+            ),
         )
-    longest = int(lengths.max()) if lengths.size else 0
+        return data
+    require_all(
+        np.sum(lengths, keepdims=True),
+        lambda total: total == size,
+        lambda total: RuntimeError(
+            f"Expected tensor to have size {total} at dimension 0, but got size {size} for argument #2 "
+            f"'targets' {_WHERE}"
+        ),
+    )
+    longest = int(np.max(lengths)) if lengths.size else 0
     rows = np.zeros((lengths.size, longest), np.int64)
     rows[np.arange(longest) < lengths[:, None]] = data
     return rows

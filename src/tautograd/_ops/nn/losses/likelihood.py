@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.checks import require_all
 from ...._autograd.sites import warning_level
 from ...._tensor.tensor import Tensor
 from ...declare.public import FUNCTIONS
@@ -132,8 +133,12 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = var * FUNCTIONS["ones_like"](input)
-    elif type(var._data) is np.ndarray and (var._data < 0).any():
-        raise ValueError("var has negative entry/entries")
+    else:  # NaN is no negative entry
+        require_all(
+            var._data,
+            lambda x: np.logical_not(x < 0),
+            lambda _: ValueError("var has negative entry/entries"),
+        )
     if var.size() != input.size():
         shape, given = tuple(input._data.shape), tuple(var._data.shape)
         if shape[:-1] == given:

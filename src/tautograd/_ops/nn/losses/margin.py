@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.checks import require_range
 from ...._autograd.apply import apply
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import refuse
@@ -151,8 +152,7 @@ def multi_margin_loss(
     _check_long(target)
     classes = shape[-1] if shape else 1
     y = target._data
-    if type(y) is np.ndarray and y.size and not (y.min() >= 0 and y.max() < classes):
-        raise RuntimeError("target out of range")
+    require_range(y, 0, classes, lambda _: RuntimeError("target out of range"))
     whole = tuple(target._data.shape)
     if len(shape) < 2 or not whole:  # one sample
         input, target = input.reshape(classes), target.reshape(())
@@ -244,8 +244,7 @@ def multilabel_margin_loss(
     _check_long(target)
     y = target._data
     classes = shape[-1] if shape else 1
-    if type(y) is np.ndarray and y.size and not (y.min() >= -1 and y.max() < classes):
-        raise RuntimeError("argument #2 'target' is out of range")
+    require_range(y, -1, classes, lambda _: RuntimeError("argument #2 'target' is out of range"))
     if not shape:
         input, target = input.reshape(1), target.reshape(1)
     return apply(multilabel_margin_op, (input, target), {"reduction": reduction})  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._arrays.checks import require_range
 from ...._arrays.dtypes import LEGACY_NAMES
 from ...._arrays.result_layout import as_channels, in_c_order
 from ...._autograd.apply import apply
@@ -119,13 +120,15 @@ def _check(input: Any, indices: Any, size: Ints, rank: int) -> None:
             f"({list(x.shape)}) but got indices tensor with shape: {list(index.shape)}"
         )
     count = math.prod(size)
-    if type(index) is not np.ndarray or not index.size or not count:
-        return
-    if index.min() < 0 or index.max() >= count:
-        worst = index[(index < 0) | (index >= count)].flat[0]
-        raise RuntimeError(
-            f"Found an invalid max index: {worst} (output volumes are of size "
-            f"{'x'.join(map(str, size))})"
+    if count:
+        require_range(
+            index,
+            0,
+            count,
+            lambda worst: RuntimeError(
+                f"Found an invalid max index: {worst} (output volumes are of size "
+                f"{'x'.join(map(str, size))})"
+            ),
         )
 
 
