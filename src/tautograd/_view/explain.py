@@ -44,7 +44,7 @@ def explain(x: Any, loss: Any = None, gradient: Any = None) -> Explanation:
         raise ValueError("explain: x has requires_grad=False, so it gets no gradient")
     engine = engine_of([x])
     names = Names()
-    names.see_frames(frame, engine)
+    names.see_frames(frame)
     loss = _found(x, names) if loss is None else loss
     if not is_tensor(loss) or not loss.requires_grad:
         raise ValueError("explain: loss must be a tensor with a history (a grad_fn)")

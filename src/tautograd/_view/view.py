@@ -189,7 +189,7 @@ def _of_tensor(
     names = names or Names()
     for module in notes.paths.roots if notes is not None else ():
         names.see_module(module)
-    names.see_frames(frame, engine)
+    names.see_frames(frame)
     on = notes is not None and notes.is_on
     if notes is not None:
         notes.is_on = False

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ..._arrays.cuda.cuda_array import CudaArray
 from ..._arrays.strided import address, storage_of
-from ..._autograd.sites import mark
+from ..._user_code.sites import mark
 from ..messages.errors import CompileError, cannot_record
 from ..program.ir import Buffer, Call, Kind, Program, View
 from .array_calls import Noted, copy

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 from ..._autograd.modes import modes
-from ..._autograd.sites import resolve
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import resolve
 from ...nn.modules._hooks import global_hooks
 from ...nn.modules.module import Module
 from ...optim import _hooks as optimizer_hooks

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..._autograd.arrivals import set_or_add
 from ..._autograd.modes import modes
-from ..._autograd.sites import resolve
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import resolve
 from ..guards.environment import Surroundings
 from ..guards.guards import Form, Guards
 from ..guards.module_guards import noting

@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from tautograd._version import __version__
 
+from ..._user_code.sites import Site
 from ..watch.compiled import NOTE
-from ..watch.sites import Site
 from .findings import SEVERITIES, Finding
 
 if TYPE_CHECKING:
@@ -176,13 +176,7 @@ def _site(site: Site | None) -> Plain | None:
         [number, lines[number - 1].rstrip("\r\n")]
         for number in range(start, min(site.line + AROUND, len(lines)) + 1)
     ]
-    return {
-        "file": site.file,
-        "line": site.line,
-        "function": site.function,
-        "text": site.text,
-        "around": around,
-    }
+    return {**site.to_dict(), "around": around}
 
 
 def plain_numbers(value: Any) -> Any:

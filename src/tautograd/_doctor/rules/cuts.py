@@ -222,7 +222,7 @@ for _ in range(9):
         others = [m for p in parameters if id(p) not in starved for m in owners.modules(p)]
         resting = is_resting(others)
         told: set[int] = set()
-        for cut, references in sorted(case.cuts, key=lambda one: (-len(one[1]), str(one[0].site))):
+        for cut, references in sorted(case.cuts, key=lambda one: (-len(one[1]), one[0].site or ())):
             mine = [p for r in references if (p := r()) is not None and id(p) in starved]
             if not resting:
                 mine = [p for p in mine if not is_resting(owners.modules(p))]

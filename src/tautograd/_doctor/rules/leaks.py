@@ -10,10 +10,11 @@ from collections import deque
 from types import CodeType
 from typing import Any
 
+from ..._user_code.sites import Site
+from ..._user_code.stack import user_frames
 from ..watch.backward_flow import line_of
 from ..watch.events import Backward, Step
 from ..watch.graph_walk import is_leaf_node, nodes
-from ..watch.sites import Site, user_frames
 from .base import Rule
 
 _MARK = "tautograd doctor"

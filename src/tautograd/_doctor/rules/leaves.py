@@ -9,11 +9,11 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..state.parameter_owners import roots
 from ..watch.events import Backward, ModuleCall, Registration, Step
 from ..watch.graph_walk import leaves
 from ..watch.patches import Patches
-from ..watch.sites import Site
 
 WALKS = 6  # backwards whose graph is walked in any case
 SAMPLE = 2048  # entries of a parameter that are compared to see whether it moves

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._user_code.sites import Site
+from ..._user_code.stack import user_stack
 from ..._verify.locate.tape import LEAVING
 from ..._verify.locate.trace import mode_of, name_of_call
 from ..state.detached_values import Values, numbers_in
 from .graph_walk import is_leaf_node, node_name, nodes
-from .sites import Site, user_stack
 
 STEPS = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
 """Operations that are recorded and whose derivative is zero; their nodes:"""

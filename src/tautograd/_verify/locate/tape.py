@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..report.findings import Site
+from ..._user_code.sites import Site
 
 LEAVING = {
     "item": "item()",

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from ..subject.places import Files, ModulePaths
+from ..._user_code.stack import own_site
+from ..subject.module_paths import ModulePaths
 from ..subject.trees import leaves_of, mapped
 from .tape import ABOUT_GRAPH, LEAVING, MODULE_HOOK, Call, Slot, Tape
 
@@ -54,7 +55,6 @@ class Recorder:
     def __init__(self, engine: Any) -> None:
         self.engine = engine
         self.tensor = engine.Tensor
-        self.files = Files(engine)
         self.paths = ModulePaths(engine)
         self.calls: list[Call] = []
         self.altered: list[Call] = []
@@ -175,7 +175,7 @@ class Recorder:
             bool(self.engine.is_grad_enabled()),
             checkpointed=bool(self._checkpoints),
             autocast=_autocast(self.engine),
-            site=self.files.site(frame, self.boundary),
+            site=own_site(frame, self.boundary),
             module=self.paths.current,
         )
         call.random_state = self.engine.get_rng_state() if inputs else None

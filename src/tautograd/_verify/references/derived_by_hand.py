@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..report.findings import Suspect, site_of
+from ..._user_code.sites import definition_of
+from ..report.findings import Suspect
 from ..report.report import Check
 from ..subject.engines import as_reals, is_tensor
 from ..subject.subject import Subject
@@ -54,7 +55,7 @@ def wrong_by_hand(analytical: Any, checks: list[Check]) -> list[Suspect]:
     failed = [check for check in checks if not check.ok]
     if not failed or (len(checks) > 1 and checks[-1].ok):
         return []
-    return [Suspect("analytical gradient", "", "", site_of(analytical), [], failed[-1].note)]
+    return [Suspect("analytical gradient", "", "", definition_of(analytical), [], failed[-1].note)]
 
 
 def _check(against: str, derived: Any, other: Any, error: Any, subject: Subject) -> Check:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..report.findings import Suspect, in_a_line, site_of
+from ..._user_code.sites import definition_of
+from ..report.findings import Suspect, in_a_line
 from ..report.report import Check
 from ..subject.engines import as_reals
 from ..subject.subject import Subject
@@ -27,7 +28,7 @@ def hooked_parameters(subject: Subject) -> list[Suspect]:
         for hook in (getattr(parameter, "_backward_hooks", None) or {}).values():
             note = f"a hook on {name} changes the gradient that training gets"
             found.append(
-                Suspect("register_hook", "", name.rpartition(".")[0], site_of(hook), [], note)
+                Suspect("register_hook", "", name.rpartition(".")[0], definition_of(hook), [], note)
             )
     return found
 

@@ -87,7 +87,7 @@ class Watching:
         names = Names()
         for module in self.notes.paths.roots:
             names.see_module(module)
-        names.see_frames(sys._getframe(3), self.engine)
+        names.see_frames(sys._getframe(3))
         self.notes.is_on = False
         try:
             with self.engine.no_grad():

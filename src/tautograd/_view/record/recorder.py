@@ -16,9 +16,11 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
+from ..._user_code.owners import Owner, owners
+from ..._user_code.sites import site_at
+from ..._user_code.stack import own_frame
 from ..._verify.locate.tape import ABOUT_GRAPH, LEAVING
 from ..._verify.locate.trace import Recorder, mode_of
-from ..._verify.subject.places import site_at
 from ..._verify.subject.trees import leaves_of
 from .module_calls import ModuleCalls
 from .names import variables_of
@@ -100,7 +102,7 @@ class Notes(Recorder):
     # --- one call ------------------------------------------------------------------------------
 
     def _begin(self, name: str, function: Any, args: Any, kwargs: Any, frame: Any) -> Any:
-        user = self.files.frame(frame, self.boundary)
+        user = own_frame(frame, self.boundary)
         site = None if user is None else site_at(user)
         call = Noted(name, site, self.paths.inside, [], False)
         call.grad = bool(self.engine.is_grad_enabled())
@@ -197,7 +199,7 @@ class Notes(Recorder):
         """The user's name for a tensor, in the functions that run now."""
         found = 0
         while frame is not None and found < 4:
-            if self.files.owner(frame.f_code.co_filename) == self.files.USERS:
+            if owners[frame.f_code.co_filename] is Owner.USERS:
                 found += 1
                 for name, value in list(variables_of(frame).items()):
                     if value is tensor and not name.startswith("_"):

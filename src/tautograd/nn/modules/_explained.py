@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from ..._autograd.sites import internal
 from ..._tensor.tensor import Tensor
+from ..._user_code.owners import internal
 from ..parameter import is_lazy
 
 _KINDS = (RuntimeError, ValueError, IndexError, TypeError)
