@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .._trees.nests import ANY_MAPPING as NESTS
 from .._verify.subject.engines import engine_of, engines, is_tensor
-from .._verify.subject.trees import leaves_of
 from .page.graph import Graph
 from .page.groups import make_groups
 from .record.backward_flow import Flow
@@ -149,7 +149,7 @@ def view(what: Any, *args: Any, gradient: Any = None, **kwargs: Any) -> View:
         for one in noted.values():
             stack.enter_context(one.recording())
         result = what(*args, **kwargs)
-    loss = next((v for _, v in leaves_of(result) if is_tensor(v) and v.requires_grad), None)
+    loss = next((v for v in NESTS.leaves(result) if is_tensor(v) and v.requires_grad), None)
     if loss is None:
         raise TypeError("view: the function gave no tensor with a history")
     notes = noted.get(engine_of([loss]).__name__)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..numerics.tolerance import Verdict, WrongEntry
 from ..report.findings import Cut, Entry, Kink, Suspect
-from ..subject.trees import tensors_of
+from ..subject.engines import tensors_of
 from .backward_flow import Arrivals
 from .call_gradient import check_rule
 from .graph_cuts import find_cuts

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..subject.engines import as_numpy, as_reals
-from ..subject.trees import leaves_of, mapped, tensors_of
+from ..._trees.nests import ANY_MAPPING as NESTS
+from ..subject.engines import as_numpy, as_reals, tensors_of
 from .tape import ABOUT_GRAPH, LEAVING, Call
 from .trace import mode_of
 
@@ -44,7 +44,7 @@ def candidates_of(calls: Sequence[Call]) -> Iterator[tuple[str, Call]]:
 def floats_of(value: Any) -> Any:
     """The numbers of a call's result, whatever they are in, as one row of float64."""
     parts = []
-    for _, one in leaves_of(value):
+    for one in NESTS.leaves(value):
         if hasattr(one, "requires_grad"):
             kind = as_numpy(one).dtype.kind
             parts.append(as_reals(one) if kind in "fc" else as_numpy(one).reshape(-1) * 1.0)
@@ -163,7 +163,7 @@ class Rerun:
             return result
         start = 0
 
-        def moved(_: str, value: Any) -> Any:
+        def moved(value: Any) -> Any:
             nonlocal start
             row = floats_of(value)
             part = None if by is None else by[start : start + row.size]
@@ -183,7 +183,7 @@ class Rerun:
                 return value
             return type(value)(value + part[0])
 
-        return mapped(result, moved)
+        return NESTS.mapped(result, moved)
 
     def _like(self, tensor: Any, row: Any) -> Any:
         row = np.array(row, np.float64)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from ..._trees.nests import ANY_MAPPING as NESTS
 from ..._user_code.stack import own_site
 from ..subject.module_paths import ModulePaths
-from ..subject.trees import leaves_of, mapped
 from .tape import ABOUT_GRAPH, LEAVING, MODULE_HOOK, Call, Slot, Tape
 
 
@@ -153,7 +153,7 @@ class Recorder:
         slots: dict[int, int] = {}
         inputs: list[Any] = []
 
-        def placed(_: str, value: Any) -> Any:
+        def placed(value: Any) -> Any:
             if not isinstance(value, self.tensor):
                 return value
             if id(value) not in slots:
@@ -161,7 +161,7 @@ class Recorder:
                 inputs.append(value)
             return Slot(slots[id(value)])
 
-        args, kwargs = mapped((tuple(args), dict(kwargs)), placed)
+        args, kwargs = NESTS.mapped((tuple(args), dict(kwargs)), placed)
         call = Call(
             self._ordinal,
             name,
@@ -192,7 +192,7 @@ class Recorder:
             if before != after
         ]
         given = {id(t) for t in call.inputs}
-        tensors = [v for _, v in leaves_of(result) if isinstance(v, self.tensor)]
+        tensors = [v for v in NESTS.leaves(result) if isinstance(v, self.tensor)]
         returned = {id(t): t for t in tensors if id(t) not in given}
         written = {id(call.inputs[i]): call.inputs[i] for i in call.changed}
         call.outputs = list({**returned, **written}.values())

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._trees.nests import ANY_MAPPING as NESTS
 from ..._user_code.sites import definition_of
 from ..report.findings import Suspect
 from ..report.report import Check
 from ..subject.engines import as_reals, is_tensor
 from ..subject.subject import Subject
-from ..subject.trees import mapped
 from .first_order import Outcome
 
 
@@ -21,7 +21,9 @@ def against_analytical(subject: Subject, outcome: Outcome, analytical: Any) -> l
     It is the gradient of the sum of the outputs, one tensor per checked leaf (or one alone).
     """
     if callable(analytical):
-        args, kwargs = mapped((subject.args, subject.kwargs), lambda _, v: _as_checked(subject, v))
+        args, kwargs = NESTS.mapped(
+            (subject.args, subject.kwargs), lambda v: _as_checked(subject, v)
+        )
         analytical = analytical(*args, **kwargs)
     given = [analytical] if is_tensor(analytical) or np.isscalar(analytical) else list(analytical)
     if len(given) != len(subject.leaves):

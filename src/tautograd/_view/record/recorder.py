@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
+from ..._trees.nests import ANY_MAPPING as NESTS
 from ..._user_code.owners import Owner, owners
 from ..._user_code.sites import site_at
 from ..._user_code.stack import own_frame
 from ..._verify.locate.tape import ABOUT_GRAPH, LEAVING
 from ..._verify.locate.trace import Recorder, mode_of
-from ..._verify.subject.trees import leaves_of
 from .module_calls import ModuleCalls
 from .names import variables_of
 from .notes import Constant, Cutting, KnownNode, Noted
@@ -110,7 +110,7 @@ class Notes(Recorder):
             call.running = self.paths.running(variables_of(user).get("self"))
         if name in _SILENT or name in ABOUT_GRAPH - {"detach_"}:
             return call
-        for key, value in leaves_of((tuple(args), dict(kwargs))):
+        for key, value in NESTS.named_leaves((tuple(args), dict(kwargs))):
             if isinstance(value, self.tensor):
                 edge = edge_of(value)
                 call.inputs.append(value)
@@ -129,7 +129,7 @@ class Notes(Recorder):
         if not call.inputs:
             return
         given = {id(t): edge for t, edge in zip(call.inputs, call.edges, strict=True)}
-        outputs = {id(v): v for _, v in leaves_of(result) if isinstance(v, self.tensor)}
+        outputs = {id(v): v for v in NESTS.leaves(result) if isinstance(v, self.tensor)}
         outputs = {k: v for k, v in outputs.items() if k not in given}
         for tensor in call.inputs:  # what was written into has another history now
             if not same_edge(edge_of(tensor), given[id(tensor)]):
