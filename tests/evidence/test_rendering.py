@@ -10,10 +10,11 @@ import re
 import pytest
 
 from tautograd._evidence.text import evidence_text
+from tautograd._report.colour import wants_colour
 from tautograd._user_code.sites import Site
 from tautograd._verify.report.findings import Cut, Entry, Kink, Suspect
 from tautograd._verify.report.render_html import as_html, page_of
-from tautograd._verify.report.render_text import as_text, wants_colour
+from tautograd._verify.report.render_text import as_text
 from tautograd._verify.report.report import Check, Report
 from tautograd._verify.verify import verify
 

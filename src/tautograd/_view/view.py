@@ -63,7 +63,7 @@ class View:
 
     def show(self) -> Path:
         """Open it in the browser; gives the file that was written for that."""
-        from .page.browser import open_page
+        from .._report.browser import open_page
 
         return open_page(self.page(), "view")
 
@@ -78,7 +78,7 @@ class View:
         )
 
     def _repr_html_(self) -> str:
-        from .page.browser import as_frame
+        from .._report.browser import as_frame
 
         return as_frame(self.page(), f"Graph of {self.graph.title}")
 

@@ -68,7 +68,8 @@ class Reporting:
     def show(self, file: IO[str] | None = None) -> None:
         """Print the report, with colours on a terminal."""
         from tautograd._files.terminal import say
-        from tautograd._verify.report.render_text import wants_colour
+
+        from ..._report.colour import wants_colour
 
         stream = sys.stdout if file is None else file
         say(self.report(colour=wants_colour(stream)), stream)
