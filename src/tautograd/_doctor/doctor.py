@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ from .state.history import History
 from .state.step_numbers import Numbers
 from .watch.backward_flow import Flow
 from .watch.dispatch import Hearing
+from .watch.living import instances_of
 from .watch.nan_risks import Risks
 from .watch.observer import Observer
 
@@ -82,13 +82,7 @@ class Doctor(Hearing, Reporting):
         observer.start()
         self._observers.append(observer)
         self.watched.append(engine)
-        kinds = {engine.optim.Optimizer}
-        waiting = list(kinds)
-        while waiting:
-            new = set(waiting.pop().__subclasses__()) - kinds
-            kinds |= new
-            waiting += new
-        for found in [thing for thing in gc.get_objects() if type(thing) in kinds]:
+        for found in instances_of(engine.optim.Optimizer):
             self.know_optimizer(found)
 
     def stop(self) -> None:

@@ -124,7 +124,6 @@ for _ in range(9):
         self.cases: dict[int, _Case] = {}
         self.tracer: Tracer | None = None
         self.traced: Any = None  # the optimizer whose iteration is traced
-        self.ending: list[Tracer] = []  # tracers that could not be ended yet
         self.traces = 0
         self.walks = 0
         self.flat: dict[int, Any] = {}  # parameters behind operations without slope
@@ -148,15 +147,10 @@ for _ in range(9):
             self.sloped.update(id(leaf) for leaf in leaves(event.roots))
 
     def before_step(self, event: Step) -> None:
-        self._end_tracers()
         if self.tracer is not None and self.traced() is event.optimizer:
             tracer, self.tracer = self.tracer, None
-            if not tracer.stop():
-                self.ending.append(tracer)
+            tracer.stop()
             self._conclude(event, tracer)
-
-    def _end_tracers(self) -> None:
-        self.ending = [tracer for tracer in self.ending if not tracer.stop()]
 
     # --- suspicion -----------------------------------------------------------------------------
 
@@ -240,9 +234,8 @@ for _ in range(9):
 
     def at_end(self) -> None:
         if self.tracer is not None:
-            self.ending.append(self.tracer)
+            self.tracer.stop()
             self.tracer = None
-        self._end_tracers()
         for reference in self.doctor.optimizers:
             optimizer = reference()
             case = self.cases.get(id(optimizer))

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.function_mode import FunctionMode
 from ..._user_code.sites import Site
 from ..._user_code.stack import user_stack
 from ..._verify.locate.tape import LEAVING
-from ..._verify.locate.trace import mode_of, name_of_call
+from ..._verify.locate.trace import name_of_call
 from ..state.detached_values import Values, numbers_in
 from .graph_walk import is_leaf_node, node_name, nodes
 
@@ -103,8 +104,7 @@ class Tracer:
         self._addresses: dict[int, Any] = {}  # of index tensors that carry a parameter
         self._walked = 0
         self._strange: dict[int, Any] = {}  # tensors that came from nowhere, already looked at
-        self._mode: Any = None
-        self._passive = True
+        self._mode: FunctionMode | None = None
         self._count = 0
         parameters = list(parameters)
         self._sources = frozenset(id(p) for p in parameters)
@@ -115,29 +115,19 @@ class Tracer:
 
     def start(self) -> bool:
         """Begin, unless another mode is in force."""
-        stack = self._stack()
+        overrides = importlib.import_module(f"{self.engine.__name__}.overrides")
+        stack = overrides._get_current_function_mode_stack()
         if any(type(mode).__name__ != "DeviceContext" for mode in stack):
             return False
-        self._passive = False
-        self._mode = mode_of(self.engine, self._see)
-        self._mode.__enter__()
+        self._mode = FunctionMode(self.engine, self._see)
+        self._mode.start()
         return True
 
-    def stop(self) -> bool:
-        """End; only possible while no other mode was entered since."""
-        self._passive = True
-        if self._mode is None:
-            return True
-        stack = self._stack()
-        if stack and stack[-1] is self._mode:
-            self._mode.__exit__(None, None, None)
+    def stop(self) -> None:
+        if self._mode is not None:
+            self._mode.stop()
             self._mode = None
             self._trails, self._strange = {}, {}
-        return self._mode is None
-
-    def _stack(self) -> list[Any]:
-        overrides = importlib.import_module(f"{self.engine.__name__}.overrides")
-        return list(overrides._get_current_function_mode_stack())
 
     # --- what is known of tensors --------------------------------------------------------------
 
@@ -163,7 +153,7 @@ class Tracer:
     # --- calls ---------------------------------------------------------------------------------
 
     def _see(self, function: Any, args: Any, kwargs: Any) -> Any:
-        if self._passive or self._count > MANY:
+        if self._count > MANY:
             return function(*args, **kwargs)
         name = name_of_call(self.engine, function)
         if name in _ABOUT or name in _QUESTIONS:

@@ -8,13 +8,13 @@ inputs and of the gradient that arrives: its derivative is what second order is 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.silence import without_warnings
 from ..._trees.nests import ANY_MAPPING as NESTS
 from ..subject.engines import as_reals, as_tensors, reals_in
 from .tape import Call, Slot
@@ -119,8 +119,7 @@ class Isolated:
             self.engine.set_rng_state(self.call.random_state)
         lower = None if self.double else self.call.autocast
         casting = nullcontext() if lower is None else self.engine.autocast("cpu", dtype=lower)
-        with warnings.catch_warnings(), casting:
-            warnings.simplefilter("ignore")
+        with without_warnings, casting:
             result = self.call.function(*args, **kwargs)
         given = {id(v) for v in values}
         found = {id(v): v for v in NESTS.leaves(result) if isinstance(v, self.engine.Tensor)}
@@ -163,8 +162,7 @@ class Isolated:
     def _pull_back(self, leaves: Any, outputs: Any, cotangent: Any, **options: Any) -> Any:
         live = [outputs[i] for i in self.live]
         parts = self._split(cotangent, live)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings:
             return self.engine.autograd.grad(live, leaves, parts, allow_unused=True, **options)
 
     def _flat(self, gradients: Any, leaves: Any) -> Any:
@@ -218,8 +216,7 @@ class Backward(Isolated):
             parts = self._split(cotangent, leaves)
             found = [None] * len(variables)
             if live:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
+                with without_warnings:
                     found = self.engine.autograd.grad(
                         [first[i] for i in live],
                         variables,

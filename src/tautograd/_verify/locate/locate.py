@@ -9,13 +9,13 @@ something it had saved was changed in between.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.silence import without_warnings
 from ..numerics.tolerance import Verdict, WrongEntry
 from ..report.findings import Cut, Entry, Kink, Suspect
 from ..subject.engines import tensors_of
@@ -74,8 +74,7 @@ def locate(
     """
     state = engine.get_rng_state()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings:
             return _Search(engine, run, leaves, cotangents, order, seconds, seed, state).found()
     finally:
         engine.set_rng_state(state)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.function_mode import FunctionMode
 from ..._trees.nests import ANY_MAPPING as NESTS
 from ..subject.engines import as_numpy, as_reals, tensors_of
 from .tape import ABOUT_GRAPH, LEAVING, Call
-from .trace import mode_of
 
 _HOW = {"detach": "detach()", "detach_": "detach_()", "data": ".data", "tensor": "torch.tensor()"}
 
@@ -138,7 +138,7 @@ class Rerun:
         with engine.enable_grad():
             if see is None:
                 return self.run()
-            with mode_of(engine, _Counter(see)):
+            with FunctionMode(engine, _Counter(see)):
                 return self.run()
 
     def _total(self, result: Any) -> float:

@@ -8,12 +8,12 @@ part of them. Nothing of the program changes: arguments and results are handed o
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from ..._stand_ins.function_mode import FunctionMode
 from ..._trees.nests import ANY_MAPPING as NESTS
 from ..._user_code.stack import own_site
 from ..subject.module_paths import ModulePaths
@@ -26,17 +26,6 @@ def trace(engine: Any, run: Callable[[], Any]) -> Tape:
     with recorder.recording():
         result = run()
     return Tape(recorder.calls, result, recorder.altered, recorder.kept)
-
-
-def mode_of(engine: Any, see: Callable[[Any, Any, Any], Any]) -> Any:
-    """A mode of this engine that hands every call to `see(function, args, kwargs)`."""
-    overrides = importlib.import_module(f"{engine.__name__}.overrides")
-
-    def torch_function(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return see(func, args, kwargs or {})
-
-    members = {"__torch_function__": torch_function}
-    return type("Watching", (overrides.TorchFunctionMode,), members)()
 
 
 def name_of_call(engine: Any, function: Any) -> str:
@@ -77,7 +66,7 @@ class Recorder:
         elif before is not None:  # a profiler written in C has a switch instead
             before.disable()
         self.boundary = sys._getframe(2)
-        with self.paths, mode_of(self.engine, self.see):
+        with self.paths, FunctionMode(self.engine, self.see):
             sys.setprofile(self.profile)
             try:
                 yield

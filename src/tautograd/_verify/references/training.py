@@ -6,11 +6,11 @@ optimizer gets, and shows only here.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.silence import without_warnings
 from ..._user_code.sites import definition_of
 from ..report.findings import Suspect, in_a_line
 from ..report.report import Check
@@ -81,8 +81,7 @@ def _trained(subject: Subject, parameters: list[Any], cotangent: Any) -> list[An
     engine, module = subject.engine, subject.target
     held = {name: b.detach().clone() for name, b in module.named_buffers()}  # type: ignore[attr-defined]
     try:
-        with warnings.catch_warnings(), engine.enable_grad():
-            warnings.simplefilter("ignore")
+        with without_warnings, engine.enable_grad():
             outputs = [t for _, t in subject.named_outputs(subject.call_itself())]
             live = [i for i, out in enumerate(outputs) if out.requires_grad]
             parts = subject.as_outputs(cotangent, outputs)

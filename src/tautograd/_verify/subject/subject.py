@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.silence import without_warnings
 from ..._trees.nests import ANY_MAPPING as NESTS
 from .engines import as_reals, as_tensors, engine_of, is_module, is_tensor, reals_in, tensors_of
 
@@ -153,8 +153,7 @@ class Subject:
         args = [values[name] for name in self._positional]
         kwargs = {name: values[name] for name in self.kwargs}
         self._state.restore()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings:
             if not self.is_module:
                 return self.target(*args, **kwargs)
             own = {leaf.name: given[leaf.name] for leaf in self.leaves if leaf.is_parameter}
@@ -271,8 +270,7 @@ class Subject:
                 rows.append(np.zeros(sum(leaf.reals for leaf in self.leaves)))
                 continue
             parts = self.as_outputs(cotangent, outputs)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with without_warnings:
                 grads = self.engine.autograd.grad(
                     [outputs[i] for i in live],
                     tensors,

@@ -16,12 +16,14 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
+from ..._stand_ins.function_mode import FunctionMode
+from ..._stand_ins.slots import replace
 from ..._trees.nests import ANY_MAPPING as NESTS
 from ..._user_code.owners import Owner, owners
 from ..._user_code.sites import site_at
 from ..._user_code.stack import own_frame
 from ..._verify.locate.tape import ABOUT_GRAPH, LEAVING
-from ..._verify.locate.trace import Recorder, mode_of
+from ..._verify.locate.trace import Recorder
 from .module_calls import ModuleCalls
 from .names import variables_of
 from .notes import Constant, Cutting, KnownNode, Noted
@@ -67,14 +69,16 @@ class Notes(Recorder):
         would slow down every call of a whole script.
         """
         self.boundary = sys._getframe(2)
-        function = self.engine.autograd.Function
-        held = vars(function)["apply"]
-        function.apply = classmethod(self._noticed(held.__func__))
+        end = replace(
+            self.engine.autograd.Function,
+            "apply",
+            lambda held: classmethod(self._noticed(held.__func__)),
+        )
         try:
-            with self.paths, mode_of(self.engine, self.see):
+            with self.paths, FunctionMode(self.engine, self.see):
                 yield
         finally:
-            function.apply = held
+            end()
 
     def _noticed(self, original: Any) -> Any:
         @functools.wraps(original)
