@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._verify.locate.leaving import edge_of
 from .._verify.subject.engines import engine_of, is_tensor
 from .explanation import Contribution, Explanation
 from .page.graph import operation_of
@@ -20,7 +21,6 @@ from .record.backward_flow import summed
 from .record.collect import Collector
 from .record.names import Names
 from .record.node_history import site_of_node, walk
-from .record.recorder import edge_of
 from .record.values import Value
 from .view import flow_of
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._trees.nests import ANY_MAPPING as NESTS
+from .._verify.locate.leaving import edge_of
 from .._verify.subject.engines import engine_of, engines, is_tensor
 from .page.graph import Graph
 from .page.groups import make_groups
@@ -18,7 +19,7 @@ from .record.backward_flow import Flow
 from .record.backward_watch import Watching
 from .record.collect import Collector
 from .record.names import Names
-from .record.recorder import Notes, edge_of
+from .record.recorder import Notes
 
 _active: list[Recording] = []
 

@@ -11,6 +11,7 @@ import re
 import weakref
 from typing import Any
 
+from ..._verify.locate.leaving import WITHOUT_SLOPE
 from ..state.parameter_owners import Owners, is_resting
 from ..watch.events import Backward, Step
 from ..watch.graph_walk import leaves
@@ -37,7 +38,6 @@ _HOW = {
     "eq": "a comparison",
     "ne": "a comparison",
 }
-_SLOPE = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
 
 
 _INSTEAD = {
@@ -63,7 +63,7 @@ def _mended(cut: Cut) -> str:
             return f"{code}  # {note}"
     if cut.how in _INSTEAD:
         return f"# {_INSTEAD[cut.how]}"
-    if cut.how in _SLOPE:
+    if cut.how in WITHOUT_SLOPE:
         return "# train with the value itself; round only what is shown or stored"
     if _HOW.get(cut.how) == "a comparison":
         return "# use something smooth, such as sigmoid, in the place of the comparison"
@@ -224,7 +224,7 @@ for _ in range(9):
                 continue
             told |= {id(p) for p in mine}
             how = _HOW.get(cut.how, f"{cut.how}()")
-            ends = "the slope is zero" if cut.how in _SLOPE else "the graph ends"
+            ends = "the slope is zero" if cut.how in WITHOUT_SLOPE else "the graph ends"
             self.report(
                 f"The loss depends on {len(mine)} parameters that never get a gradient: {ends} in "
                 f"this line, at {how}.",

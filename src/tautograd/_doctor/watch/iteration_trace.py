@@ -21,14 +21,12 @@ import numpy as np
 from ..._stand_ins.function_mode import FunctionMode
 from ..._user_code.sites import Site
 from ..._user_code.stack import user_stack
-from ..._verify.locate.tape import LEAVING
-from ..._verify.locate.trace import name_of_call
+from ..._verify.locate.leaving import LEAVING, WITHOUT_SLOPE, name_of_call
 from ..state.detached_values import Values, numbers_in
 from .graph_walk import is_leaf_node, node_name, nodes
 
-STEPS = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
-"""Operations that are recorded and whose derivative is zero; their nodes:"""
 _STEP_NODES = frozenset(("Round", "Floor", "Ceil", "Trunc", "Sign", "Sgn"))
+"""Nodes of operations that are recorded and whose derivative is zero."""
 _QUESTIONS = frozenset(
     ("__bool__", "__len__", "__repr__", "__format__", "dim", "size", "is_nonzero")
 )
@@ -205,9 +203,9 @@ class Tracer:
 
     def _make(self, name: str, live: frozenset[int], cuts: frozenset[Any], made: list[Any]) -> None:
         goes_on = [t for t in made if t.requires_grad]
-        if live and (not goes_on or name in STEPS or name in ("detach", "data")):
+        if live and (not goes_on or name in WITHOUT_SLOPE or name in ("detach", "data")):
             how = name if self.engine.is_grad_enabled() else "no_grad"
-            if name in ("detach", "data", *STEPS):
+            if name in ("detach", "data", *WITHOUT_SLOPE):
                 how = name
             cuts = cuts | {Cut(how, user_stack(), live)}
             live = frozenset()

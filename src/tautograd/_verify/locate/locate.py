@@ -24,7 +24,8 @@ from .call_gradient import check_rule
 from .graph_cuts import find_cuts
 from .in_context import changed_since, lower_precision, not_a_number
 from .isolated_call import Backward, Isolated
-from .tape import ABOUT_GRAPH, MODULE_HOOK, Call, Tape
+from .leaving import ABOUT_GRAPH
+from .tape import MODULE_HOOK, Call, Tape
 from .trace import trace
 
 _BY_CONVENTION = frozenset(

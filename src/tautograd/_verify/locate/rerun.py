@@ -10,9 +10,8 @@ import numpy as np
 from ..._stand_ins.function_mode import FunctionMode
 from ..._trees.nests import ANY_MAPPING as NESTS
 from ..subject.engines import as_numpy, as_reals, tensors_of
-from .tape import ABOUT_GRAPH, LEAVING, Call
-
-_HOW = {"detach": "detach()", "detach_": "detach_()", "data": ".data", "tensor": "torch.tensor()"}
+from .leaving import ABOUT_GRAPH, CUTTING, LEAVING
+from .tape import Call
 
 
 def candidates_of(calls: Sequence[Call]) -> Iterator[tuple[str, Call]]:
@@ -26,17 +25,17 @@ def candidates_of(calls: Sequence[Call]) -> Iterator[tuple[str, Call]]:
         if not any(call.wanted):
             # Another name for memory into which something with a history is written later.
             if call.name in ("data", "detach") and any(id(t) in written for t in call.outputs):
-                yield _HOW[call.name], call
+                yield CUTTING[call.name], call
             continue
         if call.name in LEAVING:
             yield LEAVING[call.name], call
         elif call.name == "detach_":
-            yield _HOW[call.name], call
+            yield CUTTING[call.name], call
         elif call.name in ABOUT_GRAPH:
             continue
         elif call.outputs:
             recorded = [e is not None and hasattr(e[0], "next_functions") for e in call.nodes]
-            how = _HOW.get(call.name, "" if call.grad else "no_grad")
+            how = CUTTING.get(call.name, "" if call.grad else "no_grad")
             if not any(recorded) or (how and not all(recorded)) or (call.changed and not call.grad):
                 yield how or call.name, call
 

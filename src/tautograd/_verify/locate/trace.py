@@ -17,7 +17,8 @@ from ..._stand_ins.function_mode import FunctionMode
 from ..._trees.nests import ANY_MAPPING as NESTS
 from ..._user_code.stack import own_site
 from ..subject.module_paths import ModulePaths
-from .tape import ABOUT_GRAPH, LEAVING, MODULE_HOOK, Call, Slot, Tape
+from .leaving import ABOUT_GRAPH, LEAVING, edge_of, name_of_call
+from .tape import MODULE_HOOK, Call, Slot, Tape
 
 
 def trace(engine: Any, run: Callable[[], Any]) -> Tape:
@@ -26,16 +27,6 @@ def trace(engine: Any, run: Callable[[], Any]) -> Tape:
     with recorder.recording():
         result = run()
     return Tape(recorder.calls, result, recorder.altered, recorder.kept)
-
-
-def name_of_call(engine: Any, function: Any) -> str:
-    """PyTorch's name of a function that a mode was shown; a property's own name."""
-    name = str(getattr(function, "__name__", type(function).__name__))
-    if name in ("__get__", "__set__"):
-        owner = getattr(function, "__self__", None)
-        known = "data" if owner is engine.Tensor.data else getattr(owner, "__name__", "property")
-        return known if name == "__get__" else f"{known}="
-    return name
 
 
 class Recorder:
@@ -160,7 +151,7 @@ class Recorder:
             inputs,
             [self._copy(t) for t in inputs],
             [bool(t.requires_grad) for t in inputs],
-            [_edge(t) for t in inputs],
+            [edge_of(t) for t in inputs],
             bool(self.engine.is_grad_enabled()),
             checkpointed=bool(self._checkpoints),
             autocast=_autocast(self.engine),
@@ -188,7 +179,7 @@ class Recorder:
         call.value = None if tensors else result
         if not call.outputs and call.name not in LEAVING and call.name not in ABOUT_GRAPH:
             return
-        call.nodes = [_edge(t) for t in call.outputs]
+        call.nodes = [edge_of(t) for t in call.outputs]
         if bool((self.engine.get_rng_state() == call.random_state).all()):
             call.random_state = None
         self.calls.append(call)
@@ -233,14 +224,3 @@ def _version(tensor: Any) -> Any:
         return tensor._version
     except RuntimeError:  # an inference tensor has none
         return None
-
-
-def _edge(tensor: Any) -> Any:
-    """The node behind a tensor and which of its outputs this is; a leaf stands for itself."""
-    if not tensor.requires_grad:
-        return None
-    try:
-        node = tensor.grad_fn
-    except RuntimeError:  # a view whose history cannot be told any more
-        return None
-    return (tensor, 0) if node is None else (node, tensor.output_nr)

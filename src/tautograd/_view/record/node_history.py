@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._user_code.sites import Site
-from .recorder import edge_of
+from ..._verify.locate.leaving import edge_of
 
 
 def walk(roots: Sequence[Any]) -> list[Any]:

@@ -22,7 +22,7 @@ from ..._trees.nests import ANY_MAPPING as NESTS
 from ..._user_code.owners import Owner, owners
 from ..._user_code.sites import site_at
 from ..._user_code.stack import own_frame
-from ..._verify.locate.tape import ABOUT_GRAPH, LEAVING
+from ..._verify.locate.leaving import ABOUT_GRAPH, CUTTING, LEAVING, edge_of, same_edge
 from ..._verify.locate.trace import Recorder
 from .module_calls import ModuleCalls
 from .names import variables_of
@@ -31,7 +31,6 @@ from .values import Memory, Value
 
 MOST_KNOWN = 200_000  # nodes
 _MOST_NODES = 50_000  # of one call: a recurrent layer has many
-_HOW = {"detach": "detach()", "detach_": "detach_()", "data": ".data", "tensor": "tensor()"}
 _SILENT = frozenset(("requires_grad_", "retain_grad", "register_hook", "backward", "grad", "shape"))
 
 
@@ -171,7 +170,7 @@ class Notes(Recorder):
             return  # of the same shape, with other values
         cuts = list(call.tainted)
         if call.wanted and not tensor.requires_grad:
-            how = _HOW.get(call.name) or ("no_grad" if not call.grad else f"{call.name}()")
+            how = CUTTING.get(call.name) or ("no_grad" if not call.grad else f"{call.name}()")
             cuts = [self._cutting(call, how, self.memory.look(tensor))]
         if cuts:
             unique = list({id(cut): cut for cut in cuts}.values())
@@ -217,24 +216,6 @@ def _reference(tensor: Any) -> Any:
         return weakref.ref(tensor)
     except TypeError:
         return lambda: tensor
-
-
-def edge_of(tensor: Any) -> Any:
-    """The node behind a tensor and which of its outputs this is; a leaf stands for itself."""
-    try:
-        if not tensor.requires_grad:
-            return None
-        node = tensor.grad_fn
-    except RuntimeError:  # a view whose history cannot be told any more
-        return None
-    return (tensor, 0) if node is None else (node, tensor.output_nr)
-
-
-def same_edge(one: Any, other: Any) -> bool:
-    """Whether two tensors have the same history."""
-    if one is None or other is None:
-        return one is other
-    return one[0] is other[0] and bool(one[1] == other[1])
 
 
 def _key(edge: Any) -> tuple[int, int]:
