@@ -4,6 +4,7 @@ engines, by several threads, with modes of the user's and recordings in between.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import random
@@ -14,6 +15,8 @@ from types import ModuleType
 import pytest
 
 import tautograd
+from tautograd._stand_ins import group, slots
+from tautograd._view.record import recorder
 from tautograd._view.record.backward_watch import Watching
 
 from .snapshot import ENGINES, differences, everywhere, snapshot
@@ -82,11 +85,20 @@ def verify(engine):
 DONE = {"train": train, "record": record, "verify": verify}
 
 
+@functools.cache
+def load():
+    """What is done once: PyTorch itself wraps an optimizer's step when the first one is made."""
+    for engine in ENGINES.values():
+        train(engine)
+        verify(engine)
+        with doctor(engine):
+            train(engine)
+    record(tautograd)
+
+
 @contextlib.contextmanager
 def nothing_stays():
-    train(ENGINES["torch"])  # PyTorch itself wraps an optimizer's step when the first one is made
-    record(None)
-    verify(ENGINES["torch"])
+    load()
     before, modules = snapshot(), everywhere()
     yield
     assert differences(before, snapshot()) == []
@@ -309,3 +321,31 @@ def test_a_tuple_that_another_thread_makes_is_its_own():
         done.set()
         thread.join()
     assert errors == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", STARTED)
+@pytest.mark.parametrize("after", [1, 6])
+def test_interrupted_while_it_starts(monkeypatch, engine, kind, after):
+    """Nobody stops what has not started."""
+    count = 0
+    put = slots.replace
+
+    def interrupted(*given):
+        nonlocal count
+        count += 1
+        if count > after:
+            raise KeyboardInterrupt
+        return put(*given)
+
+    part = STARTED[kind](ENGINES[engine])
+    with nothing_stays():
+        for module in (slots, group, recorder):
+            monkeypatch.setattr(module, "replace", interrupted)
+        try:
+            part.start()
+        except KeyboardInterrupt:
+            pass
+        else:
+            part.stop()
+        monkeypatch.undo()

@@ -72,15 +72,25 @@ class Doctor(Hearing, Reporting):
     def start(self) -> Doctor:
         if self._observers:
             raise RuntimeError("this doctor is watching already")
-        for engine in self._engines if self._engines is not None else loaded_engines():
-            self.see(engine)
+        try:
+            for engine in self._engines if self._engines is not None else loaded_engines():
+                self.see(engine)
+        except BaseException:  # Ctrl-C: nobody will say stop()
+            self._leave()
+            self._observers = []
+            raise
         return self
+
+    def _leave(self) -> None:
+        """Let everything in the engines be as it was."""
+        for observer in reversed(self._observers):
+            observer.stop()
 
     def see(self, engine: Any) -> None:
         """Watch this engine from now on."""
         observer = Observer(engine, self)
-        observer.start()
         self._observers.append(observer)
+        observer.start()
         self.watched.append(engine)
         for found in instances_of(engine.optim.Optimizer):
             self.know_optimizer(found)
@@ -89,8 +99,7 @@ class Doctor(Hearing, Reporting):
         if not self._observers:
             return
         self.flow.remove()
-        for observer in reversed(self._observers):
-            observer.stop()
+        self._leave()
         with self.quietly():
             self.numbers.finish()
         self._observers = []

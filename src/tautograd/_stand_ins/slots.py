@@ -129,8 +129,12 @@ class WhileAnybody:
     def __enter__(self) -> None:
         with lock:
             if not self._inside:
-                for name in self._names():
-                    self._ends.append(replace(*name))
+                try:
+                    for name in self._names():
+                        self._ends.append(replace(*name))
+                except BaseException:  # Ctrl-C
+                    self._end()
+                    raise
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:

@@ -31,11 +31,15 @@ class Watching:
         self._inside = False
 
     def start(self) -> None:
-        self._stand_ins.method(self.engine.Tensor, "backward", self._method)
-        self._stand_ins.function(self.engine.autograd, "backward", self._backward)
-        self._stand_ins.everywhere()
-        if not self.skipped:
-            self._listen()
+        try:
+            self._stand_ins.method(self.engine.Tensor, "backward", self._method)
+            self._stand_ins.function(self.engine.autograd, "backward", self._backward)
+            self._stand_ins.everywhere()
+            if not self.skipped:
+                self._listen()
+        except BaseException:  # Ctrl-C: nobody will say stop()
+            self.stop()
+            raise
 
     def _listen(self) -> None:
         self._stack.enter_context(self.notes.recording())
