@@ -52,6 +52,23 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def _push_mode(mode: TorchFunctionMode) -> None:
+    """Make a mode the innermost one of this thread, as entering it does."""
+    function_modes.enter(mode)
+
+
+def _pop_mode() -> TorchFunctionMode:
+    """Take this thread's innermost mode away, and give it."""
+    innermost: TorchFunctionMode = modes.function_modes[-1]
+    function_modes.leave()
+    return innermost
+
+
+def _release_mode(mode: TorchFunctionMode) -> None:
+    """A mode that another thread entered is not asked any more."""
+    function_modes.release(mode)
+
+
 def _get_current_function_mode_stack() -> list[Any]:
     """The modes that are entered in this thread, the outermost first."""
     return list(modes.function_modes or ())

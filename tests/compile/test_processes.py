@@ -130,12 +130,12 @@ torch.rand(1)
 """,
     "entering a mode": """
 from tautograd._autograd import function_modes
-install = function_modes._install
+names = function_modes._wrappers._names
 def slow():
     begun.set()
     time.sleep(0.5)
-    install()
-function_modes._install = slow
+    return names()
+function_modes._wrappers._names = slow
 def other():
     with TorchFunctionMode(): pass
 """,

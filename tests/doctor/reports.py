@@ -10,7 +10,7 @@ from typing import Any
 from tautograd._doctor.report.findings import Finding
 from tautograd._doctor.report.report import Reporting, plain
 from tautograd._doctor.state.history import History
-from tautograd._doctor.watch.sites import Site
+from tautograd._user_code.sites import Site
 
 CODE = """\
 import torch

@@ -13,7 +13,7 @@ from tautograd._doctor.doctor import doctor
 from tautograd._doctor.report.findings import Finding
 from tautograd._doctor.report.inline_ignores import ignored_by_comment
 from tautograd._doctor.report.rule_pages import UnknownRule, codes_of, rule_called
-from tautograd._doctor.watch.sites import Site
+from tautograd._user_code.sites import Site
 
 LOOP = """
 torch.manual_seed(0)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import html.parser
 import io
+import linecache
 import re
 
 import pytest
 
 from tautograd._evidence.text import evidence_text
-from tautograd._verify.report.findings import Cut, Entry, Kink, Site, Suspect
+from tautograd._report.colour import wants_colour
+from tautograd._user_code.sites import Site
+from tautograd._verify.report.findings import Cut, Entry, Kink, Suspect
 from tautograd._verify.report.render_html import as_html, page_of
-from tautograd._verify.report.render_text import as_text, wants_colour
+from tautograd._verify.report.render_text import as_text
 from tautograd._verify.report.report import Check, Report
 from tautograd._verify.verify import verify
 
@@ -19,7 +22,9 @@ EVIL = "<script>alert('x')</script>"
 
 
 def full_report() -> Report:
-    site = Site("train.py", 12, "forward", f"y = f(x)  # {EVIL}")
+    site = Site("train.py", 12, "forward")
+    lines = ["\n"] * 11 + [f"    y = f(x)  # {EVIL}\n"]
+    linecache.cache["train.py"] = 0, None, lines, "train.py"
     entry = Entry("x", (0, 1), 3.0, float("nan"), 1e-9, "output[2]")
     return Report(
         f"pkg.mod:fn{EVIL}",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
+from .._user_code.owners import internal
 from .modes import modes, update_special
 from .node import Node
-from .sites import internal
 
 
 class detect_anomaly:

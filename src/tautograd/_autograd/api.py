@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor, make
+from .._user_code.sites import warning_level
 from .arrivals import as_grad_tensor
 from .engine import run_backward
 from .graph import GradientEdge, stand_in
 from .hooks import retain_grad
 from .modes import modes
-from .sites import warning_level
 
 
 def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list[Tensor]:

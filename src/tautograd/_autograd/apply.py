@@ -10,10 +10,10 @@ import numpy as np
 from .._arrays.dtypes import HALF_CODES, HALVES
 from .._ops.declare.record import Op
 from .._tensor.tensor import Tensor, current_node, make
+from .._user_code.owners import internal
 from .inference import as_inference
 from .modes import modes
 from .node import NO_PARAMETERS, Node, next_sequence, node_type
-from .sites import internal
 
 _FLOAT32 = np.dtype(np.float32)
 

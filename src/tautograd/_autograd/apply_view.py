@@ -11,10 +11,10 @@ from typing import Any
 
 from .._ops.declare.record import Op
 from .._tensor.tensor import Tensor, current_node
+from .._user_code.owners import internal
 from .apply import apply
 from .modes import modes
 from .node import NO_PARAMETERS, next_sequence, node_type
-from .sites import internal
 
 _new = object.__new__
 

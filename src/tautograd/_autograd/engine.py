@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
+from .._user_code.owners import internal
 from .apply import edge_of
 from .arrivals import ALONE, accumulate_leaf, arrive, call_leaf_hooks
 from .captures import Captures, Needed
@@ -28,7 +29,6 @@ from .chain_rule import fit, run_node, run_rules
 from .modes import modes, shared
 from .node import FREED, Node
 from .saved import unpack
-from .sites import internal
 
 _FLOAT32 = np.dtype(np.float32)
 

@@ -9,16 +9,15 @@ entered, and taken off with the last one. So a program without modes pays nothin
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from .._arrays.once import held_at_fork
 from .._ops.declare.public import METHODS
 from .._ops.declare.record import Op
+from .._stand_ins.slots import Make, WhileAnybody
 from .._tensor.tensor import Tensor
 from .apply import apply
 from .modes import modes, update_special
@@ -40,10 +39,7 @@ _UPDATES = {
     **{name: name for name in ("__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__")},
     **{name: name for name in ("__ixor__", "__ilshift__", "__irshift__")},
 }
-_lock = threading.RLock()  # again by a mode that a signal's handler enters
-held_at_fork.append(_lock)  # or a child would find methods half put in place, and wait for the rest
-_entered = 0  # modes that are active now, in all threads
-_originals: dict[str, Any] = {}
+_released: list[Any] = []  # modes that another thread than theirs has ended
 
 
 class Recorded:
@@ -69,8 +65,21 @@ class Recorded:
 
 def shown(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Hand a call to the innermost mode, which is not active while it answers."""
+    if _released and _forget_released():
+        return func(*args, **kwargs)
     with without_innermost() as mode:
         return mode.__torch_function__(func, _types(args), args, kwargs)
+
+
+def _forget_released() -> bool:
+    """Take the modes of this thread that another one has ended from its stack, if there are any."""
+    ended = [mode for mode in modes.function_modes if any(mode is one for one in _released)]
+    for mode in ended:
+        modes.function_modes = tuple(one for one in modes.function_modes if one is not mode)
+        _released[:] = [one for one in _released if one is not mode]
+    if ended:
+        update_special()
+    return bool(ended)
 
 
 @contextmanager
@@ -88,24 +97,24 @@ def without_innermost() -> Iterator[Any]:
 
 def enter(mode: Any) -> None:
     """Make a mode the innermost one of this thread."""
-    global _entered
-    with _lock:
-        if not _entered:
-            _install()
-        _entered += 1
+    _wrappers.__enter__()
     modes.function_modes = (*modes.function_modes, mode)
     update_special()
 
 
 def leave() -> None:
     """Take this thread's innermost mode away for good."""
-    global _entered
+    if _released:
+        _forget_released()
     modes.function_modes = modes.function_modes[:-1]
     update_special()
-    with _lock:
-        _entered -= 1
-        if not _entered:
-            _uninstall()
+    _wrappers.__exit__()
+
+
+def release(mode: Any) -> None:
+    """Let a mode of another thread be as if it had left; its thread forgets it when next it looks."""
+    _released.append(mode)
+    _wrappers.__exit__()
 
 
 def _types(args: tuple[Any, ...]) -> tuple[type, ...]:
@@ -126,13 +135,22 @@ def watched(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-def _install() -> None:
+def _names() -> Iterator[tuple[Any, str, Make]]:
+    """What is on `Tensor` while any thread has a mode."""
     writes = {name for name in METHODS if name.endswith("_") and not name.startswith("_")}
     for name in {*writes, *_UPDATES, *_WATCHED} & set(dir(Tensor)):
-        _originals[name] = getattr(Tensor, name)
-        setattr(Tensor, name, watched(_originals[name], _UPDATES.get(name, name)))
-    _originals["data"] = original = Tensor.__dict__["data"]
+        yield Tensor, name, _watching(_UPDATES.get(name, name))
+    yield Tensor, "data", _watched_data
 
+
+_wrappers = WhileAnybody(_names)
+
+
+def _watching(name: str) -> Make:
+    return lambda fn: watched(fn, name)
+
+
+def _watched_data(original: Any) -> Any:
     def get_data(self: Tensor) -> Any:
         if modes.function_modes:
             return shown(Tensor.__dict__["data"].__get__, (self,), {})
@@ -144,10 +162,4 @@ def _install() -> None:
         else:
             original.fset(self, value)
 
-    Tensor.data = property(get_data, set_data)  # type: ignore[assignment]
-
-
-def _uninstall() -> None:
-    for name, original in _originals.items():
-        setattr(Tensor, name, original)
-    _originals.clear()
+    return property(get_data, set_data)

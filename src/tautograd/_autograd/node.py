@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._ops.declare.record import Op
-from .sites import Site, resolve
+from .._user_code.sites import Site, resolve
 
 next_sequence = itertools.count().__next__
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
 from .._tensor.tensor import Tensor, make
+from .._user_code.sites import resolve
 from .modes import modes
 from .node import FREED, Node
-from .sites import resolve
 
 _USED_TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "

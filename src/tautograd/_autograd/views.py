@@ -17,13 +17,13 @@ import numpy as np
 
 from .._ops.declare.record import Op
 from .._tensor.tensor import Tensor, make
+from .._user_code.sites import mark
 from .apply import edge_of
 from .copy_slices import Way, part_replaced, replayed
 from .hooks import retain_grad
 from .modes import modes
 from .node import Node
 from .refusals import INFERENCE, LEAF, VIEW_OF_LEAF, why_not_rebased
-from .sites import mark
 
 
 def replay_history(view: Tensor, base: Tensor) -> None:

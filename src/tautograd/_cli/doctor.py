@@ -99,7 +99,7 @@ def execute(namespace: argparse.Namespace) -> int:
 
 def _explain(namespace: argparse.Namespace) -> int:
     from tautograd._doctor.report.rule_pages import UnknownRule, list_text, rule_called, rule_text
-    from tautograd._verify.report.render_text import wants_colour
+    from tautograd._report.colour import wants_colour
 
     try:
         if namespace.list:
@@ -160,7 +160,7 @@ class _Output:
         from tautograd._doctor.report.render_text import as_text
         from tautograd._doctor.report.report import as_json, plain
         from tautograd._doctor.report.sarif import as_sarif, github_lines
-        from tautograd._verify.report.render_text import wants_colour
+        from tautograd._report.colour import wants_colour
 
         self._plain, self._as_json, self._as_text = plain, as_json, as_text
         self._as_page, self._as_sarif, self._github_lines = as_page, as_sarif, github_lines

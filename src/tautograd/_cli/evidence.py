@@ -64,7 +64,7 @@ def _done(namespace: argparse.Namespace) -> int:
         say(json_text(found.to_dict()))
     else:
         from tautograd._evidence.text import comparison_text
-        from tautograd._verify.report.render_text import wants_colour
+        from tautograd._report.colour import wants_colour
 
         say(comparison_text(found, colour=wants_colour(), everything=namespace.all))
     return _FINE if found.same else _DIFFERENT
@@ -77,7 +77,7 @@ def _show(content: dict[str, Any], namespace: argparse.Namespace) -> int:
         say(json_text(content))
         return _FINE
     from tautograd._evidence.text import evidence_text
-    from tautograd._verify.report.render_text import wants_colour
+    from tautograd._report.colour import wants_colour
 
     say(evidence_text(content, colour=wants_colour()))
     return _FINE

@@ -75,7 +75,7 @@ def execute(namespace: argparse.Namespace) -> int:
         say(json_text(found.to_dict()))
     elif not namespace.quiet:
         from tautograd._evidence.text import comparison_text
-        from tautograd._verify.report.render_text import wants_colour
+        from tautograd._report.colour import wants_colour
 
         say(comparison_text(found, colour=wants_colour(), everything=namespace.all))
     return _SAME if (found.exact if namespace.exact else found.same_results) else _DIFFERS

@@ -270,7 +270,7 @@ def why_not(target: str, error: BaseException) -> str:
 def what_happened(error: BaseException) -> str:
     """An error of the user's code in one line, with the line that raised it."""
     from tautograd._evidence.refusals import said_by
-    from tautograd._verify.subject.places import line_of
+    from tautograd._user_code.sites import raised_at
 
-    at = line_of(error)
-    return f"{type(error).__name__}: {said_by(error)}{f' ({at})' if at else ''}"
+    at = raised_at(error)
+    return f"{type(error).__name__}: {said_by(error)}{f' ({at.place})' if at else ''}"

@@ -67,7 +67,8 @@ def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -
 
 
 def _print(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -> None:
-    from tautograd._verify.report.render_text import Paint, as_text, wants_colour
+    from tautograd._report.colour import Paint, wants_colour
+    from tautograd._verify.report.render_text import as_text
 
     reports = [result.report for result in results if result.report is not None]
     if namespace.json:
@@ -88,7 +89,8 @@ def _print(namespace: argparse.Namespace, results: list[Result], *, alone: bool)
 
 
 def _summary(results: list[Result], paint: Any) -> None:
-    from tautograd._verify.report.tables import counted, text_table
+    from tautograd._report.tables import text_table
+    from tautograd._report.wording import tallied
 
     rows = [[printable(result.target), _worst(result), result.status] for result in results]
     header, *lines = text_table(["target", "worst gap of its tolerance", "verdict"], rows).split(
@@ -108,7 +110,7 @@ def _summary(results: list[Result], paint: Any) -> None:
             f"'def {name}_inputs(): return (torch.randn(3, 4),)'."
         )
     order = ["correct", "wrong", "cut", "unclear", "could not run", "no inputs"]
-    say(counted([result.status for result in results], order))
+    say(tallied([result.status for result in results], order))
 
 
 def _worst(result: Result) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._autograd.sites import internal
-from .record.trees import leaves_in
+from .._user_code.owners import internal
+from .record.trees import NESTS
 
 _WORDS = (
     "tautograd.compile() records what tautograd computes, and {what} of PyTorch's. Use `torch.compile` for PyTorch, "
@@ -47,7 +47,7 @@ def refuse_arguments(arguments: Any) -> None:
     """Refuse a call with PyTorch's tensors among its arguments."""
     if _pytorch() is None:
         return
-    for leaf in leaves_in(arguments):
+    for leaf in NESTS.leaves(arguments):
         if is_pytorch(leaf):
             raise TypeError(_WORDS.format(what=f"an argument is a {type(leaf).__name__}"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ from .state.history import History
 from .state.step_numbers import Numbers
 from .watch.backward_flow import Flow
 from .watch.dispatch import Hearing
+from .watch.living import instances_of
 from .watch.nan_risks import Risks
 from .watch.observer import Observer
 
@@ -72,31 +72,34 @@ class Doctor(Hearing, Reporting):
     def start(self) -> Doctor:
         if self._observers:
             raise RuntimeError("this doctor is watching already")
-        for engine in self._engines if self._engines is not None else loaded_engines():
-            self.see(engine)
+        try:
+            for engine in self._engines if self._engines is not None else loaded_engines():
+                self.see(engine)
+        except BaseException:  # Ctrl-C: nobody will say stop()
+            self._leave()
+            self._observers = []
+            raise
         return self
+
+    def _leave(self) -> None:
+        """Let everything in the engines be as it was."""
+        for observer in reversed(self._observers):
+            observer.stop()
 
     def see(self, engine: Any) -> None:
         """Watch this engine from now on."""
         observer = Observer(engine, self)
-        observer.start()
         self._observers.append(observer)
+        observer.start()
         self.watched.append(engine)
-        kinds = {engine.optim.Optimizer}
-        waiting = list(kinds)
-        while waiting:
-            new = set(waiting.pop().__subclasses__()) - kinds
-            kinds |= new
-            waiting += new
-        for found in [thing for thing in gc.get_objects() if type(thing) in kinds]:
+        for found in instances_of(engine.optim.Optimizer):
             self.know_optimizer(found)
 
     def stop(self) -> None:
         if not self._observers:
             return
         self.flow.remove()
-        for observer in reversed(self._observers):
-            observer.stop()
+        self._leave()
         with self.quietly():
             self.numbers.finish()
         self._observers = []

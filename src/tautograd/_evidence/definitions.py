@@ -7,9 +7,10 @@ own classes. What it imports is not its own; what it binds twice cannot be told 
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from tautograd._stand_ins.silence import without_warnings
 
 _Scope = ast.Module | ast.ClassDef
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -44,10 +45,7 @@ class Definition:
 def parsed(source: bytes) -> ast.Module:
     """The syntax tree of a source file."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of an escape in a string, say: not ours to complain of
+        with without_warnings:  # of an escape in a string, say: not ours to complain of
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotDefined(f"is no Python source: {type(error).__name__}") from None

@@ -17,7 +17,7 @@ from tautograd._evidence.observe import Observation, observe, stored_inputs, sto
 from tautograd._evidence.runtime import peak_memory, runtime_of
 from tautograd._evidence.schema import VERSION
 from tautograd._evidence.tensors import describe
-from tautograd._verify.report.findings import plain
+from tautograd._report.plain import plain
 from tautograd._verify.subject.engines import name_of
 from tautograd._version import __version__
 

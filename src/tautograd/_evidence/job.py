@@ -22,7 +22,7 @@ from tautograd._evidence.observe import Observation, observe
 from tautograd._evidence.own_code import Own
 from tautograd._evidence.refusals import CannotRun
 from tautograd._evidence.targets import Target, find, kind_of, load_module, origin_of
-from tautograd._evidence.tensors import leaves
+from tautograd._trees.nests import ANY_MAPPING as NESTS
 from tautograd._verify.subject.engines import engine_of, engines, is_module, is_tensor, name_of
 
 
@@ -267,7 +267,7 @@ def _inputs(
 
 def _check_is_about_tensors(own: Own, made: given.Inputs) -> None:
     """What only an evidence file names is called if it is given a tensor: else it is no function."""
-    values = leaves([*made.args, *made.kwargs.values()], "")
+    values = NESTS.named_leaves([*made.args, *made.kwargs.values()], "")
     if not any(is_tensor(value) for _, value in values):
         raise CannotRun(
             "the evidence would call a function of yours without any tensor, so it is about no "

@@ -8,18 +8,16 @@ their versions are in the runtime's list.
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import os
 import sys
-import sysconfig
 from collections.abc import Iterator
 from typing import Any
 
 from tautograd._evidence.canonical import sha256, sha256_of_file
+from tautograd._user_code.owners import Owner, owners
 
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-_OWN_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 def project_root(path: str) -> str:
@@ -57,14 +55,7 @@ def inside(path: str, folder: str) -> bool:
 
 def is_installed(path: str) -> bool:
     """Whether a file belongs to Python, to an installed package or to tautograd itself."""
-    return any(inside(path, folder) for folder in _installed_folders())
-
-
-@functools.cache
-def _installed_folders() -> list[str]:
-    paths = sysconfig.get_paths()
-    folders = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
-    return [*folders, _OWN_PACKAGE]
+    return owners[os.path.abspath(path)] > Owner.GENERATED
 
 
 def relative(path: str, root: str) -> str:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from tautograd._evidence.canonical import canonical, sha256, sha256_of
 from tautograd._evidence.refusals import EvidenceError, shown
+from tautograd._trees.nests import ANY_MAPPING as NESTS
 from tautograd._verify.subject.engines import as_numpy, engine_of, is_tensor
 
 LARGEST_EMBEDDED = 2**20
@@ -74,24 +74,12 @@ def _range_of(values: Any) -> dict[str, Any]:
 # ---- nests of tensors and other values -----------------------------------------------------------
 
 
-def leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The tensors and other values in a nest of lists, tuples and dictionaries, by name."""
-    if isinstance(value, (list, tuple)):
-        for index, item in enumerate(value):
-            yield from leaves(item, f"{name}[{index}]")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from leaves(item, f"{name}[{key!r}]")
-    else:
-        yield name, value
-
-
 def describe_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, Any]]:
     """A row for each leaf of the arguments of a call: 'input 0', 'input 1[0]', 'mask'."""
     named = [(f"input {index}", value) for index, value in enumerate(args)]
     rows = []
     for top, value in [*named, *kwargs.items()]:
-        for name, leaf in leaves(value, top):
+        for name, leaf in NESTS.named_leaves(value, top):
             if is_tensor(leaf):
                 rows.append(describe(leaf, name))
             else:
@@ -226,6 +214,8 @@ def _tensor_from(row: dict[str, Any], engine: Any) -> Any:
 def embeddable(value: Any) -> dict[str, Any] | None:
     """`encode`, for values small enough to be carried along."""
     size = sum(
-        leaf.numel() * leaf.element_size() for _, leaf in leaves(value, "") if is_tensor(leaf)
+        leaf.numel() * leaf.element_size()
+        for _, leaf in NESTS.named_leaves(value, "")
+        if is_tensor(leaf)
     )
     return encode(value) if size <= LARGEST_EMBEDDED else None

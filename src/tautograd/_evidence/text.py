@@ -9,8 +9,10 @@ from typing import Any
 
 from tautograd._evidence.causes import Cause, Comparison
 from tautograd._evidence.items import DIFFERS, DRIFTED, OTHER, RESULTS, SAME, Item
-from tautograd._verify.report.render_text import Paint, for_terminal, text_of
-from tautograd._verify.report.tables import text_table
+from tautograd._report.colour import Paint
+from tautograd._report.tables import text_table
+from tautograd._report.wording import for_terminal
+from tautograd._verify.report.render_text import text_of
 
 _KINDS = {SAME: "good", DRIFTED: "doubt", OTHER: "doubt", DIFFERS: "bad"}
 _OTHERS = {

@@ -12,7 +12,7 @@ from typing import IO
 
 from .printable import printable
 
-# What `Paint` (in `_verify/report/render_text.py`) puts around a text.
+# What `Paint` (in `_report/colour.py`) puts around a text.
 _COLOUR = re.compile(r"(\x1b\[(?:0|1|2|31|32|33)m)")
 _PLAINER = str.maketrans(
     {

@@ -12,7 +12,7 @@ from typing import IO
 
 from tautograd._files.printable import printable
 from tautograd._files.terminal import say
-from tautograd._verify.report.render_text import Paint, wants_colour
+from tautograd._report.colour import Paint, wants_colour
 
 _WIDEST = 80
 

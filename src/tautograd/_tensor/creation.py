@@ -10,8 +10,8 @@ import numpy as np
 from .._arrays.devices import as_device, default, moved
 from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype, get_default_dtype
 from .._autograd.modes import modes, shared
-from .._autograd.sites import warning_level
 from .._ops.declare.public import FUNCTIONS
+from .._user_code.sites import warning_level
 from .arguments import (
     checked_size,
     finish,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES, dtype, float32, get_default_dtype, int64
-from .._autograd.sites import warning_level
+from .._user_code.sites import warning_level
 from .arguments import as_element, finish, number, place, wanted_dtype
 from .filled import function, into
 from .tensor import Tensor

@@ -14,8 +14,8 @@ from .._arrays.devices import CPU, as_device, default, device, on_cuda_start
 from .._arrays.dtypes import LEGACY_NAMES, dtype, set_default_dtype
 from .._arrays.once import making
 from .._autograd.effects import structure
-from .._autograd.sites import warning_level
 from .._ops.declare.public import FUNCTIONS
+from .._user_code.sites import warning_level
 from .tensor import Tensor
 
 

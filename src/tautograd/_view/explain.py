@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._verify.locate.leaving import edge_of
 from .._verify.subject.engines import engine_of, is_tensor
 from .explanation import Contribution, Explanation
 from .page.graph import operation_of
@@ -20,7 +21,6 @@ from .record.backward_flow import summed
 from .record.collect import Collector
 from .record.names import Names
 from .record.node_history import site_of_node, walk
-from .record.recorder import edge_of
 from .record.values import Value
 from .view import flow_of
 
@@ -44,7 +44,7 @@ def explain(x: Any, loss: Any = None, gradient: Any = None) -> Explanation:
         raise ValueError("explain: x has requires_grad=False, so it gets no gradient")
     engine = engine_of([x])
     names = Names()
-    names.see_frames(frame, engine)
+    names.see_frames(frame)
     loss = _found(x, names) if loss is None else loss
     if not is_tensor(loss) or not loss.requires_grad:
         raise ValueError("explain: loss must be a tensor with a history (a grad_fn)")

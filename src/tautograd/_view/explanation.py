@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._files.printable import printable
-from .._verify.report.findings import Site
+from .._user_code.sites import Site
 from .record.values import Value, number
 
 

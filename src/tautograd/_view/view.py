@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .._trees.nests import ANY_MAPPING as NESTS
+from .._verify.locate.leaving import edge_of
 from .._verify.subject.engines import engine_of, engines, is_tensor
-from .._verify.subject.trees import leaves_of
 from .page.graph import Graph
 from .page.groups import make_groups
 from .record.backward_flow import Flow
 from .record.backward_watch import Watching
 from .record.collect import Collector
 from .record.names import Names
-from .record.recorder import Notes, edge_of
+from .record.recorder import Notes
 
 _active: list[Recording] = []
 
@@ -63,7 +64,7 @@ class View:
 
     def show(self) -> Path:
         """Open it in the browser; gives the file that was written for that."""
-        from .page.browser import open_page
+        from .._report.browser import open_page
 
         return open_page(self.page(), "view")
 
@@ -78,7 +79,7 @@ class View:
         )
 
     def _repr_html_(self) -> str:
-        from .page.browser import as_frame
+        from .._report.browser import as_frame
 
         return as_frame(self.page(), f"Graph of {self.graph.title}")
 
@@ -149,7 +150,7 @@ def view(what: Any, *args: Any, gradient: Any = None, **kwargs: Any) -> View:
         for one in noted.values():
             stack.enter_context(one.recording())
         result = what(*args, **kwargs)
-    loss = next((v for _, v in leaves_of(result) if is_tensor(v) and v.requires_grad), None)
+    loss = next((v for v in NESTS.leaves(result) if is_tensor(v) and v.requires_grad), None)
     if loss is None:
         raise TypeError("view: the function gave no tensor with a history")
     notes = noted.get(engine_of([loss]).__name__)
@@ -189,7 +190,7 @@ def _of_tensor(
     names = names or Names()
     for module in notes.paths.roots if notes is not None else ():
         names.see_module(module)
-    names.see_frames(frame, engine)
+    names.see_frames(frame)
     on = notes is not None and notes.is_on
     if notes is not None:
         notes.is_on = False

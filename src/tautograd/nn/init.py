@@ -14,9 +14,9 @@ from typing import Any
 
 import tautograd as torch
 
-from .._autograd.sites import warning_level
 from .._ops.declare.python_surface import speak
 from .._tensor.tensor import Tensor
+from .._user_code.sites import warning_level
 from ._truncated import fill_truncated
 
 __all__ = [

@@ -17,9 +17,9 @@ import numpy as np
 from .._arrays.dtypes import get_default_dtype
 from .._autograd.lifted import lift, lower
 from .._autograd.modes import modes
-from .._autograd.sites import mark
 from .._autograd.views import check_writable
 from .._tensor.tensor import Tensor, make
+from .._user_code.sites import mark
 from ._batches import Layout
 from ._program import Formula
 from .optimizer import Optimizer

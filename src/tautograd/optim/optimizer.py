@@ -10,8 +10,8 @@ from typing import Any
 from .._autograd.grad_mode import enable_grad
 from .._autograd.hooks import RemovableHandle, add_hook
 from .._autograd.modes import modes
-from .._autograd.sites import warning_level
 from .._tensor.tensor import Tensor
+from .._user_code.sites import warning_level
 from ._hooks import (
     Hooks,
     added,

@@ -14,12 +14,12 @@ from typing import Any
 from ..._arrays.batching.levels import levels_of, with_levels
 from ..._random import default_generator
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import mark, resolve
 from ..autocast_state import as_it_was, region_in_force
 from ..engine import current_run, next_run_number
 from ..grad_mode import enable_grad
 from ..graph import saved_tensors_hooks
 from ..modes import modes
-from ..sites import mark, resolve
 from ..views import detached
 from .reentrant import random_state_of
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..._arrays.batching.batched import innermost
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import mark
 from ..apply import edge_of
 from ..modes import modes
-from ..sites import mark
 from ..special import hide_tangents, set_tangent, show_tangents
 from .node import BackwardCFunction, FunctionCtx, FunctionNode
 from .results import finish

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor
-from ..sites import warning_level
+from ..._user_code.sites import warning_level
 from .common import Check, GradcheckError, as_tuple, recorded
 from .parts import check_backward, check_forward
 from .smaller import check_batched, check_batched_forward, check_linear, check_undefined

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..._random import Generator, default_generator, normal
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import warning_level
 from ..api import grad
 from ..function.function import Function
-from ..sites import warning_level
 from ..transforms.vmap import vmap
 from .common import Check, GradcheckError, as_tuple, direction, recorded
 from .derivatives import tangents_along, vector_times

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._tensor.tensor import Tensor
-from ..trees import leaves
+from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 
 Argnums = int | tuple[int, ...]
 
@@ -49,7 +49,7 @@ def split_aux(api: str, output: Any) -> tuple[Any, Any]:
         raise RuntimeError(
             f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True"
         )
-    for value in leaves(output[1]):
+    for value in NESTS.leaves(output[1]):
         if not isinstance(value, Tensor):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(value)}")
     return output
@@ -57,7 +57,7 @@ def split_aux(api: str, output: Any) -> tuple[Any, Any]:
 
 def tensors_returned(api: str, output: Any) -> list[Tensor]:
     """The tensors in what a function returned, which must be all there is."""
-    found = leaves(output)
+    found = NESTS.leaves(output)
     if not found or output is None:
         raise RuntimeError(
             f"{api}: Expected f to be a function that has non-empty output (got output = {output})"
@@ -84,7 +84,7 @@ def check_directions(api: str, primals: Any, tangents: Any) -> None:
             f"{type(primals)} and tangents with structure {type(tangents)}"
         )
     for name, tree in (("primals", primals), ("tangents", tangents)):
-        found = leaves(tree)
+        found = NESTS.leaves(tree)
         if not found:
             raise RuntimeError(f"{api}: Expected {name} to contain at least one Tensor.")
         for value in found:

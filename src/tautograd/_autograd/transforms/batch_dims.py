@@ -10,7 +10,7 @@ import functools
 from typing import Any
 
 from ..._tensor.tensor import Tensor
-from ..trees import leaves
+from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 
 
 def name_of(func: Any) -> str:
@@ -39,7 +39,9 @@ def flat_in_dims(in_dims: Any, args: tuple[Any, ...], func: Any) -> list[int | N
             f"{prefix}in_dims is not compatible with the structure of `inputs`. in_dims has "
             f"structure {_structure(in_dims)} but inputs has structure {_structure(args)}."
         )
-    return [_checked(dim, leaf, prefix) for dim, leaf in zip(found, leaves(args), strict=True)]
+    return [
+        _checked(dim, leaf, prefix) for dim, leaf in zip(found, NESTS.leaves(args), strict=True)
+    ]
 
 
 def _checked(dim: Any, leaf: Any, prefix: str) -> int | None:
@@ -79,7 +81,7 @@ def batch_size(flat: list[Any], dims: list[int | None]) -> int:
 
 def check_out_dims(out_dims: Any, func: Any) -> None:
     """Refuse what cannot say where a batch goes, before anything runs."""
-    if not all(dim is None or isinstance(dim, int) for dim in leaves(out_dims)):
+    if not all(dim is None or isinstance(dim, int) for dim in NESTS.leaves(out_dims)):
         raise ValueError(
             f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or "
             "a python collection of ints representing where in the outputs the vmapped dimension "
@@ -108,7 +110,7 @@ def flat_out_dims(out_dims: Any, outputs: Any, func: Any) -> list[int | None]:
 def _spread(spec: Any, tree: Any) -> list[Any] | None:
     """The leaf of `spec` that stands for each leaf of `tree`; None if they do not match."""
     if not isinstance(spec, (dict, list, tuple)):
-        return [spec] * len(leaves(tree))
+        return [spec] * len(NESTS.leaves(tree))
     if type(spec) is not type(tree) or len(spec) != len(tree):
         return None
     if isinstance(spec, dict):

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..._arrays.batching.batched import BatchedArray
 from ..._tensor.tensor import Tensor, make
+from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 from ..grad_mode import inference_mode
 from ..modes import modes
-from ..trees import leaves, map_tree, rebuild
 from .arguments import Argnums, choose, refuse_complex, replaced, split_aux, tensors_returned
 from .transforms import (
     fresh_alias,
@@ -64,18 +64,18 @@ def jacrev(
     def wrapper(*args: Any) -> Any:
         recording = modes.grad
         with inference_mode(False):  # recording, also inside `inference_mode`
-            chosen = map_tree(fresh_alias, choose(args, argnums))
-            refuse_complex("jacrev", "inputs", leaves(chosen))
+            chosen = NESTS.mapped(choose(args, argnums), fresh_alias)
+            refuse_complex("jacrev", "inputs", NESTS.leaves(chosen))
             output = func(*replaced(args, argnums, chosen))
             aux = None
             if has_aux:
                 output, aux = split_aux("vjp(f, *primals)", output)
-            outputs, inputs = tensors_returned("vjp(f, *primals)", output), leaves(chosen)
+            outputs, inputs = tensors_returned("vjp(f, *primals)", output), NESTS.leaves(chosen)
             refuse_complex("jacrev", "outputs", outputs)
             outer = recording and outer_graph(outputs, inputs)
             jacobians = rows_by_reverse(outputs, inputs, outer, chunk_size)
         result = _shape_jacobian(jacobians, output, outputs, chosen, inputs)
-        return (result, map_tree(settled, aux)) if has_aux else result
+        return (result, NESTS.mapped(aux, settled)) if has_aux else result
 
     return wrapper
 
@@ -110,7 +110,7 @@ def _shape_jacobian(
             r.narrow(0, offset, size).reshape((*o._data.shape, *x._data.shape))
             for r, x in zip(rows, inputs, strict=True)
         ]
-        per_output.append(rebuild(chosen, blocks))
+        per_output.append(NESTS.filled(chosen, blocks))
         offset += size
     return per_output[0] if isinstance(output, Tensor) else _nest(output, per_output)
 
@@ -140,18 +140,18 @@ def jacfwd(
     @functools.wraps(func)
     def wrapper(*args: Any) -> Any:
         chosen = choose(args, argnums)
-        inputs = leaves(chosen)
+        inputs = NESTS.leaves(chosen)
         refuse_complex("jacfwd", "inputs", inputs)
         total = sum(x._data.size for x in inputs)
 
         def along(*values: Any) -> Any:
-            return func(*replaced(args, argnums, rebuild(chosen, list(values))))
+            return func(*replaced(args, argnums, NESTS.filled(chosen, list(values))))
 
         with open_level(total, randomness) as level:
             tangents = tuple(make(BatchedArray(b, level.number)) for b in _basis(inputs, 0, total))
             found = jvp(along, tuple(inputs), tangents, has_aux=has_aux)
-            refuse_complex("jacfwd", "outputs", leaves(found[0]))
-            columns = [unbatch(t, 0, level) for t in leaves(found[1])]
+            refuse_complex("jacfwd", "outputs", NESTS.leaves(found[0]))
+            columns = [unbatch(t, 0, level) for t in NESTS.leaves(found[1])]
         blocks: list[list[Any]] = [[] for _ in columns]
         offset = 0
         for x in inputs:
@@ -160,7 +160,7 @@ def jacfwd(
                 part = column.narrow(0, offset, size).movedim(0, -1)
                 block.append(part.reshape((*column._data.shape[1:], *x._data.shape)))
             offset += size
-        per_output = [rebuild(chosen, block) for block in blocks]
+        per_output = [NESTS.filled(chosen, block) for block in blocks]
         result = per_output[0] if isinstance(found[0], Tensor) else _nest(found[0], per_output)
         return (result, found[2]) if has_aux else result
 

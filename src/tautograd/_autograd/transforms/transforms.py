@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor, make
+from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 from ..apply import apply, edge_of
 from ..engine import run_backward
 from ..forward_ad import alias_op, enter_dual_level, exit_dual_level, make_dual, unpack_dual
 from ..grad_mode import inference_mode
 from ..modes import modes
-from ..trees import leaves, map_tree, rebuild
 from .arguments import (
     Argnums,
     check_directions,
@@ -104,7 +104,7 @@ def grad_and_value(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         recording = modes.grad
         with inference_mode(False):  # recording, also inside `inference_mode`
-            chosen = map_tree(fresh_alias, choose(args, argnums))
+            chosen = NESTS.mapped(choose(args, argnums), fresh_alias)
             output = func(*replaced(args, argnums, chosen), **kwargs)
             aux = None
             if has_aux:
@@ -120,13 +120,13 @@ def grad_and_value(
                     f"tensor with {output.ndim} dims. Maybe you wanted to use the vjp or jacrev "
                     "APIs instead?"
                 )
-            inputs = leaves(chosen)
+            inputs = NESTS.leaves(chosen)
             outer = recording and outer_graph([output], inputs)
             gradients = gradients_of([output], inputs, [make(np.ones_like(output._data))], outer)
         value = output if outer else settled(output)
-        result = rebuild(chosen, gradients), value
+        result = NESTS.filled(chosen, gradients), value
         return (
-            (result[0], (value, map_tree(settled if not outer else same, aux)))
+            (result[0], (value, NESTS.mapped(aux, settled if not outer else same)))
             if has_aux
             else result
         )
@@ -177,19 +177,19 @@ def grad(
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """`(output, vjp_fn)`: `vjp_fn(cotangents)` is the vector-Jacobian product at `primals`."""
-    for primal in leaves(primals):
+    for primal in NESTS.leaves(primals):
         if not isinstance(primal, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(primal)}")
         if not (primal.dtype.is_floating_point or primal.dtype.is_complex):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
     recording = modes.grad
     with inference_mode(False):  # recording, also inside `inference_mode`
-        fresh = map_tree(fresh_alias, primals)
+        fresh = NESTS.mapped(primals, fresh_alias)
         output = func(*fresh)
     aux = None
     if has_aux:
         output, aux = split_aux("vjp(f, *primals)", output)
-    outputs, inputs = tensors_returned("vjp(f, *primals)", output), leaves(fresh)
+    outputs, inputs = tensors_returned("vjp(f, *primals)", output), NESTS.leaves(fresh)
     if not all(o.dtype.is_floating_point or o.dtype.is_complex for o in outputs):
         raise RuntimeError(
             "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor "
@@ -200,7 +200,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def vjp_fn(
         *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
     ) -> Any:
-        given = leaves(cotangents)
+        given = NESTS.leaves(cotangents)
         one = isinstance(output, Tensor) or not isinstance(output, tuple)
         matching = cotangents[0] if one and len(cotangents) == 1 else cotangents
         if not same_nest(output, matching) and not same_nest((output,), cotangents):
@@ -217,10 +217,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         create = modes.grad and (outer or any(c.requires_grad for c in given))
         if create_graph is not None:
             create = create_graph
-        return rebuild(fresh, gradients_of(outputs, inputs, given, create))
+        return NESTS.filled(fresh, gradients_of(outputs, inputs, given, create))
 
-    shown = output if outer else map_tree(settled, output)
-    return (shown, vjp_fn, map_tree(settled, aux)) if has_aux else (shown, vjp_fn)
+    shown = output if outer else NESTS.mapped(output, settled)
+    return (shown, vjp_fn, NESTS.mapped(aux, settled)) if has_aux else (shown, vjp_fn)
 
 
 def jvp(
@@ -235,13 +235,13 @@ def jvp(
     check_directions(_JVP, primals, tangents)
     level = enter_dual_level()
     try:
-        duals = map_tree(lambda p, t: make_dual(p, t, level=level), primals, tangents)
+        duals = NESTS.mapped(primals, lambda p, t: make_dual(p, t, level=level), tangents)
         output = func(*duals)
         aux = None
         if has_aux:
             output, aux = split_aux(_JVP, output)
-            aux = map_tree(
-                lambda a: unpack_dual(a, level=level).primal if isinstance(a, Tensor) else a, aux
+            aux = NESTS.mapped(
+                aux, lambda a: unpack_dual(a, level=level).primal if isinstance(a, Tensor) else a
             )
         unpacked = [unpack_dual(o, level=level) for o in tensors_returned(_JVP, output)]
         values = [u.primal for u in unpacked]
@@ -255,7 +255,7 @@ def jvp(
             slopes.append(make(np.zeros_like(u.primal._data)) if u.tangent is None else u.tangent)
     finally:
         exit_dual_level(level=level)
-    result = rebuild(output, values), rebuild(output, slopes)
+    result = NESTS.filled(output, values), NESTS.filled(output, slopes)
     return (*result, aux) if has_aux else result
 
 

@@ -16,9 +16,9 @@ from ..._arrays.batching.levels import levels_of, put_level, show_level, sum_lev
 from ..._ops.declare.record import LINEAR, Op
 from ..._random import default_generator
 from ..._tensor.tensor import Tensor
+from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 from ..apply import apply
 from ..modes import modes
-from ..trees import leaves, map_tree, rebuild
 from .batch_dims import batch_size, check_out_dims, flat_in_dims, flat_out_dims, name_of
 
 to_batched_op = Op(
@@ -139,7 +139,7 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         check_out_dims(out_dims, func)
         dims = flat_in_dims(in_dims, args, func)
-        flat = leaves(args)
+        flat = NESTS.leaves(args)
         size = batch_size(flat, dims)
         if chunk_size is None or size <= chunk_size:
             return _run(func, args, kwargs, flat, dims, size, out_dims, randomness)
@@ -160,14 +160,14 @@ def _run(
 ) -> Any:
     with open_level(size, randomness) as level:
         batched = [x if d is None else batch(x, d, level) for x, d in zip(flat, dims, strict=True)]
-        outputs = func(*rebuild(args, batched), **kwargs)
+        outputs = func(*NESTS.filled(args, batched), **kwargs)
         return _unwrap(outputs, out_dims, level, func)
 
 
 def _unwrap(outputs: Any, out_dims: Any, level: Level, func: Any) -> Any:
     dims = flat_out_dims(out_dims, outputs, func)
-    found = zip(leaves(outputs), dims, strict=True)
-    return rebuild(outputs, [_unwrap_one(value, dim, level, func) for value, dim in found])
+    found = zip(NESTS.leaves(outputs), dims, strict=True)
+    return NESTS.filled(outputs, [_unwrap_one(value, dim, level, func) for value, dim in found])
 
 
 def _unwrap_one(value: Any, dim: int | None, level: Level, func: Any) -> Any:
@@ -216,15 +216,15 @@ def _in_chunks(
             x if d is None else x.narrow(d, start, count) for x, d in zip(flat, dims, strict=True)
         ]
         pieces.append(
-            _run(func, rebuild(args, part), kwargs, part, dims, count, out_dims, randomness)
+            _run(func, NESTS.filled(args, part), kwargs, part, dims, count, out_dims, randomness)
         )
     specs = flat_out_dims(out_dims, pieces[0], func)
-    columns = list(zip(*(leaves(piece) for piece in pieces), strict=True))
+    columns = list(zip(*(NESTS.leaves(piece) for piece in pieces), strict=True))
     joined = [
         column[0] if d is None else FUNCTIONS["cat"](list(column), dim=d)
         for column, d in zip(columns, specs, strict=True)
     ]
-    return rebuild(pieces[0], joined)
+    return NESTS.filled(pieces[0], joined)
 
 
-__all__ = ["batch", "map_tree", "open_level", "unbatch", "vmap"]
+__all__ = ["batch", "open_level", "unbatch", "vmap"]

@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..._autograd.modes import modes
+from ..._stand_ins.slots import WhileAnybody
 from ..._tensor.tensor import Tensor
 from ...nn.modules.module import Module
-from ..record.patched import Replaced
 from ..record.varying_numbers import Spot
 from .outside_variables import frozen
 
-_before: Any = None
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _MEMBERS = ("_parameters", "_buffers", "_modules")
 _OWN = __name__.partition(".")[0]
@@ -122,21 +121,14 @@ def stop_in_child() -> None:
     modes.modules_seen = None
 
 
-def _put() -> None:
-    global _before
-    _before = vars(Module)["__call__"]
-    Module.__call__ = _call  # type: ignore[method-assign]
+def _noting_calls(before: Any) -> Any:
+    def __call__(self: Module, *args: Any, **kwargs: Any) -> Any:
+        found = modes.__dict__.get("modules_seen")
+        if found is not None:
+            found.note(self)
+        return before(self, *args, **kwargs)
+
+    return __call__
 
 
-def _restore() -> None:
-    Module.__call__ = _before  # type: ignore[method-assign]
-
-
-_calls = Replaced(_put, _restore)
-
-
-def _call(self: Module, *args: Any, **kwargs: Any) -> Any:
-    found = modes.__dict__.get("modules_seen")
-    if found is not None:
-        found.note(self)
-    return _before(self, *args, **kwargs)
+_calls = WhileAnybody(lambda: [(Module, "__call__", _noting_calls)])

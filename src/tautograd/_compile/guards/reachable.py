@@ -12,7 +12,6 @@ import functools
 import os
 import random
 import sys
-import sysconfig
 import weakref
 from collections import deque
 from contextvars import ContextVar
@@ -22,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.sites import internal
 from ..._tensor.tensor import Tensor
+from ..._user_code.owners import Owner, owners
 from ...nn.modules.module import Module
 from ...optim.lr_scheduler import LRScheduler
 from ...optim.optimizer import Optimizer
@@ -31,7 +30,6 @@ from .code_names import looked_up_in, names_in
 from .frozen import MISSING, SIMPLE, SMALL, Asked, frozen
 
 _FAR = 64  # how many steps it may be from the function to a value
-_STANDARD = sysconfig.get_path("stdlib")
 _OWN = __name__.partition(".")[0]
 _GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 _NOT_CALLED = {
@@ -283,12 +281,9 @@ def _is_implied(name: str, value: Any) -> bool:
     return (called or name == "forward") and isinstance(value, FunctionType)
 
 
-@functools.cache
 def is_users(filename: str) -> bool:
     """Whether a file is the user's own: not of this package, of Python, or of an installed one."""
-    if internal[filename] or filename.startswith("<frozen"):
-        return False
-    return not filename.startswith(_STANDARD) and "site-packages" not in filename
+    return owners[filename] <= Owner.GENERATED
 
 
 def state_of(generator: Any) -> Any:

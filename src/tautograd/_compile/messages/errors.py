@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._autograd.sites import mark, resolve
+from ..._user_code.sites import mark, resolve
 from .value_readers import advice_for, asker
 
 ADVICE = {

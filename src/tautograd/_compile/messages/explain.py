@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from ..._autograd.sites import resolve
+from ..._user_code.sites import resolve
 from ..program.ir import Call, Kind, Map, Reduce
 
 
@@ -106,7 +106,7 @@ class Explanation:
 
 def _split(effects: int, what: str, site: Any) -> dict[str, Any]:
     line = resolve(site)
-    name = "" if line is None else f"{os.path.basename(line.filename)}:{line.line}"
+    name = "" if line is None else f"{os.path.basename(line.file)}:{line.line}"
     return {"what": what, "line": name}
 
 
@@ -132,7 +132,7 @@ def _part(part: Any) -> dict[str, Any]:
 
 def _at(sites: list[Any]) -> str:
     """The lines of the user's code that something comes from."""
-    found = {(s.filename, s.line) for s in map(resolve, sites) if s is not None}
+    found = {(s.file, s.line) for s in map(resolve, sites) if s is not None}
     files: dict[str, list[int]] = {}
     for name, line in sorted(found):
         files.setdefault(os.path.basename(name), []).append(line)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.sites import Mark
+from ..._user_code.sites import Mark
 
 _CHANGING = {
     *("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "fill"),

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from ..._autograd.sites import resolve
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import resolve
 
 MOST = 64  # that are remembered
 _OF_TENSORS = ("shape", "strides", "dtype", "memory (a GPU's, or whether it can be written to)")
@@ -30,7 +30,7 @@ class Recompiles:
 
 def _called_from(site: Any) -> str:
     line = resolve(site)
-    return "" if line is None else f"  [called from {line.filename}:{line.line}]"
+    return "" if line is None else f"  [called from {line.file}:{line.line}]"
 
 
 def difference(old: Any, new: Any) -> str:

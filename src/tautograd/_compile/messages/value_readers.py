@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import FrameType
 
-from ..._autograd.sites import internal
+from ..._user_code.owners import internal
 
 # Packages of the engine; what they hold of a user's is found under `torch` itself.
 _ENGINE = ("_ops", "_tensor", "_arrays")

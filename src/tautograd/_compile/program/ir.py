@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..record.trees import leaves_in, mapped
+from ..record.trees import NESTS
 
 
 class Kind(Enum):
@@ -306,7 +306,7 @@ class Program:
 
 def views_in(value: Any) -> Iterator[View]:
     """The views among arguments, also inside tuples, lists and dictionaries."""
-    return (leaf for leaf in leaves_in(value) if isinstance(leaf, View))
+    return (leaf for leaf in NESTS.leaves(value) if isinstance(leaf, View))
 
 
 def rewritten(instruction: Any, change: Callable[[View], View]) -> Any:
@@ -315,7 +315,7 @@ def rewritten(instruction: Any, change: Callable[[View], View]) -> Any:
     def changed(leaf: Any) -> Any:
         return change(leaf) if isinstance(leaf, View) else leaf
 
-    parts = [mapped(getattr(instruction, f.name), changed) for f in fields(instruction)]
+    parts = [NESTS.mapped(getattr(instruction, f.name), changed) for f in fields(instruction)]
     return type(instruction)(*parts)
 
 

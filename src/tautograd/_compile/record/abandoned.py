@@ -11,7 +11,7 @@ from ..._tensor.tensor import Tensor
 from .recorded_array import Recorded
 from .symbols import Symbol, has_symbols, without_symbols
 from .tape import reveal
-from .trees import leaves_in, tensors_in
+from .trees import NESTS, tensors_in
 
 
 def release(results: Any, stand_ins: dict[int, tuple[Tensor, Tensor]]) -> None:
@@ -68,13 +68,13 @@ def keeps_numbers(scalars: Any, returned: Any) -> bool:
     """Whether somebody keeps a symbol of a recording, other than what was returned and its graph."""
     if not scalars.steps:
         return False
-    known = {id(leaf) for leaf in leaves_in(returned)}
+    known = {id(leaf) for leaf in NESTS.leaves(returned)}
     for node in nodes_of(tensors_in(returned)):
         saved = node.saved if isinstance(node.saved, (list, tuple)) else ()
         held = [*saved, getattr(node, "parameters", None), *vars(node).values()]
         for value in tuple(held):  # as a custom Function's context
             held.extend(getattr(value, "__dict__", {}).values())
-        known.update(id(leaf) for leaf in leaves_in(held))
+        known.update(id(leaf) for leaf in NESTS.leaves(held))
     if all(id(symbol) in known for symbol in scalars.alive()):
         return False
     gc.collect()

@@ -11,7 +11,7 @@ from typing import Any
 from ..._tensor.tensor import Tensor
 from ..guards.frozen import frozen
 from .symbols import Symbol, has_symbols
-from .trees import alike, changed_within, containers_in, fields_of
+from .trees import NESTS, fields_of
 from .varying_numbers import plain_again
 
 CHANGED = "a change of a list, a dictionary or a dataclass among the arguments"
@@ -31,8 +31,8 @@ class Handed:
     def replace(self, by: dict[int, Any]) -> None:
         """Put other tensors in place of some."""
         original = self.call
-        self.call = alike(original, lambda leaf: by.get(id(leaf), leaf), {})
-        pairs = zip(containers_in(original), containers_in(self.call), strict=True)
+        self.call = NESTS.alike(original, lambda leaf: by.get(id(leaf), leaf), {})
+        pairs = zip(NESTS.containers(original), NESTS.containers(self.call), strict=True)
         self._copies = [(ours, theirs) for (path, ours), (_, theirs) in pairs if len(path) > 1]
         self._before = frozen(self.call, DEEP)
 
@@ -68,7 +68,7 @@ class Handed:
     def given_back(self, value: Any) -> Any:
         """A value that the function has left, with the caller's own tensors, containers and numbers in it."""
         known = {id(copy): original for original, copy in self._copies}
-        return changed_within(value, self._given_back, known)
+        return NESTS.changed_within(value, self._given_back, known)
 
     def _given_back(self, leaf: Any) -> Any:
         if isinstance(leaf, Tensor):

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..._arrays.cuda.cuda_array import CudaArray
 from ..._autograd.modes import modes
-from ..._autograd.sites import resolve
 from ..._autograd.views import detached
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import resolve
 from ..foreign import met_by
 from ..messages.errors import CompileError, cannot_go_backward
 from ..optimizers.updates import Fixed, Update

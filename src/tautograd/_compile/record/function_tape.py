@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..._autograd.sites import internal
 from ..._tensor.tensor import Tensor
+from ..._user_code.owners import internal
 from ...optim._elementwise import Elementwise
 from ..messages.errors import cannot_record
 from ..optimizers.param_group_settings import Settings

@@ -6,18 +6,17 @@ the methods that set or give a generator's state are ones that note what they do
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..._autograd.modes import modes
+from ..._stand_ins.slots import WhileAnybody
 from ..._tensor.random_state import Generator
 from ..._tensor.tensor import make
 from ..program.ir import Call
-from .patched import Replaced
 from .tensor_data import pause
 
 _SETTING = ("manual_seed", "seed", "set_state", "set_offset")
-_original: Any = {name: getattr(Generator, name) for name in (*_SETTING, "get_state")}
-_inherited = {name for name in _original if name not in vars(Generator)}
 
 
 def _noted(name: str, method: Any) -> Any:
@@ -44,27 +43,23 @@ def _state(generator: Any) -> Any:
     return generator.get_state()._data
 
 
-def _get_state(self: Any) -> Any:
-    tape = modes.recorder
-    if tape is None or tape.dead or tape.paused:
-        return _original["get_state"](self)
-    with pause(tape):
-        found = tape.call(_state, (self,), {}, "get_state")
-    return make(found)
+def _given(method: Any) -> Any:
+    """`get_state`, whose result a replay asks for again."""
+
+    def get_state(self: Any) -> Any:
+        tape = modes.recorder
+        if tape is None or tape.dead or tape.paused:
+            return method(self)
+        with pause(tape):
+            found = tape.call(_state, (self,), {}, "get_state")
+        return make(found)
+
+    return get_state
 
 
-def _put() -> None:
-    for name, method in _original.items():
-        setattr(Generator, name, _get_state if name == "get_state" else _noted(name, method))
-
-
-def _restore() -> None:
-    for name, method in _original.items():
-        if name in _inherited:
-            delattr(Generator, name)
-        else:
-            setattr(Generator, name, method)
-
-
+_NOTED: tuple[tuple[Any, str, Any], ...] = (
+    *((Generator, name, functools.partial(_noted, name)) for name in _SETTING),
+    (Generator, "get_state", _given),
+)
 # Within it what is done to the states of generators is noted.
-noting_seeds = Replaced(_put, _restore)
+noting_seeds = WhileAnybody(lambda: _NOTED)

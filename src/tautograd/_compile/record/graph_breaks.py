@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.sites import mark
+from ..._user_code.sites import mark
 from ..messages.errors import asked_for_by
 from ..messages.value_readers import asker
 from ..program.ir import Call, Kind

@@ -20,7 +20,7 @@ from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.cuda_array import wrap
 from ..._arrays.result_layout import LAID_OUT
 from ..._arrays.strided import address
-from ..._autograd.sites import internal
+from ..._user_code.owners import internal
 
 BRANCH = "a branch on a tensor's value (`if`, `while`, `bool(tensor)`)"
 ITEM = "a tensor's value as a Python number (`.item()`)"

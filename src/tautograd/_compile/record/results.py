@@ -12,10 +12,11 @@ from ..._autograd.grad_mode import set_grad_enabled
 from ..._autograd.modes import modes
 from ..._autograd.views import detached
 from ..._tensor.tensor import Tensor
+from ..._trees.nests import at_path
 from ..program.ir import View
 from .symbols import Symbol
 from .tensor_data import Lifting, grad_of, plain
-from .trees import alike, at_path, containers_in, is_container, leaves_in, parts_of, tensors_in
+from .trees import NESTS, tensors_in
 
 
 @dataclass(slots=True)
@@ -60,12 +61,12 @@ class Passed:
 
 def passed_in(call: Any, outside: list[Any], returned: Any) -> dict[int, Passed]:
     """The containers that were returned as they came in, or were found by name: by their ids."""
-    found = {id(value): Passed(None, value) for value in outside if is_container(value)}
-    for path, value in containers_in(call):
+    found = {id(value): Passed(None, value) for value in outside if NESTS.is_container(value)}
+    for path, value in NESTS.containers(call):
         is_one = type(value) is tuple and not value  # of which there is only one
         if len(path) > 1 and not is_one:  # inside `args` or `kwargs`
             found.setdefault(id(value), Passed(path))
-    here = {id(value) for _, value in containers_in(returned)}
+    here = {id(value) for _, value in NESTS.containers(returned)}
     return {key: value for key, value in found.items() if key in here}
 
 
@@ -106,7 +107,7 @@ def described(tape: Lifting, value: Any, roots: dict[int, int], passed: dict[int
     for base in bases:  # that several results look into, and nobody else has
         if sum(b is base for b in bases) > 1 and not base.requires_grad and _is_made(tape, base):
             describe(base)
-    return alike(value, describe, dict[int, Any](passed))
+    return NESTS.alike(value, describe, dict[int, Any](passed))
 
 
 def refuse_retained(tape: Lifting, value: Any) -> None:
@@ -183,17 +184,17 @@ def _known(tape: Lifting) -> Iterator[tuple[Any, Tensor]]:
 
 def pairs_of(value: Any, other: Any) -> Iterator[tuple[Any, Any]]:
     """Descriptions of results, and what the function has given in their places."""
-    parts = parts_of(value) if is_container(value) else []
-    for (_, part), (_, counterpart) in zip(parts, parts_of(other) if parts else [], strict=True):
+    parts = NESTS.parts(value) if NESTS.is_container(value) else []
+    for (_, part), (_, counterpart) in zip(parts, NESTS.parts(other) if parts else [], strict=True):
         yield from pairs_of(part, counterpart)
-    if not is_container(value):
+    if not NESTS.is_container(value):
         yield value, other
 
 
 def views_of(value: Any) -> list[View]:
     """Where the results lie that the run made."""
     found = []
-    for leaf in leaves_in(value):
+    for leaf in NESTS.leaves(value):
         while isinstance(leaf, Seen):
             leaf = leaf.base
         if isinstance(leaf, Made):

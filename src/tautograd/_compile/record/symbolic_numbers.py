@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._autograd.modes import modes
-from ..._autograd.sites import mark
+from ..._user_code.sites import mark
 from ..program.ir import Kind, Late, View
 from .recorded_array import ITEM, Recorded
 from .symbols import PLAIN, Symbol, without_symbols

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .trees import leaves_in, mapped
+from .trees import NESTS
 
 PLAIN = (bool, int, float, np.generic)
 _SHOWN = frozenset(("dtype", "shape", "ndim", "size", "itemsize", "nbytes", "strides"))
@@ -203,9 +203,9 @@ for _name, _method in _METHODS.items():
 
 def without_symbols(value: Any) -> Any:
     """Arguments with the numbers themselves, also inside tuples, lists and dictionaries."""
-    return mapped(value, lambda leaf: leaf.value if type(leaf) is Symbol else leaf)
+    return NESTS.mapped(value, lambda leaf: leaf.value if type(leaf) is Symbol else leaf)
 
 
 def has_symbols(value: Any) -> bool:
     """Whether such a number is among arguments."""
-    return any(type(leaf) is Symbol for leaf in leaves_in(value))
+    return any(type(leaf) is Symbol for leaf in NESTS.leaves(value))

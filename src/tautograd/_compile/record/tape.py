@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ..._arrays.cuda.cuda_array import CudaArray
 from ..._arrays.strided import address, storage_of
-from ..._autograd.sites import mark
+from ..._user_code.sites import mark
 from ..messages.errors import CompileError, cannot_record, wrong_values
 from ..program.ir import CHECK, Buffer, Call, Check, Kind, Program, View
 from .array_calls import Noted, copy
@@ -25,7 +25,7 @@ from .instructions import instructions_for
 from .recorded_array import Recorded, _getitem, _setitem
 from .symbolic_numbers import Scalars
 from .symbols import Symbol, has_symbols, without_symbols
-from .trees import leaves_in, mapped
+from .trees import NESTS
 
 _BOOL = np.dtype(np.bool_)
 # Functions whose result has a shape that depends on values.
@@ -274,7 +274,7 @@ class Tape:
 
     def views(self, value: Any) -> Any:
         """Arguments with views in place of arrays, and places of numbers that each run has anew."""
-        return mapped(value, self._as_view)
+        return NESTS.mapped(value, self._as_view)
 
     def _as_view(self, leaf: Any) -> Any:
         if type(leaf) is Symbol:
@@ -362,12 +362,12 @@ def _refuse_values(
 
 def has_recorded(value: Any) -> bool:
     """Whether an array on the tape is among arguments."""
-    return any(isinstance(leaf, Recorded) for leaf in leaves_in(value))
+    return any(isinstance(leaf, Recorded) for leaf in NESTS.leaves(value))
 
 
 def reveal(value: Any) -> Any:
     """Arguments with arrays in place of recorded ones."""
-    return mapped(value, _revealed)
+    return NESTS.mapped(value, _revealed)
 
 
 def _revealed(leaf: Any) -> Any:

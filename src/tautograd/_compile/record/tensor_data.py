@@ -14,10 +14,10 @@ from typing import Any
 
 from ..._autograd.autocast_state import _state as autocasting
 from ..._autograd.modes import modes
+from ..._stand_ins.slots import WhileAnybody
 from ..._tensor.tensor import Tensor
 from ..messages.errors import forked
 from .arrays import KINDS
-from .patched import Replaced
 from .recorded_array import Recorded
 from .tape import Tape
 
@@ -182,17 +182,11 @@ def stop_in_child() -> None:
     _slots.stop_in_child()
 
 
-def _put() -> None:
-    Tensor._data = property(_get_data, _set_data)
-    Tensor._grad = property(_get_grad, _set_grad)
-
-
-def _restore() -> None:
-    Tensor._data = _data
-    Tensor._grad = _grad
-
-
-_slots = Replaced(_put, _restore)
+_SEEN = (
+    (Tensor, "_data", lambda _: property(_get_data, _set_data)),
+    (Tensor, "_grad", lambda _: property(_get_grad, _set_grad)),
+)
+_slots = WhileAnybody(lambda: _SEEN)
 
 
 @contextmanager

@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._autograd.sites import resolve
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import resolve
 from ..optimizers.param_group_settings import Setting
 from ..optimizers.updates import Update
 from ..program.ir import Call, Kind, Late, Map, Number, Program, View
 from ..record.results import Given, Passed
 from ..record.tensor_data import set_grad
-from ..record.trees import mapped, replaced
+from ..record.trees import NESTS, replaced
 from .differentiable import is_cut
 from .fast_entry import MISS
 
@@ -203,7 +203,7 @@ def _result(entry: Any) -> Any:
         number = grads.get(id(leaf.tensor)) if isinstance(leaf, Given) else None
         return leaf if number is None else ("gradient", number)
 
-    return mapped(entry.capture.result, put)
+    return NESTS.mapped(entry.capture.result, put)
 
 
 def _steps(entry: Any) -> list[Any]:

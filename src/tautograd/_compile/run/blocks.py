@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.checks import UNKNOWN
-from ..._autograd.sites import resolve
 from ..._ops.thread_pool import at_once
 from ..._tensor.settings import get_num_threads
+from ..._user_code.sites import resolve
 from ..program.ir import Check
 from ..program.memory import Memory
 from ..program.memory_planning import ALIGNMENT

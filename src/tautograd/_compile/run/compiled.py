@@ -16,8 +16,8 @@ from time import perf_counter
 from typing import Any
 
 from ..._autograd.modes import modes
-from ..._autograd.sites import mark, resolve
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import mark, resolve
 from ...nn.modules._hooks import global_hooks
 from ...nn.modules.module import Module
 from ...optim import _hooks as optimizer_hooks

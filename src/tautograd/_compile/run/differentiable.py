@@ -21,8 +21,8 @@ from ..._autograd.grad_mode import enable_grad
 from ..._autograd.modes import modes
 from ..._autograd.node import FREED, Node, next_sequence
 from ..._autograd.saved import second_time
-from ..._autograd.sites import mark
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import mark
 from ..program.ir import Call, View
 from ..record.abandoned import nodes_of
 from ..record.arrays import in_rows

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..._autograd.arrivals import set_or_add
 from ..._autograd.modes import modes
-from ..._autograd.sites import resolve
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import resolve
 from ..guards.environment import Surroundings
 from ..guards.guards import Form, Guards
 from ..guards.module_guards import noting
@@ -26,7 +26,7 @@ from ..record.graph_breaks import Parts
 from ..record.results import Computed, Given, Made, Passed, Seen, seen_again
 from ..record.symbolic_numbers import FLOATS
 from ..record.tensor_data import set_grad
-from ..record.trees import alike, leaves_in, mapped, replaced, tensors_in
+from ..record.trees import NESTS, replaced, tensors_in
 from ..record.varying_numbers import Spot
 from .audit import Schedule
 from .differentiable import Differentiable, UsedNode, is_cut
@@ -78,7 +78,7 @@ class Entry:
         self._nodes: dict[int, Any] = {}
         self.form = _form(call, found)
         self._from_outside = {id(value) for _, value, _ in guards.variables.contents}
-        self.has_views = any(isinstance(leaf, Seen) for leaf in leaves_in(found.result))
+        self.has_views = any(isinstance(leaf, Seen) for leaf in NESTS.leaves(found.result))
         self.parts = Parts(self) if found.splits else None
         self.stops = Stops(self)
         self.quick: Any = None
@@ -277,7 +277,7 @@ class Entry:
             made = type(leaf) in _CHANGEABLE and id(leaf) not in self._from_outside
             return copy.copy(leaf) if made else leaf
 
-        return alike(value, build, {})
+        return NESTS.alike(value, build, {})
 
     def node_of(self, value: Made) -> Any:
         """The node of a result whose graph went backward inside: it refuses to do so again, as ever."""
@@ -322,7 +322,7 @@ def _with_numbers(call: Any, form: Form) -> Any:
         place = places.get(next(numbers))
         return leaf if place is None else Computed(place)
 
-    return mapped(call, put)
+    return NESTS.mapped(call, put)
 
 
 def _form(call: Any, found: Capture) -> list[Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._autograd.sites import warning_level
+from ..._user_code.sites import warning_level
 from ..program.ir import Program, View
 from ..record.arrays import is_on_gpu
 from .replay import Replay

@@ -31,7 +31,7 @@ from ..program.ir import (
 )
 from ..record.array_calls import UFUNCS
 from ..record.arrays import arrays_of
-from ..record.trees import leaves_in, mapped
+from ..record.trees import NESTS
 
 Array = Callable[[View], Any]
 
@@ -161,12 +161,12 @@ def filled_in(value: Any, array: Array) -> Any:
             return array(leaf)
         return leaf.value if isinstance(leaf, Late) else leaf
 
-    return mapped(value, fill)
+    return NESTS.mapped(value, fill)
 
 
 def has_late(value: Any) -> bool:
     """Whether a number that each run has anew is among arguments."""
-    return any(isinstance(leaf, Late) for leaf in leaves_in(value))
+    return any(isinstance(leaf, Late) for leaf in NESTS.leaves(value))
 
 
 _BUILDERS: dict[Any, Any] = {

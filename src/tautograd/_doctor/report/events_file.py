@@ -13,8 +13,8 @@ from typing import Any
 
 from tautograd._files.printable import printable
 
+from ..._report.wording import place
 from .report import Plain
-from .wording import place
 
 NEEDED = "event files need tensorboardX: pip install 'tautograd[tensorboard]'"
 

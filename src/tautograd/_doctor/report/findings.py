@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..watch.sites import Site
+from ..._user_code.sites import Site
 
 SEVERITIES = "error", "warning", "info"
 
@@ -31,14 +31,15 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
+        where = self.fix_site or self.site
         return {
             "code": self.code,
             "name": self.name,
             "severity": self.severity,
             "message": self.message,
             "step": self.step,
-            "site": _site(self.site),
-            "fix_site": _site(self.fix_site or self.site),
+            "site": self.site and self.site.to_dict(),
+            "fix_site": where and where.to_dict(),
             "parameters": self.parameters,
             "modules": self.modules,
             "figures": self.figures,
@@ -46,9 +47,3 @@ class Finding:
             "fix": self.fix,
             "count": self.count,
         }
-
-
-def _site(site: Site | None) -> dict[str, Any] | None:
-    if site is None:
-        return None
-    return {"file": site.file, "line": site.line, "function": site.function, "text": site.text}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 
-from ..watch.sites import Site
+from ..._user_code.sites import Site
 from .findings import Finding
 
 _COMMENT = re.compile(r"#\s*taut:\s*ignore\b(?:\s*\[([^\]]*)\])?")

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ..._files.markup import escape
-from ..._view.page import shell
+from ..._report import shell
+from ..._report.wording import counted, figure, near, place
 from .heat_map import by_layer, heat_map
 from .plots import Mark, chart, colours, rounded, spark, thinned
 from .report import Plain
-from .wording import counted, figure, looked, near, place, verdict, when
+from .wording import looked, verdict, when
 
 _FOLDER = Path(__file__).parent
 MOST_NAMES = 12

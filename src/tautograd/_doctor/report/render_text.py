@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from tautograd._files.printable import printable
-from tautograd._verify.report.render_text import Paint
-from tautograd._verify.report.tables import text_table
 
+from ..._report.colour import Paint
+from ..._report.tables import text_table
+from ..._report.wording import figure, listed, place
 from .report import Plain
-from .wording import figure, listed, place, verdict, when
+from .wording import verdict, when
 
 WIDEST = 100
 _KINDS = {"error": "bad", "warning": "doubt", "info": "quiet"}

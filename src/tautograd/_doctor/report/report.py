@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from tautograd._version import __version__
 
+from ..._user_code.sites import Site
 from ..watch.compiled import NOTE
-from ..watch.sites import Site
 from .findings import SEVERITIES, Finding
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Reporting:
     def show(self, file: IO[str] | None = None) -> None:
         """Print the report, with colours on a terminal."""
         from tautograd._files.terminal import say
-        from tautograd._verify.report.render_text import wants_colour
+
+        from ..._report.colour import wants_colour
 
         stream = sys.stdout if file is None else file
         say(self.report(colour=wants_colour(stream)), stream)
@@ -176,13 +177,7 @@ def _site(site: Site | None) -> Plain | None:
         [number, lines[number - 1].rstrip("\r\n")]
         for number in range(start, min(site.line + AROUND, len(lines)) + 1)
     ]
-    return {
-        "file": site.file,
-        "line": site.line,
-        "function": site.function,
-        "text": site.text,
-        "around": around,
-    }
+    return {**site.to_dict(), "around": around}
 
 
 def plain_numbers(value: Any) -> Any:

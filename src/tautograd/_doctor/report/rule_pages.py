@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from tautograd._nearest import nearest
-from tautograd._verify.report.render_text import Paint
-from tautograd._verify.report.tables import text_table
 
+from ..._report.colour import Paint
+from ..._report.tables import text_table
 from ..rules import RULES
 from ..rules.base import Rule
 

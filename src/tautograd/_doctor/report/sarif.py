@@ -12,10 +12,11 @@ from urllib.parse import quote
 
 from tautograd._files.printable import utf8
 
+from ..._report.wording import listed, near
 from ..rules import RULES
 from .report import Plain, plain_numbers
 from .rule_pages import rule_markdown, summary
-from .wording import listed, near, when
+from .wording import when
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}

@@ -1,41 +1,9 @@
-"""The words of a report that terminal, page and CI share: places, times, lists, the verdict."""
+"""The sentences of a report that terminal, page and CI share: when, how closely, the verdict."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import Any
-
+from ..._report.wording import counted
 from .report import Plain
-
-MOST_NAMES = 4
-
-
-def place(site: Plain | None, root: str | None = None) -> str:
-    """`train.py:12`, from where the user is."""
-    return "(no line)" if site is None else f"{near(site['file'], root)}:{site['line']}"
-
-
-def near(file: str, root: str | None = None) -> str:
-    """A file's path from a folder, if it is in it; else as it is."""
-    root = os.getcwd() if root is None else root
-    try:
-        relative = os.path.relpath(file, root)
-    except ValueError:  # another drive
-        return file
-    return file if file.startswith("<") or relative.startswith(os.pardir) else relative
-
-
-def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Names in a row; of many, the first few and how many more."""
-    if len(names) <= most + 1:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
-
-
-def counted(number: int, noun: str, several: str = "") -> str:
-    """'1 step', '3 steps'."""
-    return f"{number:,} {noun if number == 1 else several or noun + 's'}"
 
 
 def when(finding: Plain, report: Plain) -> str:
@@ -56,15 +24,6 @@ def looked(report: Plain) -> str:
     if report["looked"] >= report["steps"]:
         return ""
     return f" ({report['looked']:,} of {report['steps']:,} steps were looked at closely)"
-
-
-def figure(value: Any) -> str:
-    """A figure in a few digits."""
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(figure, value))
-    return str(value)
 
 
 def verdict(report: Plain) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..watch.events import Backward, Clear, Step
-from ..watch.sites import Site
 from .base import Rule
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..._user_code.sites import Site
 from ..report.findings import Finding
 from ..watch.events import (
     Backward,
@@ -22,7 +23,6 @@ from ..watch.events import (
     Step,
     Subtraction,
 )
-from ..watch.sites import Site
 
 if TYPE_CHECKING:
     from ..doctor import Doctor

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..watch.events import Backward, Loss, Subtraction
 from ..watch.graph_walk import node_name
-from ..watch.sites import Site
 from .base import Rule
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..state.gradient_ledger import parameters_of
 from ..watch.events import Backward, Clear, Scaler, Step
 from ..watch.graph_walk import leaves
-from ..watch.sites import Site, line_like
+from ..watch.source_lines import line_like
 from .base import Rule
 
 

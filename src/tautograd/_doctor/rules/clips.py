@@ -12,8 +12,8 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..watch.events import Clip, Step
-from ..watch.sites import Site
 
 NONE, OTHERS, LOST = "TG203", "TG204", "TG205"
 NO_LIMIT = 1e8  # nothing is clipped by that: it is called for the norm it returns

@@ -11,6 +11,7 @@ import re
 import weakref
 from typing import Any
 
+from ..._verify.locate.leaving import WITHOUT_SLOPE
 from ..state.parameter_owners import Owners, is_resting
 from ..watch.events import Backward, Step
 from ..watch.graph_walk import leaves
@@ -37,7 +38,6 @@ _HOW = {
     "eq": "a comparison",
     "ne": "a comparison",
 }
-_SLOPE = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
 
 
 _INSTEAD = {
@@ -63,7 +63,7 @@ def _mended(cut: Cut) -> str:
             return f"{code}  # {note}"
     if cut.how in _INSTEAD:
         return f"# {_INSTEAD[cut.how]}"
-    if cut.how in _SLOPE:
+    if cut.how in WITHOUT_SLOPE:
         return "# train with the value itself; round only what is shown or stored"
     if _HOW.get(cut.how) == "a comparison":
         return "# use something smooth, such as sigmoid, in the place of the comparison"
@@ -124,7 +124,6 @@ for _ in range(9):
         self.cases: dict[int, _Case] = {}
         self.tracer: Tracer | None = None
         self.traced: Any = None  # the optimizer whose iteration is traced
-        self.ending: list[Tracer] = []  # tracers that could not be ended yet
         self.traces = 0
         self.walks = 0
         self.flat: dict[int, Any] = {}  # parameters behind operations without slope
@@ -148,15 +147,10 @@ for _ in range(9):
             self.sloped.update(id(leaf) for leaf in leaves(event.roots))
 
     def before_step(self, event: Step) -> None:
-        self._end_tracers()
         if self.tracer is not None and self.traced() is event.optimizer:
             tracer, self.tracer = self.tracer, None
-            if not tracer.stop():
-                self.ending.append(tracer)
+            tracer.stop()
             self._conclude(event, tracer)
-
-    def _end_tracers(self) -> None:
-        self.ending = [tracer for tracer in self.ending if not tracer.stop()]
 
     # --- suspicion -----------------------------------------------------------------------------
 
@@ -222,7 +216,7 @@ for _ in range(9):
         others = [m for p in parameters if id(p) not in starved for m in owners.modules(p)]
         resting = is_resting(others)
         told: set[int] = set()
-        for cut, references in sorted(case.cuts, key=lambda one: (-len(one[1]), str(one[0].site))):
+        for cut, references in sorted(case.cuts, key=lambda one: (-len(one[1]), one[0].site or ())):
             mine = [p for r in references if (p := r()) is not None and id(p) in starved]
             if not resting:
                 mine = [p for p in mine if not is_resting(owners.modules(p))]
@@ -230,7 +224,7 @@ for _ in range(9):
                 continue
             told |= {id(p) for p in mine}
             how = _HOW.get(cut.how, f"{cut.how}()")
-            ends = "the slope is zero" if cut.how in _SLOPE else "the graph ends"
+            ends = "the slope is zero" if cut.how in WITHOUT_SLOPE else "the graph ends"
             self.report(
                 f"The loss depends on {len(mine)} parameters that never get a gradient: {ends} in "
                 f"this line, at {how}.",
@@ -240,9 +234,8 @@ for _ in range(9):
 
     def at_end(self) -> None:
         if self.tracer is not None:
-            self.ending.append(self.tracer)
+            self.tracer.stop()
             self.tracer = None
-        self._end_tracers()
         for reference in self.doctor.optimizers:
             optimizer = reference()
             case = self.cases.get(id(optimizer))

@@ -13,9 +13,10 @@ import weakref
 from types import CodeType, FrameType
 from typing import Any
 
+from ..._user_code.sites import Site
+from ..._user_code.stack import user_stack
 from ..state.parameter_owners import Owners
 from ..watch.events import Backward, Freeze, ModuleCall, Step
-from ..watch.sites import Site, user_stack
 from .base import Rule
 
 PATIENCE = 2  # steps that go on with what a helper left frozen

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._user_code.owners import foreign
+from ..._user_code.sites import Site
 from ..watch.events import Backward
 from ..watch.graph_walk import nodes
-from ..watch.sites import Site, foreign
 from .base import Rule
 
 LARGEST = 20_000  # numbers of an input, above which a Function is not run again

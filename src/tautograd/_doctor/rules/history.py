@@ -7,11 +7,11 @@ from collections import deque
 from itertools import pairwise
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..state.step_measures import largest
 from ..watch.backward_flow import Passage
 from ..watch.events import Backward, Sample, Step
 from ..watch.graph_walk import node_name
-from ..watch.sites import Site
 from .base import Rule
 
 

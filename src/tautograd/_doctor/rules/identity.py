@@ -5,9 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..state.parameter_owners import Owners
 from ..watch.events import Registration, Step
-from ..watch.sites import Site
 from .base import Rule
 
 STEPS = 3  # steps of each optimizer after which it is looked at

@@ -10,10 +10,12 @@ from collections import deque
 from types import CodeType
 from typing import Any
 
+from ..._user_code.sites import Site
+from ..._user_code.stack import user_frames
 from ..watch.backward_flow import line_of
 from ..watch.events import Backward, Step
 from ..watch.graph_walk import is_leaf_node, nodes
-from ..watch.sites import Site, user_frames
+from ..watch.living import instances_of
 from .base import Rule
 
 _MARK = "tautograd doctor"
@@ -137,8 +139,8 @@ for _ in range(12):
 def _holders(engine: Any, tokens: set[int]) -> list[tuple[Any, set[int]]]:
     """Living tensors, with the past steps' graphs that each reaches."""
     found = []
-    for thing in gc.get_objects():
-        if engine.Tensor in type(thing).__mro__ and thing.grad_fn is not None:
+    for thing in instances_of(engine.Tensor):
+        if thing.grad_fn is not None:
             reached = {
                 mark
                 for node in nodes([thing], 4000)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ..._stand_ins.group import StandIns
+from ..._user_code.sites import Site
 from ..state.parameter_owners import roots
 from ..watch.events import Backward, ModuleCall, Registration, Step
 from ..watch.graph_walk import leaves
-from ..watch.patches import Patches
-from ..watch.sites import Site
 
 WALKS = 6  # backwards whose graph is walked in any case
 SAMPLE = 2048  # entries of a parameter that are compared to see whether it moves
@@ -65,7 +65,7 @@ class Watch:
         self.counts: dict[Site | None, int] = {}
         self.order: dict[int, int] = {}  # modules with parameters of their own -> last call
         self.inputs: set[int] = set()  # tensors that a module was given
-        self.patches: Patches | None = None
+        self.stand_ins: StandIns | None = None
         self.last_event = self.last_step = 0
         self.just_reached: set[int] = set()  # of the step that was just made
 
@@ -113,7 +113,7 @@ class Watch:
 
     def _listen(self, engine: Any) -> None:
         """A tensor whose gradient is asked for by name is an input (of a differential equation)."""
-        if self.patches is not None:
+        if self.stand_ins is not None:
             return
 
         def watching(original: Any) -> Any:
@@ -124,14 +124,14 @@ class Watch:
 
             return grad
 
-        self.patches = Patches()
-        self.patches.function(engine.autograd, "grad", watching)
-        self.patches.everywhere()
+        self.stand_ins = StandIns()
+        self.stand_ins.function(engine.autograd, "grad", watching)
+        self.stand_ins.everywhere()
 
     def stop_listening(self) -> None:
-        if self.patches is not None:
-            self.patches.undo()
-            self.patches = None
+        if self.stand_ins is not None:
+            self.stand_ins.end()
+            self.stand_ins = None
 
     def after_backward(self, event: Backward) -> None:
         """Fewer gradients than the last time in this line: something has changed."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._user_code.sites import Site
+from ..._user_code.stack import user_frames
 from ..state.parameter_owners import Owners, is_resting
 from ..watch.events import Backward, ModuleCall, Registration, Step
-from ..watch.sites import Site, user_frames
 from .base import Rule
 from .leaves import ENOUGH, watch_of
 from .unstepped import Uses

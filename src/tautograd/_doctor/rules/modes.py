@@ -7,9 +7,11 @@ import weakref
 from types import FrameType
 from typing import Any
 
+from ..._user_code.owners import Owner, foreign, owners
+from ..._user_code.sites import Site
+from ..._user_code.stack import site_of, user_stack
 from ..state.parameter_owners import roots
 from ..watch.events import Backward, Dropout, Mode, ModuleCall, Step
-from ..watch.sites import Site, foreign, user_stack
 from .base import Rule
 
 _DROPOUTS = (
@@ -255,7 +257,7 @@ for epoch in range(3):
 
 def _outside(frame: FrameType | None) -> FrameType | None:
     """The frame that called what the doctor watches."""
-    while frame is not None and "_doctor" in frame.f_code.co_filename:
+    while frame is not None and owners[frame.f_code.co_filename] is Owner.KIT:
         frame = frame.f_back
     return frame
 
@@ -357,13 +359,9 @@ def _checkpointed() -> Site | None:
     """The user's line that called the checkpoint in which this runs."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if "checkpoint" in file and foreign[file]:
-            while frame is not None and foreign[frame.f_code.co_filename]:
-                frame = frame.f_back
-            if frame is None:
-                return None
-            return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+        is_engines = owners[frame.f_code.co_filename] is Owner.ENGINE
+        if is_engines and "checkpoint" in frame.f_globals.get("__name__", "").split("."):
+            return site_of(frame)
         frame = frame.f_back
     return None
 

@@ -7,13 +7,13 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..state.gradient_ledger import parameters_of
 from ..state.step_measures import largest
 from ..watch.backward_flow import Passage, is_finite, line_of
 from ..watch.events import Backward, Event, RiskyBackward, Sample, Scaler, Step
 from ..watch.graph_walk import node_name, nodes
 from ..watch.nonfinite_origin import origin_in_forward
-from ..watch.sites import Site
 from .base import Rule
 
 _REASONS = {

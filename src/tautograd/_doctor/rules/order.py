@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..watch.events import Backward, Step
 from ..watch.graph_walk import is_leaf_node, nodes, present_moment
-from ..watch.sites import Site
 from .base import Rule
 
 

@@ -8,8 +8,8 @@ import linecache
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from ..._user_code.sites import Site
 from ..watch.graph_walk import node_name
-from ..watch.sites import Site
 
 SAME = {  # these give the numbers they get, in another form
     "Alias", "AsStrided", "Clone", "Expand", "Flatten", "Narrow", "Permute", "Reshape",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..state.gradient_ledger import parameters_of
 from ..watch.events import Backward, Clip, Scaler, Step
 from ..watch.graph_walk import node_name
-from ..watch.sites import Site
 from .base import Rule
 from .probe import Probe
 from .roots import as_number

@@ -7,9 +7,9 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..state.gradient_ledger import parameters_of
 from ..watch.events import Backward, Scaler, Schedule, Step
-from ..watch.sites import Site
 from .base import Rule
 from .roots import tree_of
 

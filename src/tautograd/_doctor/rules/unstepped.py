@@ -9,9 +9,11 @@ import textwrap
 from types import CodeType
 from typing import Any
 
+from ..._user_code.owners import Owner, owners
+from ..._user_code.sites import Site
+from ..._user_code.stack import user_frames
 from ..state.step_measures import part
 from ..watch.events import Backward, Scaler, Step
-from ..watch.sites import Site, user_frames
 from .base import Rule
 from .schedule import is_never_stepped
 
@@ -106,7 +108,7 @@ for _ in range(6):
             if waiting.backwards > self.least:
                 continue
             codes = (frame.f_code for frame in user_frames(FRAMES))
-            waiting.codes.update(c for c in codes if "site-packages" not in c.co_filename)
+            waiting.codes.update(c for c in codes if owners[c.co_filename] <= Owner.GENERATED)
             if waiting.backwards == self.least:
                 waiting.site, waiting.step = event.site, self.doctor.steps
                 waiting.names = self.doctor.names(event.reached)

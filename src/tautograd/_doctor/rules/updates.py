@@ -8,10 +8,11 @@ import math
 import textwrap
 from typing import Any
 
+from ..._user_code.sites import Site
+from ..._user_code.stack import user_frames
 from ..state.step_measures import part
 from ..watch.discarded_results import new_discarded
 from ..watch.events import Backward, Clear, Sample, Scaler, Schedule, Step
-from ..watch.sites import Site, user_frames
 from .base import Rule
 
 

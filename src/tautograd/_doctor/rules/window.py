@@ -6,8 +6,9 @@ import linecache
 import math
 from typing import Any
 
+from ..._user_code.sites import Site
+from ..._user_code.stack import user_stack
 from ..watch.events import Backward, Clip, Loss, Scaler, Step
-from ..watch.sites import Site, user_stack
 from .base import Rule
 from .probe import Probe
 from .roots import Root, common, innermost_loop, root_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..watch.sites import Site
+from ..._user_code.sites import Site
 from ..watch.source_flow import flows
 
 MANY = 20_000  # values that are compared

@@ -6,8 +6,8 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from ..._user_code.owners import foreign
 from ..watch.compiled import plain_path
-from ..watch.sites import foreign
 from .parameter_owners import roots
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..watch.compiled import is_compiled, plain_path
-from ..watch.sites import Site
 from .gradient_ledger import Ledger, parameters_of
 from .model_names import tell_apart
 

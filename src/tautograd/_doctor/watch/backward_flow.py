@@ -10,9 +10,10 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..._user_code.owners import foreign
+from ..._user_code.sites import Site
 from ..state.step_measures import largest
 from .graph_walk import is_leaf_node, nodes
-from .sites import Site, foreign
 
 if TYPE_CHECKING:
     from ..doctor import Doctor
@@ -104,9 +105,9 @@ class Lines:
 
 def line_of(node: Any) -> Site | None:
     """The line of user code that recorded a node, if it is known."""
-    place = getattr(node, "created_at", None)
+    place: Site | None = getattr(node, "created_at", None)
     if place is not None:
-        return Site(place.filename, place.line, place.function)
+        return place
     for text in reversed(node.metadata.get("traceback_", ())):
         # File "train.py", line 12, in forward
         head, _, rest = text.strip().partition("\n")[0].partition('", line ')

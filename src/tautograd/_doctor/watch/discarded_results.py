@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from ..._user_code.sites import Site, site_at
+from ..._user_code.stack import user_frames
 from .events import Step
-from .sites import Site, user_frames
 from .source_flow import function_around
 
 _PURE = frozenset(
@@ -58,7 +59,7 @@ def new_discarded(rule: Any, event: Step, read: set[Any]) -> Iterator[Discarded]
 def thrown_away(engine: Any, frame: FrameType) -> Iterator[Discarded]:
     """Statements without effect in the loop of a frame that is running now, those under a condition
     left out."""
-    here = Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    here = site_at(frame)
     function = function_around(here)
     if function is None:
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..rules.base import Rule
 from ..state.registry import Known
 from ..state.step_numbers import Numbers
@@ -28,7 +29,6 @@ from .loop_pattern import Pulse
 from .nan_risks import Risks
 from .observer import Observer
 from .own_work import Quiet
-from .sites import Site
 
 CLOSE_BAD_LOSSES = 3  # after so many first losses that are not finite, as well
 CLOSE_EVALUATIONS = 3  # after so many first eval()s, everything is looked at closely

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .sites import Site
+from ..._user_code.sites import Site
 
 
 @dataclass(eq=False)

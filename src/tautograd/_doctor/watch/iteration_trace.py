@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._verify.locate.tape import LEAVING
-from ..._verify.locate.trace import mode_of, name_of_call
+from ..._stand_ins.function_mode import FunctionMode
+from ..._user_code.sites import Site
+from ..._user_code.stack import user_stack
+from ..._verify.locate.leaving import LEAVING, WITHOUT_SLOPE, name_of_call
 from ..state.detached_values import Values, numbers_in
 from .graph_walk import is_leaf_node, node_name, nodes
-from .sites import Site, user_stack
 
-STEPS = frozenset(("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside"))
-"""Operations that are recorded and whose derivative is zero; their nodes:"""
 _STEP_NODES = frozenset(("Round", "Floor", "Ceil", "Trunc", "Sign", "Sgn"))
+"""Nodes of operations that are recorded and whose derivative is zero."""
 _QUESTIONS = frozenset(
     ("__bool__", "__len__", "__repr__", "__format__", "dim", "size", "is_nonzero")
 )
@@ -102,8 +102,7 @@ class Tracer:
         self._addresses: dict[int, Any] = {}  # of index tensors that carry a parameter
         self._walked = 0
         self._strange: dict[int, Any] = {}  # tensors that came from nowhere, already looked at
-        self._mode: Any = None
-        self._passive = True
+        self._mode: FunctionMode | None = None
         self._count = 0
         parameters = list(parameters)
         self._sources = frozenset(id(p) for p in parameters)
@@ -114,29 +113,19 @@ class Tracer:
 
     def start(self) -> bool:
         """Begin, unless another mode is in force."""
-        stack = self._stack()
+        overrides = importlib.import_module(f"{self.engine.__name__}.overrides")
+        stack = overrides._get_current_function_mode_stack()
         if any(type(mode).__name__ != "DeviceContext" for mode in stack):
             return False
-        self._passive = False
-        self._mode = mode_of(self.engine, self._see)
-        self._mode.__enter__()
+        self._mode = FunctionMode(self.engine, self._see)
+        self._mode.start()
         return True
 
-    def stop(self) -> bool:
-        """End; only possible while no other mode was entered since."""
-        self._passive = True
-        if self._mode is None:
-            return True
-        stack = self._stack()
-        if stack and stack[-1] is self._mode:
-            self._mode.__exit__(None, None, None)
+    def stop(self) -> None:
+        if self._mode is not None:
+            self._mode.stop()
             self._mode = None
             self._trails, self._strange = {}, {}
-        return self._mode is None
-
-    def _stack(self) -> list[Any]:
-        overrides = importlib.import_module(f"{self.engine.__name__}.overrides")
-        return list(overrides._get_current_function_mode_stack())
 
     # --- what is known of tensors --------------------------------------------------------------
 
@@ -162,7 +151,7 @@ class Tracer:
     # --- calls ---------------------------------------------------------------------------------
 
     def _see(self, function: Any, args: Any, kwargs: Any) -> Any:
-        if self._passive or self._count > MANY:
+        if self._count > MANY:
             return function(*args, **kwargs)
         name = name_of_call(self.engine, function)
         if name in _ABOUT or name in _QUESTIONS:
@@ -214,9 +203,9 @@ class Tracer:
 
     def _make(self, name: str, live: frozenset[int], cuts: frozenset[Any], made: list[Any]) -> None:
         goes_on = [t for t in made if t.requires_grad]
-        if live and (not goes_on or name in STEPS or name in ("detach", "data")):
+        if live and (not goes_on or name in WITHOUT_SLOPE or name in ("detach", "data")):
             how = name if self.engine.is_grad_enabled() else "no_grad"
-            if name in ("detach", "data", *STEPS):
+            if name in ("detach", "data", *WITHOUT_SLOPE):
                 how = name
             cuts = cuts | {Cut(how, user_stack(), live)}
             live = frozenset()

@@ -13,7 +13,7 @@ from time import perf_counter
 from types import CodeType
 from typing import Any
 
-from .sites import innermost, is_known, site_of
+from ..._user_code.stack import innermost, is_known, site_of
 
 _frame = sys._getframe
 CLOSE_STEPS = 12  # so many first steps are watched closely,

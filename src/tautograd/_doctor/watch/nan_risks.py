@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..._user_code.sites import Site
 from .backward_flow import Passage, is_finite, line_of
 from .events import Backward, RiskyBackward
 from .graph_walk import is_leaf_node, node_name
-from .sites import Site
 
 if TYPE_CHECKING:
     from ..doctor import Doctor

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..._stand_ins.everywhere import Functions
+from ..._stand_ins.group import StandIns
 from ..watchers import aids, backward, layers, parameters, steps
 from .compiled import WithoutWarning
-from .patches import Patches, Switch
 
 if TYPE_CHECKING:
     from ..doctor import Doctor
@@ -41,34 +42,35 @@ class Observer:
         self.depth = Depth()
         self.scaler_steps = False  # a step that runs now is a scaler's
         self.changes_mode = False  # a module's train() is running
-        self._patches = Patches()
-        self._close: Patches | None = None  # what looks at modules and differences,
-        self._losses = Switch()  # and at losses and dropout
+        self._stand_ins = StandIns()
+        self._close: StandIns | None = None  # what looks at modules and differences,
+        self._losses = Functions()  # and at losses and dropout
 
     def start(self) -> None:
-        self._patches.handle(WithoutWarning())
+        self._stand_ins.handle(WithoutWarning())
         self._watch_optimizers()
         self._watch_backward()
         self._watch_modules()
-        self._patches.everywhere()
+        self._stand_ins.everywhere()
         self.look_closely(self.doctor.pulse.close)
 
     def stop(self) -> None:
         self.look_closely(False)
-        self._patches.undo()
+        self._stand_ins.end()
+        self._losses.end()
 
     def look_closely(self, on: bool) -> None:
         """Whether each call of a module, a loss or dropout is watched as well."""
         if on == (self._close is not None):
             return
         if self._close is not None:
-            self._close.undo()
+            self._close.end()
             self._close = None
             self._losses.off()
             return
         modules = self._part("nn.modules.module")
         self._losses.on()
-        self._close = Patches()
+        self._close = StandIns()
         self._close.handle(modules.register_module_forward_hook(layers.make_module_hook(self)))
         for name in ("__sub__", "sub"):
             self._close.method(self.engine.Tensor, name, self._with(layers.make_subtraction))
@@ -76,46 +78,46 @@ class Observer:
     # --- what is watched -----------------------------------------------------------------------
 
     def _watch_optimizers(self) -> None:
-        patches, optimizer = self._patches, self._part("optim.optimizer")
+        stand_ins, optimizer = self._stand_ins, self._part("optim.optimizer")
         before, after = steps.make_step_hooks(self)
-        patches.handle(optimizer.register_optimizer_step_pre_hook(before))
-        patches.handle(optimizer.register_optimizer_step_post_hook(after))
-        patches.method(optimizer.Optimizer, "__init__", self._with(steps.make_optimizer))
-        patches.method(optimizer.Optimizer, "zero_grad", self._with(steps.make_clear))
-        patches.method(self.engine.nn.Module, "zero_grad", self._with(steps.make_clear))
+        stand_ins.handle(optimizer.register_optimizer_step_pre_hook(before))
+        stand_ins.handle(optimizer.register_optimizer_step_post_hook(after))
+        stand_ins.method(optimizer.Optimizer, "__init__", self._with(steps.make_optimizer))
+        stand_ins.method(optimizer.Optimizer, "zero_grad", self._with(steps.make_clear))
+        stand_ins.method(self.engine.nn.Module, "zero_grad", self._with(steps.make_clear))
         clipping = self._part("nn.utils.clip_grad")
         for name in aids.CLIPS:
-            patches.function(clipping, name, self._with(aids.make_clip, name=name))
+            stand_ins.function(clipping, name, self._with(aids.make_clip, name=name))
         scaler = self._part("amp.grad_scaler").GradScaler
         for name in aids.SCALER:
-            patches.method(scaler, name, self._with(aids.make_scaler, name=name))
+            stand_ins.method(scaler, name, self._with(aids.make_scaler, name=name))
         schedulers = self._part("optim.lr_scheduler")
         for kind in {schedulers.LRScheduler, schedulers.ReduceLROnPlateau}:
             if "step" in vars(kind):
-                patches.method(kind, "step", self._with(aids.make_schedule))
+                stand_ins.method(kind, "step", self._with(aids.make_schedule))
             if "__init__" in vars(kind):
-                patches.method(kind, "__init__", self._with(aids.make_scheduler))
+                stand_ins.method(kind, "__init__", self._with(aids.make_scheduler))
 
     def _watch_backward(self) -> None:
         engine, make = self.engine, self._with(backward.make_tensor_backward)
-        self._patches.method(engine.Tensor, "backward", make)
-        self._patches.function(engine.autograd, "backward", self._with(backward.make_backward))
+        self._stand_ins.method(engine.Tensor, "backward", make)
+        self._stand_ins.function(engine.autograd, "backward", self._with(backward.make_backward))
 
     def _watch_modules(self) -> None:
-        engine, patches = self.engine, self._patches
+        engine, stand_ins = self.engine, self._stand_ins
         modules, functional = self._part("nn.modules.module"), self._part("nn.functional")
         hook = parameters.make_registration_hook
-        patches.handle(
+        stand_ins.handle(
             modules.register_module_parameter_registration_hook(hook(self, "_parameters"))
         )
-        patches.handle(modules.register_module_module_registration_hook(hook(self, "_modules")))
-        patches.method(engine.nn.Module, "requires_grad_", self._with(parameters.make_freeze))
-        patches.method(engine.Tensor, "requires_grad_", self._with(parameters.make_freeze))
-        patches.method(engine.nn.Module, "train", self._with(layers.make_mode))
+        stand_ins.handle(modules.register_module_module_registration_hook(hook(self, "_modules")))
+        stand_ins.method(engine.nn.Module, "requires_grad_", self._with(parameters.make_freeze))
+        stand_ins.method(engine.Tensor, "requires_grad_", self._with(parameters.make_freeze))
+        stand_ins.method(engine.nn.Module, "train", self._with(layers.make_mode))
         for name in layers.LOSSES:
-            self._losses.function(functional, name, self._with(layers.make_loss, name=name))
+            self._losses.add(functional, name, self._with(layers.make_loss, name=name))
         for name in layers.DROPOUTS:
-            self._losses.function(functional, name, self._with(layers.make_dropout, name=name))
+            self._losses.add(functional, name, self._with(layers.make_dropout, name=name))
 
     def _with(self, make: Callable[..., Any], **options: Any) -> Callable[[Any], Any]:
         """A function that gives the one which stands in front of an original."""

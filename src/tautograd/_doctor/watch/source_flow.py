@@ -11,7 +11,7 @@ import functools
 import linecache
 from collections.abc import Iterator
 
-from .sites import Site
+from ..._user_code.sites import Site
 
 _FILLS = frozenset(("append", "extend", "insert", "add", "update", "setdefault"))
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Delete, ast.Assert)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..._user_code.stack import user_site
 from ..watch.events import Clip, Scaler, Schedule
-from ..watch.sites import user_site
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer

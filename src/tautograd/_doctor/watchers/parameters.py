@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..._user_code.stack import user_site, user_stack
 from ..watch.events import Freeze, Registration
-from ..watch.sites import user_site, user_stack
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer

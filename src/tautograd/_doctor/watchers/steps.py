@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..._user_code.stack import user_site
 from ..state.gradient_ledger import parameters_of
 from ..watch.events import Clear, Step
-from ..watch.sites import user_site
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer

@@ -18,9 +18,9 @@ from ..._arrays.result_layout import as_iterated
 from ..._autograd.apply import apply_one
 from ..._autograd.modes import modes, shared
 from ..._autograd.node import next_sequence, node_type
-from ..._autograd.sites import internal
 from ..._autograd.views import bump
 from ..._tensor.tensor import Tensor, current_node
+from ..._user_code.owners import internal
 from ..elementwise.powers import pow_scalar_op
 from .guarding import explain, marked, with_numbers
 from .record import Op

@@ -17,8 +17,8 @@ import numpy as np
 from ..._autograd.apply import edge_of
 from ..._autograd.modes import modes, shared
 from ..._autograd.node import NO_PARAMETERS, Node, next_sequence, node_type
-from ..._autograd.sites import internal
 from ..._tensor.tensor import Tensor, current_node, make
+from ..._user_code.owners import internal
 from .record import REGISTRY
 
 _ndarray = np.ndarray

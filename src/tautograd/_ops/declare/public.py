@@ -20,9 +20,9 @@ import numpy as np
 from ..._arrays.dtypes import can_cast
 from ..._autograd.autocast_state import EVER_USED
 from ..._autograd.modes import modes
-from ..._autograd.sites import warning_level
 from ..._autograd.views import adopt, bump, check_writable, keep_original, save_written_output
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
 from .guarding import explain, guarded, marked, with_numbers
 from .memory_overlap import refuse_overlap, refuse_partial_overlap

@@ -13,8 +13,8 @@ from ..._arrays.formats import empty_preserving, preserve_format
 from ..._arrays.strided import with_strides_of
 from ..._autograd.apply import apply
 from ..._autograd.lifted import counterpart
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import require_tensor
 from ..declare.guarding import explain, marked
 from ..declare.public import attach, public

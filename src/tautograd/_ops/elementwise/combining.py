@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.dtypes import LEGACY_NAMES
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import call_elementwise, conj, require_operand, require_tensor
 from ..declare.promotion import as_number, common_dtype, number_as
 from ..declare.public import public

@@ -18,9 +18,9 @@ from ..._arrays.batching.batched import BatchedArray
 from ..._arrays.dtypes import array_of_number
 from ..._autograd.apply import apply
 from ..._autograd.forward_ad import alias_op
-from ..._autograd.sites import warning_level
 from ..._tensor.arguments import as_element, type_name
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import warning_level
 from ..declare.guarding import explain, marked
 from ..declare.public import FUNCTIONS, attach
 from ..shape.copy_fill import copy_, fill_

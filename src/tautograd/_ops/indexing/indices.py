@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.strided import has_memory
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import warning_level
 from .index_arguments import check_range, count
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..._autograd.apply import apply
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
 from ..declare.record import LINEAR, Op

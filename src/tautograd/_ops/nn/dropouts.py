@@ -16,9 +16,9 @@ import numpy as np
 
 from ... import _random
 from ..._autograd.modes import modes
-from ..._autograd.sites import warning_level
 from ..._tensor.draws import draw, fill_like
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import require_tensor
 from ..declare.public import FUNCTIONS, NN_FUNCTIONAL
 

@@ -14,8 +14,8 @@ import numpy as np
 from ..._arrays.checks import require_all, require_range
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._autograd.apply import apply
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import warning_level
 from ..declare.record import Op
 from ..declare.samples import Sample, T
 from ..indexing.gathering import scatter_add_op

@@ -17,8 +17,8 @@ import numpy as np
 
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._autograd.apply import apply
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
 from ..declare.record import Op

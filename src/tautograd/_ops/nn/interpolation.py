@@ -11,8 +11,8 @@ from ..._arrays.formats import channels_last_3d
 from ..._arrays.result_layout import as_channels
 from ..._autograd.apply import apply
 from ..._autograd.modes import modes
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
 from ..declare.record import LINEAR, Op

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import warning_level
 from ..reductions.softmaxes import softmax
 from ..shape.joining import cat
 from ..shape.padding import pad

@@ -10,8 +10,8 @@ from ..._arrays.result_layout import in_c_order
 from ..._arrays.sums import exact_sum
 from ..._autograd.apply import apply
 from ..._autograd.modes import modes
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.public import NN_FUNCTIONAL, SPECIAL, public

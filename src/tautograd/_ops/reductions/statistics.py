@@ -10,8 +10,8 @@ import numpy as np
 from ..._arrays.checks import holds_throughout, require_all, require_nonzero
 from ..._arrays.dtypes import LEGACY_NAMES, get_default_dtype
 from ..._arrays.sums import exact_sum
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import conj, require_tensor
 from ..declare.promotion import plain_number
 from ..declare.public import FUNCTIONS, public

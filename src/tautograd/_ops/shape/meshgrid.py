@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._autograd.apply import apply
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import warning_level
 from ..declare.promotion import common_dtype
 from ..declare.public import FUNCTIONS, public
 from ..declare.record import LINEAR, Op

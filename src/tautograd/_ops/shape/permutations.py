@@ -10,8 +10,8 @@ import numpy as np
 from ..._arrays.strided import spelled_out
 from ..._autograd.apply_view import apply_view
 from ..._autograd.lifted import counterpart
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import require_tensor
 from ..declare.guarding import explain, marked

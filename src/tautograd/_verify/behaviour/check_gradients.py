@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..._report.plain import Plain
+from ..._report.tables import html_table, text_table
+from ..._report.wording import shape_text, tallied
 from ..numerics.norms import norms_of
-from ..report.findings import Plain
-from ..report.tables import counted, html_table, shape_text, text_table
 from ..subject.engines import is_module, is_tensor
 from .gradient_history import ENOUGH, GradientHistory, history_of
 
@@ -70,7 +71,7 @@ class GradientTable(Plain):
     def summary(self) -> str:
         """One line: how many of each verdict, and the norm of all gradients together."""
         count = len(self.rows)
-        verdicts = counted([row.verdict for row in self.rows], VERDICTS)
+        verdicts = tallied([row.verdict for row in self.rows], VERDICTS)
         text = f"{count} parameter{'s' * (count != 1)}: {verdicts}"
         if any(row.norm is not None for row in self.rows):
             text += f"; norm of all gradients {self.total_norm:.4g}"

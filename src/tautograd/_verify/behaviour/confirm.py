@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..report.findings import Plain
-from ..report.tables import html_table, shape_text, text_table
+from ..._report.plain import Plain
+from ..._report.tables import html_table, text_table
+from ..._report.wording import listed, shape_text
 from ..subject.calls import Call, title_of
 from ..subject.engines import engine_of, is_module
 from ..subject.restore import STREAMS, Untouched
@@ -72,15 +73,15 @@ class Confirmed(Plain):
         if self.backward_error:
             yield f"Its backward pass fails: {self.backward_error}"
         if self.got_gradient:
-            yield f"Gradients reach {_listed(self.got_gradient)}."
+            yield f"Gradients reach {listed(self.got_gradient, most=8)}."
         elif self.no_gradient:
             yield "No gradient reaches any leaf."
         if self.no_gradient and self.got_gradient:
-            yield f"No gradient reaches {_listed(self.no_gradient)}."
+            yield f"No gradient reaches {listed(self.no_gradient, most=8)}."
         if self.zero_gradient:
-            yield f"The gradient is all zeros for {_listed(self.zero_gradient)}."
+            yield f"The gradient is all zeros for {listed(self.zero_gradient, most=8)}."
         if self.frozen:
-            yield f"Frozen (requires_grad is False): {_listed(self.frozen)}."
+            yield f"Frozen (requires_grad is False): {listed(self.frozen, most=8)}."
         if self.deterministic is False:
             yield (
                 "Not deterministic: the same inputs and random numbers give other bits "
@@ -93,7 +94,7 @@ class Confirmed(Plain):
         elif self.deterministic:
             yield "Deterministic: the same inputs give the same bits."
         if self.hidden_state:
-            yield f"Hidden state: called again with the same inputs, {_listed(self.hidden_state)} changes."
+            yield f"Hidden state: called again with the same inputs, {listed(self.hidden_state, most=8)} changes."
         for name in self.modifies_inputs:
             yield f"It modifies {name}."
         if self.module is not None:
@@ -101,7 +102,7 @@ class Confirmed(Plain):
 
     @property
     def _drawn_from(self) -> str:
-        return _listed([STREAMS.get(name, name) for name in self.streams])
+        return listed([STREAMS.get(name, name) for name in self.streams], most=8)
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         rows = [
@@ -167,12 +168,6 @@ def _changes_when_repeated(engine: Any, call: Call, state: Untouched) -> list[st
 
 def _modified(run: Run) -> list[str]:
     return [f"{name} ({how})" for name, how in run.modified.items()]
-
-
-def _listed(names: list[str], most: int = 8) -> str:
-    if len(names) <= most:
-        return ", ".join(names)
-    return ", ".join(names[:most]) + f" and {len(names) - most} more"
 
 
 def _yes(value: bool) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..report.findings import Plain
-from ..report.tables import html_table, text_table
+from ..._report.plain import Plain
+from ..._report.tables import html_table, text_table
 
 _HARMLESS = "within rounding", "other random numbers"
 

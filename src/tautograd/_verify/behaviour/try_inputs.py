@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..._report.plain import Plain
+from ..._report.tables import html_table, text_table
+from ..._report.wording import tallied
 from ..references.spot_check import disagreement, other_values
-from ..report.findings import Plain
-from ..report.tables import counted, html_table, text_table
 from ..subject.calls import Call, parameter_names, title_of
 from ..subject.engines import engine_of, is_module
 from ..subject.restore import Untouched
@@ -81,7 +82,7 @@ class Tried(Plain):
     @property
     def summary(self) -> str:
         """One line: how often each outcome came."""
-        outcomes = counted([row.outcome for row in self.rows], OUTCOMES)
+        outcomes = tallied([row.outcome for row in self.rows], OUTCOMES)
         return f"{len(self.rows)} kinds of input: {outcomes}."
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:

@@ -19,13 +19,9 @@ from ..numerics.differences import directional
 from ..numerics.noise import noise_level, scale_of
 from ..numerics.tolerance import agrees
 from ..report.findings import Cut
+from .leaving import WITHOUT_SLOPE
 from .rerun import Rerun, candidates_of, floats_of
 from .tape import Call, Tape
-
-_STEPS = frozenset(
-    ("round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside", "floor_divide")
-)
-"""Recorded operations whose derivative is zero wherever it exists."""
 
 _MOST_LEAVES = 32
 _MOST_GROUPS = 48
@@ -58,7 +54,7 @@ def find_cuts(
 ) -> list[Cut]:
     """The calls because of which leaves get no gradient, or less than the derivative."""
     groups = _grouped(candidates_of(tape.calls))
-    steps = [c for c in tape.calls if c.name in _STEPS and any(c.wanted) and c.outputs]
+    steps = [c for c in tape.calls if c.name in WITHOUT_SLOPE and any(c.wanted) and c.outputs]
     if not groups and not steps:
         return []
     search = _Search(engine, run, leaves, cotangents, gradients, state, end, seed)

@@ -8,15 +8,15 @@ inputs and of the gradient that arrives: its derivative is what second order is 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.silence import without_warnings
+from ..._trees.nests import ANY_MAPPING as NESTS
 from ..subject.engines import as_reals, as_tensors, reals_in
-from ..subject.trees import leaves_of, mapped
 from .tape import Call, Slot
 
 _WIDE = {
@@ -41,9 +41,7 @@ class Isolated:
         self._constants = [self._cast(t) for t in call.copies]
         self._args, self._kwargs = call.args, call.kwargs
         if double:
-            self._args, self._kwargs = mapped(
-                (call.args, call.kwargs), lambda _, value: self._wide_dtype(value)
-            )
+            self._args, self._kwargs = NESTS.mapped((call.args, call.kwargs), self._wide_dtype)
         self._sizes = [reals_in(call.copies[i]) for i in self.variables]
         self._starts = np.cumsum([0, *self._sizes])
         parts = [as_reals(call.copies[i]) for i in self.variables]
@@ -113,19 +111,18 @@ class Isolated:
             values[slot] = tensor
         for slot in self.call.changed:
             values[slot] = values[slot].clone()
-        args, kwargs = mapped(
+        args, kwargs = NESTS.mapped(
             (self._args, self._kwargs),
-            lambda _, value: values[value.number] if isinstance(value, Slot) else value,
+            lambda value: values[value.number] if isinstance(value, Slot) else value,
         )
         if self.call.random_state is not None:
             self.engine.set_rng_state(self.call.random_state)
         lower = None if self.double else self.call.autocast
         casting = nullcontext() if lower is None else self.engine.autocast("cpu", dtype=lower)
-        with warnings.catch_warnings(), casting:
-            warnings.simplefilter("ignore")
+        with without_warnings, casting:
             result = self.call.function(*args, **kwargs)
         given = {id(v) for v in values}
-        found = {id(v): v for _, v in leaves_of(result) if isinstance(v, self.engine.Tensor)}
+        found = {id(v): v for v in NESTS.leaves(result) if isinstance(v, self.engine.Tensor)}
         found = {key: v for key, v in found.items() if key not in given}
         found |= {id(values[slot]): values[slot] for slot in self.call.changed}
         return [v for v in found.values() if v.is_floating_point() or v.is_complex()]
@@ -165,8 +162,7 @@ class Isolated:
     def _pull_back(self, leaves: Any, outputs: Any, cotangent: Any, **options: Any) -> Any:
         live = [outputs[i] for i in self.live]
         parts = self._split(cotangent, live)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings:
             return self.engine.autograd.grad(live, leaves, parts, allow_unused=True, **options)
 
     def _flat(self, gradients: Any, leaves: Any) -> Any:
@@ -220,8 +216,7 @@ class Backward(Isolated):
             parts = self._split(cotangent, leaves)
             found = [None] * len(variables)
             if live:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
+                with without_warnings:
                     found = self.engine.autograd.grad(
                         [first[i] for i in live],
                         variables,

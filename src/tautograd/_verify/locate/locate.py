@@ -9,22 +9,23 @@ something it had saved was changed in between.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.silence import without_warnings
 from ..numerics.tolerance import Verdict, WrongEntry
 from ..report.findings import Cut, Entry, Kink, Suspect
-from ..subject.trees import tensors_of
+from ..subject.engines import tensors_of
 from .backward_flow import Arrivals
 from .call_gradient import check_rule
 from .graph_cuts import find_cuts
 from .in_context import changed_since, lower_precision, not_a_number
 from .isolated_call import Backward, Isolated
-from .tape import ABOUT_GRAPH, MODULE_HOOK, Call, Tape
+from .leaving import ABOUT_GRAPH
+from .tape import MODULE_HOOK, Call, Tape
 from .trace import trace
 
 _BY_CONVENTION = frozenset(
@@ -74,8 +75,7 @@ def locate(
     """
     state = engine.get_rng_state()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings:
             return _Search(engine, run, leaves, cotangents, order, seconds, seed, state).found()
     finally:
         engine.set_rng_state(state)

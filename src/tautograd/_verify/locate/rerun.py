@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..subject.engines import as_numpy, as_reals
-from ..subject.trees import leaves_of, mapped, tensors_of
-from .tape import ABOUT_GRAPH, LEAVING, Call
-from .trace import mode_of
-
-_HOW = {"detach": "detach()", "detach_": "detach_()", "data": ".data", "tensor": "torch.tensor()"}
+from ..._stand_ins.function_mode import FunctionMode
+from ..._trees.nests import ANY_MAPPING as NESTS
+from ..subject.engines import as_numpy, as_reals, tensors_of
+from .leaving import ABOUT_GRAPH, CUTTING, LEAVING
+from .tape import Call
 
 
 def candidates_of(calls: Sequence[Call]) -> Iterator[tuple[str, Call]]:
@@ -26,17 +25,17 @@ def candidates_of(calls: Sequence[Call]) -> Iterator[tuple[str, Call]]:
         if not any(call.wanted):
             # Another name for memory into which something with a history is written later.
             if call.name in ("data", "detach") and any(id(t) in written for t in call.outputs):
-                yield _HOW[call.name], call
+                yield CUTTING[call.name], call
             continue
         if call.name in LEAVING:
             yield LEAVING[call.name], call
         elif call.name == "detach_":
-            yield _HOW[call.name], call
+            yield CUTTING[call.name], call
         elif call.name in ABOUT_GRAPH:
             continue
         elif call.outputs:
             recorded = [e is not None and hasattr(e[0], "next_functions") for e in call.nodes]
-            how = _HOW.get(call.name, "" if call.grad else "no_grad")
+            how = CUTTING.get(call.name, "" if call.grad else "no_grad")
             if not any(recorded) or (how and not all(recorded)) or (call.changed and not call.grad):
                 yield how or call.name, call
 
@@ -44,7 +43,7 @@ def candidates_of(calls: Sequence[Call]) -> Iterator[tuple[str, Call]]:
 def floats_of(value: Any) -> Any:
     """The numbers of a call's result, whatever they are in, as one row of float64."""
     parts = []
-    for _, one in leaves_of(value):
+    for one in NESTS.leaves(value):
         if hasattr(one, "requires_grad"):
             kind = as_numpy(one).dtype.kind
             parts.append(as_reals(one) if kind in "fc" else as_numpy(one).reshape(-1) * 1.0)
@@ -138,7 +137,7 @@ class Rerun:
         with engine.enable_grad():
             if see is None:
                 return self.run()
-            with mode_of(engine, _Counter(see)):
+            with FunctionMode(engine, _Counter(see)):
                 return self.run()
 
     def _total(self, result: Any) -> float:
@@ -163,7 +162,7 @@ class Rerun:
             return result
         start = 0
 
-        def moved(_: str, value: Any) -> Any:
+        def moved(value: Any) -> Any:
             nonlocal start
             row = floats_of(value)
             part = None if by is None else by[start : start + row.size]
@@ -183,7 +182,7 @@ class Rerun:
                 return value
             return type(value)(value + part[0])
 
-        return mapped(result, moved)
+        return NESTS.mapped(result, moved)
 
     def _like(self, tensor: Any, row: Any) -> Any:
         row = np.array(row, np.float64)

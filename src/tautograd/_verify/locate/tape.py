@@ -7,25 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..report.findings import Site
-
-LEAVING = {
-    "item": "item()",
-    "tolist": "tolist()",
-    "numpy": "numpy()",
-    "__array__": "numpy()",
-    "__float__": "float()",
-    "__int__": "int()",
-    "__complex__": "complex()",
-    "__index__": "int()",
-}
-"""Calls whose result is no tensor any more, and how to name them."""
-
-ABOUT_GRAPH = frozenset(
-    ("backward", "grad", "register_hook", "retain_grad", "requires_grad_", "detach_")
-)
-"""Calls that ask the graph for something, and cannot be run again without it."""
-
+from ..._user_code.sites import Site
 
 MODULE_HOOK = "register_full_backward_hook"
 """How the identity is called that a module's inputs and outputs go through if it has such hooks."""

@@ -8,15 +8,17 @@ part of them. Nothing of the program changes: arguments and results are handed o
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from ..subject.places import Files, ModulePaths
-from ..subject.trees import leaves_of, mapped
-from .tape import ABOUT_GRAPH, LEAVING, MODULE_HOOK, Call, Slot, Tape
+from ..._stand_ins.function_mode import FunctionMode
+from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._user_code.stack import own_site
+from ..subject.module_paths import ModulePaths
+from .leaving import ABOUT_GRAPH, LEAVING, edge_of, name_of_call
+from .tape import MODULE_HOOK, Call, Slot, Tape
 
 
 def trace(engine: Any, run: Callable[[], Any]) -> Tape:
@@ -27,34 +29,12 @@ def trace(engine: Any, run: Callable[[], Any]) -> Tape:
     return Tape(recorder.calls, result, recorder.altered, recorder.kept)
 
 
-def mode_of(engine: Any, see: Callable[[Any, Any, Any], Any]) -> Any:
-    """A mode of this engine that hands every call to `see(function, args, kwargs)`."""
-    overrides = importlib.import_module(f"{engine.__name__}.overrides")
-
-    def torch_function(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return see(func, args, kwargs or {})
-
-    members = {"__torch_function__": torch_function}
-    return type("Watching", (overrides.TorchFunctionMode,), members)()
-
-
-def name_of_call(engine: Any, function: Any) -> str:
-    """PyTorch's name of a function that a mode was shown; a property's own name."""
-    name = str(getattr(function, "__name__", type(function).__name__))
-    if name in ("__get__", "__set__"):
-        owner = getattr(function, "__self__", None)
-        known = "data" if owner is engine.Tensor.data else getattr(owner, "__name__", "property")
-        return known if name == "__get__" else f"{known}="
-    return name
-
-
 class Recorder:
     """Writes down what a mode and the profiling hook show."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
         self.tensor = engine.Tensor
-        self.files = Files(engine)
         self.paths = ModulePaths(engine)
         self.calls: list[Call] = []
         self.altered: list[Call] = []
@@ -77,7 +57,7 @@ class Recorder:
         elif before is not None:  # a profiler written in C has a switch instead
             before.disable()
         self.boundary = sys._getframe(2)
-        with self.paths, mode_of(self.engine, self.see):
+        with self.paths, FunctionMode(self.engine, self.see):
             sys.setprofile(self.profile)
             try:
                 yield
@@ -153,7 +133,7 @@ class Recorder:
         slots: dict[int, int] = {}
         inputs: list[Any] = []
 
-        def placed(_: str, value: Any) -> Any:
+        def placed(value: Any) -> Any:
             if not isinstance(value, self.tensor):
                 return value
             if id(value) not in slots:
@@ -161,7 +141,7 @@ class Recorder:
                 inputs.append(value)
             return Slot(slots[id(value)])
 
-        args, kwargs = mapped((tuple(args), dict(kwargs)), placed)
+        args, kwargs = NESTS.mapped((tuple(args), dict(kwargs)), placed)
         call = Call(
             self._ordinal,
             name,
@@ -171,11 +151,11 @@ class Recorder:
             inputs,
             [self._copy(t) for t in inputs],
             [bool(t.requires_grad) for t in inputs],
-            [_edge(t) for t in inputs],
+            [edge_of(t) for t in inputs],
             bool(self.engine.is_grad_enabled()),
             checkpointed=bool(self._checkpoints),
             autocast=_autocast(self.engine),
-            site=self.files.site(frame, self.boundary),
+            site=own_site(frame, self.boundary),
             module=self.paths.current,
         )
         call.random_state = self.engine.get_rng_state() if inputs else None
@@ -192,14 +172,14 @@ class Recorder:
             if before != after
         ]
         given = {id(t) for t in call.inputs}
-        tensors = [v for _, v in leaves_of(result) if isinstance(v, self.tensor)]
+        tensors = [v for v in NESTS.leaves(result) if isinstance(v, self.tensor)]
         returned = {id(t): t for t in tensors if id(t) not in given}
         written = {id(call.inputs[i]): call.inputs[i] for i in call.changed}
         call.outputs = list({**returned, **written}.values())
         call.value = None if tensors else result
         if not call.outputs and call.name not in LEAVING and call.name not in ABOUT_GRAPH:
             return
-        call.nodes = [_edge(t) for t in call.outputs]
+        call.nodes = [edge_of(t) for t in call.outputs]
         if bool((self.engine.get_rng_state() == call.random_state).all()):
             call.random_state = None
         self.calls.append(call)
@@ -244,14 +224,3 @@ def _version(tensor: Any) -> Any:
         return tensor._version
     except RuntimeError:  # an inference tensor has none
         return None
-
-
-def _edge(tensor: Any) -> Any:
-    """The node behind a tensor and which of its outputs this is; a leaf stands for itself."""
-    if not tensor.requires_grad:
-        return None
-    try:
-        node = tensor.grad_fn
-    except RuntimeError:  # a view whose history cannot be told any more
-        return None
-    return (tensor, 0) if node is None else (node, tensor.output_nr)

@@ -22,7 +22,7 @@ def raise_with_line(error: RuntimeError, subject: Subject) -> NoReturn:
     if not _SAID.search(str(error)):
         raise error
     site = _first_without(subject)
-    at = "" if site is None else f" ({site})"
+    at = "" if site is None else f" ({site.in_a_line})"
     raise GradientMissing(
         f"the function runs, but its gradient is not implemented: {error}{at}"
     ) from error

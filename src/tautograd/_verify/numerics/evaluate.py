@@ -7,12 +7,12 @@ gives other numbers than a plain run, every point is run by itself.
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.silence import without_warnings
 from ..subject.engines import as_reals
 from ..subject.subject import Subject
 from .noise import EPSILON, level_of, points_for_noise
@@ -107,10 +107,8 @@ class Values:
         def one(*given: Any) -> Any:
             return tuple(t for _, t in subject.named_outputs(subject.call(list(given))))
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with engine.no_grad():
-                outputs = engine.func.vmap(one, randomness="same")(*tensors)
+        with without_warnings, engine.no_grad():
+            outputs = engine.func.vmap(one, randomness="same")(*tensors)
         return np.concatenate([as_reals(out).reshape(len(points), -1) for out in outputs], axis=1)
 
     def _agree(self, found: Any, points: Any) -> bool:

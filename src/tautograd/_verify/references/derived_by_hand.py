@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..report.findings import Suspect, site_of
+from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._user_code.sites import definition_of
+from ..report.findings import Suspect
 from ..report.report import Check
 from ..subject.engines import as_reals, is_tensor
 from ..subject.subject import Subject
-from ..subject.trees import mapped
 from .first_order import Outcome
 
 
@@ -20,7 +21,9 @@ def against_analytical(subject: Subject, outcome: Outcome, analytical: Any) -> l
     It is the gradient of the sum of the outputs, one tensor per checked leaf (or one alone).
     """
     if callable(analytical):
-        args, kwargs = mapped((subject.args, subject.kwargs), lambda _, v: _as_checked(subject, v))
+        args, kwargs = NESTS.mapped(
+            (subject.args, subject.kwargs), lambda v: _as_checked(subject, v)
+        )
         analytical = analytical(*args, **kwargs)
     given = [analytical] if is_tensor(analytical) or np.isscalar(analytical) else list(analytical)
     if len(given) != len(subject.leaves):
@@ -54,7 +57,7 @@ def wrong_by_hand(analytical: Any, checks: list[Check]) -> list[Suspect]:
     failed = [check for check in checks if not check.ok]
     if not failed or (len(checks) > 1 and checks[-1].ok):
         return []
-    return [Suspect("analytical gradient", "", "", site_of(analytical), [], failed[-1].note)]
+    return [Suspect("analytical gradient", "", "", definition_of(analytical), [], failed[-1].note)]
 
 
 def _check(against: str, derived: Any, other: Any, error: Any, subject: Subject) -> Check:

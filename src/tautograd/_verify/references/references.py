@@ -6,11 +6,11 @@ may have no forward rule, a function may not be analytic. None of them needs a t
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.silence import without_warnings
 from ..numerics.compare import Comparison
 from ..numerics.differences import Derivatives
 from ..numerics.noise import EPSILON, noise_level
@@ -70,8 +70,7 @@ def _pushed(subject: Subject, row: Any, direction: Any) -> Any:
     ad = engine.autograd.forward_ad
     tensors = subject.tensors_from(row)
     tangents = subject.tensors_from(direction)
-    with warnings.catch_warnings(), ad.dual_level():
-        warnings.simplefilter("ignore")
+    with without_warnings, ad.dual_level():
         duals = [ad.make_dual(t, d) for t, d in zip(tensors, tangents, strict=True)]
         parts = []
         for _, out in subject.named_outputs(subject.call(duals)):

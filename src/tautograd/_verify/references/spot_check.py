@@ -9,11 +9,11 @@ beside the point, where these differ: some function was chosen among several tha
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.silence import without_warnings
 from ..behaviour.input_variants import Change, Variant
 from ..numerics.differences import directional
 from ..numerics.evaluate import Values
@@ -37,8 +37,7 @@ def disagreement(call: Call) -> str:
         subject = Subject(call.subject, call.args, call.kwargs)
         if not subject.is_double:
             subject = subject.in_double()
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with without_warnings, np.errstate(all="ignore"):
             return _along_directions(subject)
     except Exception:  # it cannot be evaluated around here, or not in float64
         return ""

@@ -6,12 +6,13 @@ optimizer gets, and shows only here.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from ..report.findings import Suspect, in_a_line, site_of
+from ..._stand_ins.silence import without_warnings
+from ..._user_code.sites import definition_of
+from ..report.findings import Suspect, in_a_line
 from ..report.report import Check
 from ..subject.engines import as_reals
 from ..subject.subject import Subject
@@ -27,7 +28,7 @@ def hooked_parameters(subject: Subject) -> list[Suspect]:
         for hook in (getattr(parameter, "_backward_hooks", None) or {}).values():
             note = f"a hook on {name} changes the gradient that training gets"
             found.append(
-                Suspect("register_hook", "", name.rpartition(".")[0], site_of(hook), [], note)
+                Suspect("register_hook", "", name.rpartition(".")[0], definition_of(hook), [], note)
             )
     return found
 
@@ -80,8 +81,7 @@ def _trained(subject: Subject, parameters: list[Any], cotangent: Any) -> list[An
     engine, module = subject.engine, subject.target
     held = {name: b.detach().clone() for name, b in module.named_buffers()}  # type: ignore[attr-defined]
     try:
-        with warnings.catch_warnings(), engine.enable_grad():
-            warnings.simplefilter("ignore")
+        with without_warnings, engine.enable_grad():
             outputs = [t for _, t in subject.named_outputs(subject.call_itself())]
             live = [i for i, out in enumerate(outputs) if out.requires_grad]
             parts = subject.as_outputs(cotangent, outputs)

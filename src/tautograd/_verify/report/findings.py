@@ -1,64 +1,11 @@
-"""What a verification can find, as plain data: sites, wrong entries, suspects, cuts, kinks."""
+"""What a verification can find, as plain data: wrong entries, suspects, cuts, kinks."""
 
 from __future__ import annotations
 
-import linecache
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
-
-class Plain:
-    """A dataclass that can be written as JSON."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Itself as dictionaries, lists, strings and finite numbers."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.repr}  # type: ignore[arg-type]
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it; `nan`, `inf` and complex numbers, which it has not, as strings."""
-    if isinstance(value, Plain):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(item) for item in value]
-    if value is None or isinstance(value, (bool, str, int)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, complex):
-        return str(value)
-    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
-        return plain(value.tolist())
-    return str(value)
-
-
-@dataclass(frozen=True)
-class Site(Plain):
-    """A line of the user's code."""
-
-    file: str
-    line: int
-    function: str = ""
-    text: str = ""
-
-    def __str__(self) -> str:
-        where = f"{self.file}:{self.line}"
-        if self.function and self.function != "<module>":
-            where += f" in {self.function}"
-        return f"{where}: {self.text}" if self.text else where
-
-
-def site_of(function: Any) -> Site | None:
-    """Where a function is written; None for one that is not Python's."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return None
-    text = linecache.getline(code.co_filename, code.co_firstlineno).strip()
-    return Site(code.co_filename, code.co_firstlineno, code.co_name, text)
+from ..._report.plain import Plain
+from ..._user_code.sites import Site
 
 
 def in_a_line(error: Exception) -> str:

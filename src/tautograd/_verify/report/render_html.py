@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..._files.markup import escape
+from ..._report import shell
+from ..._report.wording import site_text, tallied
 from ..behaviour.try_inputs import ALARMING
 from .render_parts import (
     CHECK_HEADERS,
@@ -27,11 +29,9 @@ from .render_parts import (
     entry_text,
     headline,
     kink_text,
-    site_text,
     suspect_title,
     tried_rows,
 )
-from .tables import counted
 
 _PAGE = Path(__file__).with_name("report.css")
 _STYLE = """
@@ -67,7 +67,6 @@ def html_of(report: Plain) -> str:
 def page_of(reports: Sequence[Plain]) -> str:
     """Reports as a page of their own, to be opened in a browser; it looks as the kit's other pages do."""
     from ... import __version__
-    from ..._view.page import shell
 
     names = ", ".join(str(report["name"]) for report in reports)
     return "".join(
@@ -83,7 +82,7 @@ def page_of(reports: Sequence[Plain]) -> str:
 
 
 def _verdicts(reports: Sequence[Plain]) -> str:
-    return counted([str(report["verdict"]) for report in reports], list(VERDICTS))
+    return tallied([str(report["verdict"]) for report in reports], list(VERDICTS))
 
 
 def _parts(report: Plain) -> Iterator[str]:

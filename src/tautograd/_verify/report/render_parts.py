@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..._report.wording import listed
+
 Plain = Mapping[str, Any]
 """A report, or a part of it, as `to_dict()` gives it: evidence files hold no more than that."""
 
@@ -80,17 +82,6 @@ def entry_text(entry: Plain) -> str:
     return f"{place(entry['tensor'], entry['index'])}{of}: expected {expected}{error}, got {got}"
 
 
-def site_text(site: Plain | None) -> str:
-    """The line of the user's code, as an editor can open it."""
-    if not site:
-        return ""
-    inside = site.get("function")
-    where = f"{site['file']}:{site['line']}"
-    if inside and inside != "<module>":
-        where += f" in {inside}"
-    return f"{where}: {site['text']}" if site.get("text") else where
-
-
 def suspect_title(suspect: Plain) -> str:
     """The operation whose own rule is wrong."""
     node = f" ({suspect['node']})" if suspect.get("node") else ""
@@ -101,7 +92,9 @@ def suspect_title(suspect: Plain) -> str:
 def cut_text(cut: Plain) -> str:
     """What cut the graph, and whose gradients lack something because of it."""
     module = f" in {cut['module']}" if cut.get("module") else ""
-    starved = f"; missing in the gradient of {listed(cut['starved'])}" if cut.get("starved") else ""
+    starved = (
+        f"; missing in the gradient of {listed(cut['starved'], 8)}" if cut.get("starved") else ""
+    )
     return f"{cut['how']}{module}{starved}"
 
 
@@ -117,16 +110,10 @@ def behaviour_text(report: Plain) -> str:
     """How the computation behaves, in a line."""
     said = []
     for key, value in report["behaviour"].items():
-        names = f" ({listed(value)})" if isinstance(value, list) and value else ""
+        names = f" ({listed(value, 8)})" if isinstance(value, list) and value else ""
         if value:  # a computation that is not deterministic has a note that says why
             said.append(_BEHAVIOUR.get(key, key.replace("_", " ")) + names)
     return ", ".join(said)
-
-
-def listed(names: list[str], most: int = 8) -> str:
-    """Names in a row, not too many."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more
 
 
 def confirmed_rows(confirmed: Plain) -> list[list[str]]:

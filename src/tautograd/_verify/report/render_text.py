@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from collections.abc import Iterator
+from typing import Any
 
-from tautograd._files.printable import printable
-
+from ..._report.colour import Paint
+from ..._report.tables import text_table
+from ..._report.wording import for_terminal, site_text
 from ..behaviour.try_inputs import ALARMING
 from .render_parts import (
     CHECK_HEADERS,
@@ -24,15 +23,11 @@ from .render_parts import (
     entry_text,
     headline,
     kink_text,
-    site_text,
     suspect_title,
     tried_rows,
 )
-from .tables import text_table
 
-_LONGEST = 2000  # characters of one text
 _MOST = 10  # entries of a list that are shown; the JSON has all that were kept
-_COLOURS = {"good": "32", "bad": "31", "doubt": "33", "title": "1", "quiet": "2"}
 _VERDICTS = {
     "correct": "good",
     "wrong": "bad",
@@ -43,26 +38,6 @@ _VERDICTS = {
 }
 
 
-class Paint:
-    """Colours for a terminal; for anything else, nothing."""
-
-    def __init__(self, colour: bool) -> None:
-        self._colour = colour
-
-    def __call__(self, text: str, kind: str | None) -> str:
-        if not self._colour or kind not in _COLOURS:
-            return text
-        return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m"
-
-
-def wants_colour(stream: IO[str] | None = None) -> bool:
-    """Whether a stream is a terminal, and its user has nothing against colours."""
-    stream = sys.stdout if stream is None else stream
-    if stream is None:  # a process without a stdout
-        return False
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def as_text(report: Any, *, colour: bool = False) -> str:
     """A `Report` as text."""
     return text_of(report.to_dict(), colour=colour)
@@ -71,16 +46,6 @@ def as_text(report: Any, *, colour: bool = False) -> str:
 def text_of(report: Plain, *, colour: bool = False) -> str:
     """A report in its plain form (as an evidence file holds it) as text."""
     return "\n".join(_lines(for_terminal(report), Paint(colour)))
-
-
-def for_terminal(value: Any) -> Any:
-    """A plain value with every text in it printable, and none of them endless."""
-    if isinstance(value, str):
-        text = printable(value)
-        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(value)} characters)"
-    if isinstance(value, Mapping):
-        return {for_terminal(key): for_terminal(item) for key, item in value.items()}
-    return [for_terminal(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _lines(report: Plain, paint: Paint) -> Iterator[str]:

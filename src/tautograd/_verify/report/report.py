@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .findings import Cut, Entry, Kink, Plain, Suspect
+from ..._report.plain import Plain
+from .findings import Cut, Entry, Kink, Suspect
 
 
 @dataclass
@@ -108,7 +109,7 @@ class Report(Plain):
 
     def show(self) -> Path:
         """Open it in the browser; gives the file that was written for that."""
-        from ..._view.page.browser import open_page
+        from ..._report.browser import open_page
         from .render_html import page_of
 
         return open_page(page_of([self.to_dict()]), "report")

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .engines import is_tensor
-from .trees import mapped, tensors_of
+from ..._trees.nests import ANY_MAPPING as NESTS
+from .engines import is_tensor, tensors_of
 
 _BY_POSITION = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -35,7 +35,7 @@ class Call:
         def maybe(name: str, value: Any) -> Any:
             return change(name, value) if is_tensor(value) else value
 
-        values = mapped(self._named, maybe)
+        values = NESTS.mapped_by_name(self._named, maybe)
         args = [values[name] for name in list(values)[: len(self.args)]]
         return Call(self.subject, args, {name: values[name] for name in self.kwargs})
 

@@ -12,10 +12,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from ..._trees.nests import ANY_MAPPING as NESTS
 from .calls import Call
 from .engines import is_module, is_tensor
 from .restore import global_names, is_library
-from .trees import mapped
 
 
 def precision_for(engine: Any, tensor: Any, dtype: Any) -> Any:
@@ -59,7 +59,7 @@ def _moved(
         done[id(value)] = value  # a function that names itself
         made = _function(value, again)
     elif isinstance(value, (list, tuple, dict)):
-        changed = mapped(value, lambda _, held: again(held))
+        changed = NESTS.mapped(value, again)
         same = type(changed) is type(value) and _holds_the_same(changed, value)
         made = value if same else changed
     done[id(value)] = made

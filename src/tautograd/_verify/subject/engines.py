@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._trees.nests import ANY_MAPPING as NESTS
+
 ENGINES = "tautograd", "torch"
 
 
@@ -100,3 +102,8 @@ def as_tensors(engine: Any, row: Any, like: Iterable[Any]) -> list[Any]:
 
 def _named(tensor: Any, name: str) -> Any:
     return getattr(engine_of([tensor]), name)
+
+
+def tensors_of(nest: Any, name: str = "") -> dict[str, Any]:
+    """The tensors of a nest by name."""
+    return {at: leaf for at, leaf in NESTS.named_leaves(nest, name) if is_tensor(leaf)}

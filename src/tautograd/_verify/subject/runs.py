@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._stand_ins.silence import without_warnings
 from .calls import Call, outputs_of
 from .engines import is_module
 from .restore import Untouched, same_bits, set_streams, streams, streams_moved
@@ -176,6 +177,5 @@ def pulled_back(engine: Any, run: Run, leaves: list[Any], ones: bool = False) ->
         if ones:
             values = np.ones_like(values)
         weights.append(engine.as_tensor(values, dtype=output.dtype, device=output.device))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with without_warnings:
         return list(engine.autograd.grad(recorded, leaves, weights, allow_unused=True))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .engines import as_reals, as_tensors, engine_of, is_module, is_tensor, reals_in
-from .trees import leaves_of, mapped, tensors_of
+from ..._stand_ins.silence import without_warnings
+from ..._trees.nests import ANY_MAPPING as NESTS
+from .engines import as_reals, as_tensors, engine_of, is_module, is_tensor, reals_in, tensors_of
 
 DOUBLE = {"complex64": "complex128", "complex32": "complex128"}
 
@@ -147,12 +147,13 @@ class Subject:
             given = {name: t.clone() for name, t in given.items()}
         if self.by_position:
             return self.target(*given.values())
-        values = mapped(self._named_inputs(), lambda name, value: given.get(name, _fresh(value)))
+        values = NESTS.mapped_by_name(
+            self._named_inputs(), lambda name, value: given.get(name, _fresh(value))
+        )
         args = [values[name] for name in self._positional]
         kwargs = {name: values[name] for name in self.kwargs}
         self._state.restore()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings:
             if not self.is_module:
                 return self.target(*args, **kwargs)
             own = {leaf.name: given[leaf.name] for leaf in self.leaves if leaf.is_parameter}
@@ -161,7 +162,7 @@ class Subject:
 
     def call_itself(self) -> Any:
         """The module as it is, with its own parameters, on fresh inputs."""
-        args, kwargs = mapped((self.args, self.kwargs), lambda _, value: _fresh(value))
+        args, kwargs = NESTS.mapped((self.args, self.kwargs), _fresh)
         self._state.restore()
         return self.target(*args, **kwargs)
 
@@ -173,7 +174,7 @@ class Subject:
     def named_outputs(self, result: Any) -> list[tuple[str, Any]]:
         """The floating-point tensors of a result; a Python number is one as well."""
         found = []
-        for name, value in leaves_of(result, "output"):
+        for name, value in NESTS.named_leaves(result, "output"):
             if isinstance(value, (float, complex)) and not isinstance(value, bool):
                 dtype = "complex128" if isinstance(value, complex) else "float64"
                 value = self.engine.tensor(value, dtype=getattr(self.engine, dtype))
@@ -269,8 +270,7 @@ class Subject:
                 rows.append(np.zeros(sum(leaf.reals for leaf in self.leaves)))
                 continue
             parts = self.as_outputs(cotangent, outputs)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with without_warnings:
                 grads = self.engine.autograd.grad(
                     [outputs[i] for i in live],
                     tensors,
@@ -297,7 +297,7 @@ class Subject:
     def in_double(self) -> Subject:
         """The same computation on float64 and complex128; raises what it raises there."""
         target = copy.deepcopy(self.target).double() if self.is_module else self.target  # type: ignore[attr-defined]
-        args, kwargs = mapped((self.args, self.kwargs), lambda _, value: _doubled(value))
+        args, kwargs = NESTS.mapped((self.args, self.kwargs), _doubled)
         return Subject(
             target, args, kwargs, wrt=[leaf.name for leaf in self.leaves],
             parameters=self.with_parameters,

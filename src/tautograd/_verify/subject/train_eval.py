@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..report.findings import Plain
+from ..._report.plain import Plain
 from .calls import Call
 from .restore import Untouched, same_bits
 from .runs import Run, differing, run_once

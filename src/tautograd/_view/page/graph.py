@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..._verify.report.findings import Site
+from ..._user_code.sites import Site
 from ..record.values import Value, plain_number
 
 OPERATION, LEAF, INPUT, CUT = "operation", "leaf", "input", "cut"

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ..._files.markup import escape
+from ..._report import shell
 from ..._version import __version__
 from ..chain import Writer, Written, as_text
-from . import shell
 from .graph import CUT, INPUT, LEAF, OPERATION, Graph, Node, norm_of
 from .groups import open_at_first
 from .layout import lay_out

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..._doctor.watch.patches import Patches
+from ..._stand_ins.group import StandIns
 from .collect import Collector
 from .names import Names
 from .recorder import Notes
@@ -26,23 +26,27 @@ class Watching:
         self.skipped = 0  # passes that are let go before one is caught
         self.passes = 0
         self.is_resting = False  # all was seen that was wanted; the program may go on
-        self._patches = Patches()
+        self._stand_ins = StandIns()
         self._stack = contextlib.ExitStack()
         self._inside = False
 
     def start(self) -> None:
-        self._patches.method(self.engine.Tensor, "backward", self._method)
-        self._patches.function(self.engine.autograd, "backward", self._backward)
-        self._patches.everywhere()
-        if not self.skipped:
-            self._listen()
+        try:
+            self._stand_ins.method(self.engine.Tensor, "backward", self._method)
+            self._stand_ins.function(self.engine.autograd, "backward", self._backward)
+            self._stand_ins.everywhere()
+            if not self.skipped:
+                self._listen()
+        except BaseException:  # Ctrl-C: nobody will say stop()
+            self.stop()
+            raise
 
     def _listen(self) -> None:
         self._stack.enter_context(self.notes.recording())
 
     def stop(self) -> None:
         self._stack.close()
-        self._patches.undo()
+        self._stand_ins.end()
 
     @contextlib.contextmanager
     def on(self) -> Iterator[Watching]:
@@ -87,7 +91,7 @@ class Watching:
         names = Names()
         for module in self.notes.paths.roots:
             names.see_module(module)
-        names.see_frames(sys._getframe(3), self.engine)
+        names.see_frames(sys._getframe(3))
         self.notes.is_on = False
         try:
             with self.engine.no_grad():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._verify.locate.leaving import edge_of
 from ..._verify.subject.engines import name_of
 from ..page.graph import CUT, INPUT, LEAF, OPERATION, Edge, Graph, Node
 from ..page.symbols import in_time, name_results
@@ -15,7 +16,7 @@ from .names import Names
 from .node_history import site_of_node, time_of, walk
 from .notes import Constant, Cutting, KnownNode
 from .operands import find_operands
-from .recorder import Notes, edge_of
+from .recorder import Notes
 from .saved import saved_number, saved_result
 from .values import Memory, Value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..._verify.subject.places import ModulePaths
+from ..._verify.subject.module_paths import ModulePaths
 
 
 @dataclass

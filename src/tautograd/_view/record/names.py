@@ -8,8 +8,8 @@ import sys
 from types import FrameType
 from typing import Any
 
+from ..._user_code.owners import Owner, owners
 from ..._verify.subject.engines import is_module, is_tensor
-from ..._verify.subject.places import Files
 
 _PLAIN = re.compile(r"(?!_)\w+")
 _TARGET = re.compile(r"\s*([A-Za-z]\w*)\s*(?::[^=]+)?(?:[-+*/@])?=(?!=)")
@@ -40,12 +40,11 @@ class Names:
         self.tensors: dict[int, tuple[Any, str]] = {}  # id of the tensor -> itself and its name
         self._modules: dict[int, Any] = {}
 
-    def see_frames(self, frame: FrameType | None, engine: Any) -> None:
+    def see_frames(self, frame: FrameType | None) -> None:
         """Learn from the variables of the user's frames, the innermost first, then their globals."""
-        files = Files(engine)
         spaces: list[dict[str, Any]] = []
         while frame is not None:
-            if files.owner(frame.f_code.co_filename) == Files.USERS:
+            if owners[frame.f_code.co_filename] is Owner.USERS:
                 if frame.f_code.co_flags & inspect.CO_OPTIMIZED:
                     spaces.append(variables_of(frame))
                 if not any(space is frame.f_globals for space in spaces):

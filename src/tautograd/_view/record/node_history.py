@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Sequence
 from typing import Any
 
-from ..._verify.report.findings import Site
-from .recorder import edge_of
+from ..._user_code.sites import Site
+from ..._verify.locate.leaving import edge_of
 
 
 def walk(roots: Sequence[Any]) -> list[Any]:
@@ -50,7 +50,5 @@ def time_of(node: Any) -> int:
 
 def site_of_node(recorded: Any) -> Site | None:
     """The line that recorded a node, for an engine whose nodes know it."""
-    place = getattr(recorded, "created_at", None)
-    if place is None:
-        return None
-    return Site(place.filename, place.line, place.function, place.text.strip())
+    place: Site | None = getattr(recorded, "created_at", None)
+    return place

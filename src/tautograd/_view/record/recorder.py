@@ -16,10 +16,14 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
-from ..._verify.locate.tape import ABOUT_GRAPH, LEAVING
-from ..._verify.locate.trace import Recorder, mode_of
-from ..._verify.subject.places import site_at
-from ..._verify.subject.trees import leaves_of
+from ..._stand_ins.function_mode import FunctionMode
+from ..._stand_ins.slots import replace
+from ..._trees.nests import ANY_MAPPING as NESTS
+from ..._user_code.owners import Owner, owners
+from ..._user_code.sites import site_at
+from ..._user_code.stack import own_frame
+from ..._verify.locate.leaving import ABOUT_GRAPH, CUTTING, LEAVING, edge_of, same_edge
+from ..._verify.locate.trace import Recorder
 from .module_calls import ModuleCalls
 from .names import variables_of
 from .notes import Constant, Cutting, KnownNode, Noted
@@ -27,7 +31,6 @@ from .values import Memory, Value
 
 MOST_KNOWN = 200_000  # nodes
 _MOST_NODES = 50_000  # of one call: a recurrent layer has many
-_HOW = {"detach": "detach()", "detach_": "detach_()", "data": ".data", "tensor": "tensor()"}
 _SILENT = frozenset(("requires_grad_", "retain_grad", "register_hook", "backward", "grad", "shape"))
 
 
@@ -65,14 +68,16 @@ class Notes(Recorder):
         would slow down every call of a whole script.
         """
         self.boundary = sys._getframe(2)
-        function = self.engine.autograd.Function
-        held = vars(function)["apply"]
-        function.apply = classmethod(self._noticed(held.__func__))
+        end = replace(
+            self.engine.autograd.Function,
+            "apply",
+            lambda held: classmethod(self._noticed(held.__func__)),
+        )
         try:
-            with self.paths, mode_of(self.engine, self.see):
+            with self.paths, FunctionMode(self.engine, self.see):
                 yield
         finally:
-            function.apply = held
+            end()
 
     def _noticed(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -100,7 +105,7 @@ class Notes(Recorder):
     # --- one call ------------------------------------------------------------------------------
 
     def _begin(self, name: str, function: Any, args: Any, kwargs: Any, frame: Any) -> Any:
-        user = self.files.frame(frame, self.boundary)
+        user = own_frame(frame, self.boundary)
         site = None if user is None else site_at(user)
         call = Noted(name, site, self.paths.inside, [], False)
         call.grad = bool(self.engine.is_grad_enabled())
@@ -108,7 +113,7 @@ class Notes(Recorder):
             call.running = self.paths.running(variables_of(user).get("self"))
         if name in _SILENT or name in ABOUT_GRAPH - {"detach_"}:
             return call
-        for key, value in leaves_of((tuple(args), dict(kwargs))):
+        for key, value in NESTS.named_leaves((tuple(args), dict(kwargs))):
             if isinstance(value, self.tensor):
                 edge = edge_of(value)
                 call.inputs.append(value)
@@ -127,7 +132,7 @@ class Notes(Recorder):
         if not call.inputs:
             return
         given = {id(t): edge for t, edge in zip(call.inputs, call.edges, strict=True)}
-        outputs = {id(v): v for _, v in leaves_of(result) if isinstance(v, self.tensor)}
+        outputs = {id(v): v for v in NESTS.leaves(result) if isinstance(v, self.tensor)}
         outputs = {k: v for k, v in outputs.items() if k not in given}
         for tensor in call.inputs:  # what was written into has another history now
             if not same_edge(edge_of(tensor), given[id(tensor)]):
@@ -165,7 +170,7 @@ class Notes(Recorder):
             return  # of the same shape, with other values
         cuts = list(call.tainted)
         if call.wanted and not tensor.requires_grad:
-            how = _HOW.get(call.name) or ("no_grad" if not call.grad else f"{call.name}()")
+            how = CUTTING.get(call.name) or ("no_grad" if not call.grad else f"{call.name}()")
             cuts = [self._cutting(call, how, self.memory.look(tensor))]
         if cuts:
             unique = list({id(cut): cut for cut in cuts}.values())
@@ -197,7 +202,7 @@ class Notes(Recorder):
         """The user's name for a tensor, in the functions that run now."""
         found = 0
         while frame is not None and found < 4:
-            if self.files.owner(frame.f_code.co_filename) == self.files.USERS:
+            if owners[frame.f_code.co_filename] is Owner.USERS:
                 found += 1
                 for name, value in list(variables_of(frame).items()):
                     if value is tensor and not name.startswith("_"):
@@ -211,24 +216,6 @@ def _reference(tensor: Any) -> Any:
         return weakref.ref(tensor)
     except TypeError:
         return lambda: tensor
-
-
-def edge_of(tensor: Any) -> Any:
-    """The node behind a tensor and which of its outputs this is; a leaf stands for itself."""
-    try:
-        if not tensor.requires_grad:
-            return None
-        node = tensor.grad_fn
-    except RuntimeError:  # a view whose history cannot be told any more
-        return None
-    return (tensor, 0) if node is None else (node, tensor.output_nr)
-
-
-def same_edge(one: Any, other: Any) -> bool:
-    """Whether two tensors have the same history."""
-    if one is None or other is None:
-        return one is other
-    return one[0] is other[0] and bool(one[1] == other[1])
 
 
 def _key(edge: Any) -> tuple[int, int]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import tautograd as torch
 
-from ..._autograd.sites import warning_level
 from ..._ops.declare.public import METHODS
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from .. import functional as F
 from ..init import constant_
 from ..parameter import Parameter

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, Self
 
 from ..._autograd.effects import structure
-from ..._autograd.sites import warning_level
+from ..._user_code.sites import warning_level
 from .module import Module, indented
 from .parameter_containers import ParameterDict, ParameterList
 

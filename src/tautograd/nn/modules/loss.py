@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._autograd.sites import warning_level
 from ..._ops.nn.losses.reduction import legacy_reduction
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from .. import functional as F
 from .distance import PairwiseDistance
 from .module import Module

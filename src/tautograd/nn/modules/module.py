@@ -15,6 +15,7 @@ from typing import Any, Self
 import tautograd as torch
 
 from ..._autograd.effects import structure
+from ..._stand_ins.slots import lock, rebase
 from ..._tensor.tensor import Tensor
 from ..parameter import Buffer, Parameter
 from ._conversion import Conversion
@@ -293,11 +294,9 @@ _call_plain = Module.__call__
 
 def _choose_call() -> None:
     """By whether there are hooks of all modules. Another thread may add one or take one away."""
-    used = None
-    while used is not global_hooks.are_used:
-        used = global_hooks.are_used
-        if vars(Module)["__call__"] in (_call_plain, _call_watched):
-            Module.__call__ = _call_watched if used else _call_plain  # type: ignore[method-assign]
+    with lock:
+        call = _call_watched if global_hooks.are_used else _call_plain
+        rebase(Module, "__call__", call, instead_of=(_call_plain, _call_watched))
 
 
 global_hooks.when_changed = _choose_call

@@ -9,9 +9,9 @@ from typing import Any
 
 import tautograd as torch
 
-from ..._autograd.sites import warning_level
 from ..._ops.nn.recurrent import recurrent_functions as functions
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence

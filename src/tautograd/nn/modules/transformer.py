@@ -9,9 +9,9 @@ from typing import Any
 
 import tautograd as torch
 
-from ..._autograd.sites import warning_level
 from ..._ops.nn.multi_head_attention import canonical_mask, dtype_of
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from .. import functional as F
 from ..init import xavier_uniform_
 from ._transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer

@@ -13,10 +13,10 @@ import numpy as np
 import tautograd as torch
 
 from ..._arrays.checks import require_all
-from ..._autograd.sites import warning_level
 from ..._autograd.views import bump
 from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import warning_level
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..._autograd.sites import warning_level
 from ..._autograd.transforms.functional_call import functional_call as _functional_call
 from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 
 __all__ = ["functional_call"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
-from ..._autograd.sites import warning_level
 from ..._ops.declare.python_surface import speak
 from ..._ops.nn.weight_norms import _weight_norm, norm_except_dim
+from ..._user_code.sites import warning_level
 from ..modules.module import Module
 from ..parameter import Parameter, UninitializedParameter
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..._autograd.effects import replayed
-from ..._autograd.sites import warning_level
 from ..._tensor.tensor import Tensor
+from ..._user_code.sites import warning_level
 from ..optimizer import Optimizer
 
 Rate = Any  # a number, or a tensor with one element

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, SupportsFloat
 
 from ..._autograd.effects import replayed
-from ..._autograd.sites import warning_level
+from ..._user_code.sites import warning_level
 from ..optimizer import Optimizer
 from ._base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_value, values_of
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import tautograd as torch
 
-from ..._autograd.sites import warning_level
+from ..._user_code.sites import warning_level
 from ._collate import default_collate, default_convert
 from ._passes import Pass, PassHere, PassOfWorkers
 from ._workers import get_worker_info

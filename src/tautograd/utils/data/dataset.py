@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar
 
 import tautograd as torch
 
-from ..._autograd.sites import warning_level
 from ..._ops.declare.python_surface import speak
+from ..._user_code.sites import warning_level
 
 __all__ = [
     "ChainDataset",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...._autograd.apply import apply
-from ...._autograd.sites import warning_level
 from ...._tensor.tensor import Tensor, make
+from ...._user_code.sites import warning_level
 from ...declare.dims import no_signature
 from ...declare.public import FUNCTIONS, NN_FUNCTIONAL, public
 from .conv_checks import check_dtypes, check_kernel, checked, expanded, fixed

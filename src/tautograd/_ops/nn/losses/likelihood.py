@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...._arrays.checks import require_all
-from ...._autograd.sites import warning_level
 from ...._tensor.tensor import Tensor
+from ...._user_code.sites import warning_level
 from ...declare.public import FUNCTIONS
 from .reduction import (
     REDUCTIONS,

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...._arrays.result_layout import as_iterated
 from ...._arrays.sums import add_up
-from ...._autograd.sites import warning_level
 from ...._tensor.tensor import Tensor
+from ...._user_code.sites import warning_level
 from ...declare.autocasting import autocasting
 from ...declare.elementwise_calls import check_broadcast, require_tensor
 from ...declare.promotion import plain_number

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from tautograd._doctor.watch.patches import Switch
+from tautograd._stand_ins.everywhere import Functions
 
 
 @pytest.fixture
@@ -31,8 +31,8 @@ def test_on_and_off_wherever_it_was_imported_to(modules):
     library = modules("a_library", loss=lambda: 1)
     user = modules("a_user", own_name=library.loss)
     original = library.loss
-    switch = Switch()
-    switch.function(library, "loss", make)
+    switch = Functions()
+    switch.add(library, "loss", make)
     assert library.loss is original
     switch.on()
     assert library.loss() == user.own_name() == ("seen", 1)
@@ -48,9 +48,9 @@ def test_on_and_off_wherever_it_was_imported_to(modules):
 
 def test_what_the_user_puts_there_stays(modules):
     library = modules("a_library", loss=lambda: 1)
-    switch = Switch()
-    switch.function(library, "loss", make)
-    switch.function(library, "no_such_loss", make)
+    switch = Functions()
+    switch.add(library, "loss", make)
+    switch.add(library, "no_such_loss", make)
     switch.on()
     library.loss = mine = lambda: 2
     switch.off()

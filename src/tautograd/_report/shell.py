@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..._files.destinations import GENERATOR
-from ..._files.markup import escape
-from ..._files.printable import is_harmless
+from .._files.destinations import GENERATOR
+from .._files.markup import escape
+from .._files.printable import is_harmless
 
 _FOLDER = Path(__file__).parent
 _TO_LOOK_AT = re.compile("<|[^ -~]")

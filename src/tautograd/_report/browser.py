@@ -7,8 +7,8 @@ import tempfile
 import webbrowser
 from pathlib import Path
 
-from ..._files.markup import escape
-from ..._files.printable import utf8
+from .._files.markup import escape
+from .._files.printable import utf8
 
 
 def open_page(page: str, kind: str) -> Path:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+
+from .._files.markup import escape
 
 
 def text_table(
@@ -46,30 +46,17 @@ def _html(
 ) -> Iterator[str]:
     def cells(tag: str, line: Sequence[str]) -> str:
         return "".join(
-            f'<{tag} style="text-align:{"right" if i in right else "left"}">'
-            f"{html.escape(cell)}</{tag}>"
+            f'<{tag} style="text-align:{"right" if i in right else "left"}">{escape(cell)}</{tag}>'
             for i, cell in enumerate(line)
         )
 
     yield "<table>"
     if caption:
-        yield f"<caption>{html.escape(caption)}</caption>"
+        yield f"<caption>{escape(caption)}</caption>"
     yield f"<thead><tr>{cells('th', headers)}</tr></thead><tbody>"
     for i, row in enumerate(rows):
         style = ' style="font-weight:bold;color:#b00020"' if i in bad else ""
         yield f"<tr{style}>{cells('td', row)}</tr>"
     yield "</tbody></table>"
     for sentence in after:
-        yield f"<p>{html.escape(sentence)}</p>"
-
-
-def shape_text(shape: Any) -> str:
-    """A shape as Python writes a tuple."""
-    return str(tuple(shape))
-
-
-def counted(words: Sequence[str], order: Sequence[str]) -> str:
-    """How often each word comes, in a given order: '3 fine, 1 zero'."""
-    kinds = [word for word in order if word in words]
-    kinds += sorted(set(words) - set(order))
-    return ", ".join(f"{words.count(word)} {word}" for word in kinds)
+        yield f"<p>{escape(sentence)}</p>"

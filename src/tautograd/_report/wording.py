@@ -1,0 +1,80 @@
+"""The words that reports share: places, lists of names, counts, figures, and texts of any origin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .._files.printable import printable
+
+_LONGEST = 2000  # characters of one text
+
+
+def place(site: Mapping[str, Any] | None, root: str | None = None) -> str:
+    """`train.py:12`, from where the user is."""
+    return "(no line)" if site is None else f"{near(site['file'], root)}:{site['line']}"
+
+
+def near(file: str, root: str | None = None) -> str:
+    """A file's path from a folder, if it is in it; else as it is."""
+    root = os.getcwd() if root is None else root
+    try:
+        relative = os.path.relpath(file, root)
+    except ValueError:  # another drive
+        return file
+    return file if file.startswith("<") or relative.startswith(os.pardir) else relative
+
+
+def site_text(site: Mapping[str, Any] | None) -> str:
+    """`train.py:12 in forward: y = f(x)`, of a line of code as `Site.to_dict()` gives it."""
+    if not site:
+        return ""
+    inside = site.get("function")
+    where = f"{site['file']}:{site['line']}"
+    if inside and inside != "<module>":
+        where += f" in {inside}"
+    return f"{where}: {site['text']}" if site.get("text") else where
+
+
+def listed(names: Sequence[Any], most: int = 4) -> str:
+    """Names in a row; of many, the first few and how many more."""
+    if len(names) <= most + 1:
+        return ", ".join(map(str, names))
+    return f"{', '.join(map(str, names[:most]))} and {len(names) - most} more"
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """'1 step', '3 steps'."""
+    return f"{number:,} {noun if number == 1 else several or noun + 's'}"
+
+
+def tallied(words: Sequence[str], order: Sequence[str]) -> str:
+    """How often each word comes, in a given order: '3 fine, 1 zero'."""
+    kinds = [word for word in order if word in words]
+    kinds += sorted(set(words) - set(order))
+    return ", ".join(f"{words.count(word)} {word}" for word in kinds)
+
+
+def figure(value: Any, digits: int = 4) -> str:
+    """A figure in a few digits; what is no float (a count, `nan` as text) as it stands."""
+    if isinstance(value, float):
+        return f"{value + 0.0:.{digits}g}"  # without the sign that zero may have
+    if isinstance(value, (list, tuple)):
+        return ", ".join(figure(part, digits) for part in value)
+    return str(value)
+
+
+def shape_text(shape: Any) -> str:
+    """A shape as Python writes a tuple."""
+    return str(tuple(shape))
+
+
+def for_terminal(value: Any) -> Any:
+    """A plain value with every text in it printable, and none of them endless."""
+    if isinstance(value, str):
+        text = printable(value)
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(value)} characters)"
+    if isinstance(value, Mapping):
+        return {for_terminal(key): for_terminal(item) for key, item in value.items()}
+    return [for_terminal(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,139 @@
+"""Functions replaced wherever they are known.
+
+A user's module may have said `from torch.nn.utils import clip_grad_norm_` long before: every module's
+global that is the function is replaced as well. A module may take what stands in for it while that is in
+place; it is found when the last one leaves, and gets the function itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from .slots import Layer, Make, lock, wrapping
+
+
+class _Known:
+    """A function, who stands in for it, and where it is known."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = self.top = function
+        self.layers: list[Layer] = []
+        self.stand_ins: dict[int, Any] = {}  # by identity: all that may have been taken for it
+        self.places: dict[tuple[int, str], tuple[Any, str]] = {}
+        self.users = 0
+
+    def enter(self, layer: Layer) -> None:
+        self.layers.append(layer)
+
+    def leave(self, layer: Layer) -> None:
+        if layer in self.layers:
+            self.layers.remove(layer)
+
+    def refresh(self) -> None:
+        self.top = self.function
+        for layer in self.layers:
+            self.top = layer.over(self.top)
+            self.stand_ins[id(self.top)] = self.top
+
+    def put(self) -> None:
+        for module, key in self.places.values():
+            held = vars(module).get(key)
+            if held is not self.top and self.is_ours(held):
+                setattr(module, key, self.top)
+
+    def is_ours(self, held: Any) -> bool:
+        return held is self.function or id(held) in self.stand_ins
+
+
+_known: dict[int, _Known] = {}  # by the identity of a function, or of what stands in for it
+_searched: set[str] = set()  # modules that have run to their end before they were searched
+
+
+class Functions:
+    """Functions that stand in for others while this is on; it may go on and off again and again."""
+
+    def __init__(self) -> None:
+        self._wanted: list[tuple[_Known, Layer]] = []
+        self._is_on = False
+
+    def add(self, module: Any, name: str, make: Make) -> None:
+        """A function of a module, if it has it; `make` gets the original and gives the new one."""
+        function = getattr(module, name, None)
+        if function is None:
+            return
+        with lock:
+            known = _known.get(id(function))
+            if known is None:
+                known = _known[id(function)] = _Known(function)
+            known.users += 1
+            known.places[id(module), name] = module, name
+            self._wanted.append((known, Layer(wrapping(make))))
+
+    def on(self) -> None:
+        """Put them in place, in one search through the modules that are new."""
+        with lock:
+            if not self._is_on and self._wanted:
+                self._is_on = True
+                self._change(_Known.enter)
+
+    def off(self) -> None:
+        """Take them away; another `on` costs little."""
+        with lock:
+            if self._is_on:
+                self._is_on = False
+                self._change(_Known.leave)
+
+    def end(self) -> None:
+        """Take them away for good: every module that is loaded is searched."""
+        with lock:
+            if not self._wanted:
+                return
+            _searched.clear()
+            self._is_on = False
+            self._change(_Known.leave)
+            for known, _ in self._wanted:
+                known.users -= 1
+                if not known.users:
+                    for key in (id(known.function), *known.stand_ins):
+                        _known.pop(key, None)
+            self._wanted = []
+
+    def _change(self, change: Callable[[_Known, Layer], None]) -> None:
+        for known, layer in self._wanted:
+            change(known, layer)
+            known.refresh()
+            _known.update(dict.fromkeys(known.stand_ins, known))
+        _search()
+        for known, _ in self._wanted:
+            known.put()
+
+
+def _search() -> None:
+    """Find the functions in modules that have not been searched yet."""
+    new = {name: sys.modules[name] for name in sys.modules.keys() - _searched}
+    _searched.update(name for name, module in new.items() if not _is_running(name, module))
+    for module, key, value in holders(new, _known):
+        known = _known[id(value)]
+        known.places[id(module), key] = module, key
+
+
+def _is_running(name: str, module: Any) -> bool:
+    """Whether a module may import more at any time."""
+    spec = getattr(module, "__spec__", None)
+    return name == "__main__" or spec is None or bool(getattr(spec, "_initializing", False))
+
+
+def holders(
+    modules: Mapping[str, Any], wanted: Mapping[int, Any] | Iterable[int]
+) -> Iterator[tuple[Any, str, Any]]:
+    """Modules' globals that are one of these objects, by identity: module, name and object."""
+    for module in list(modules.values()):
+        try:
+            variables = list(vars(module).items())
+        except Exception:  # what is in `sys.modules` need not be a module, and may raise anything
+            continue
+        for key, value in variables:
+            if id(value) in wanted:
+                yield module, key, value

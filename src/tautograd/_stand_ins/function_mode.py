@@ -1,0 +1,60 @@
+"""A `TorchFunctionMode` that shows every call on tensors, and can be left at any time.
+
+PyTorch's stack of modes gives up whichever is on top. One that was entered before a user's, and is left
+before it, would take the user's away and stay itself: so it is taken from where it stands.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+See = Callable[[Any, Any, Any], Any]
+
+
+class FunctionMode:
+    """Hands every call of this thread to `see(function, args, kwargs)`, from `start` to `stop`."""
+
+    def __init__(self, engine: Any, see: See) -> None:
+        self._overrides: Any = importlib.import_module(f"{engine.__name__}.overrides")
+        self._see: See | None = see
+        self._thread = 0
+
+        def torch_function(
+            mode: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            see = self._see
+            return func(*args, **kwargs or {}) if see is None else see(func, args, kwargs or {})
+
+        members = {"__torch_function__": torch_function}
+        self._mode = type("Watching", (self._overrides.TorchFunctionMode,), members)()
+
+    def start(self) -> None:
+        self._thread = threading.get_ident()
+        self._mode.__enter__()
+
+    def stop(self) -> None:
+        """Leave it; in another thread's stack, which cannot be reached, it does nothing from now on."""
+        self._see = None
+        if threading.get_ident() == self._thread:
+            self._leave()
+        elif release := getattr(self._overrides, "_release_mode", None):
+            release(self._mode)
+
+    def _leave(self) -> None:
+        pop, push = self._overrides._pop_mode, self._overrides._push_mode
+        stack = self._overrides._get_current_function_mode_stack()
+        place = next((i for i, mode in enumerate(stack) if mode is self._mode), len(stack) - 1)
+        # If it is not there, somebody who left has taken it for their own, and left theirs.
+        above = [pop() for _ in stack[place:]]
+        for mode in reversed(above[:-1]):
+            push(mode)
+
+    def __enter__(self) -> FunctionMode:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()

@@ -1,0 +1,74 @@
+"""Warnings that are not shown, in this thread, for a while; in all other threads they are.
+
+`warnings.catch_warnings` replaces the filters of the whole process, and two threads that leave it in the
+order in which they entered leave one's filters behind for good. Here a single filter is put in front
+while any thread is inside, and it matches only in those that are.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+from .slots import lock
+
+
+class _Depth(threading.local):
+    inside = 0
+
+
+class _Matches:
+    """Stands where a filter has the pattern of a message."""
+
+    def __init__(self, depth: _Depth) -> None:
+        self._depth = depth
+
+    def match(self, text: str) -> bool:
+        return self._depth.inside > 0
+
+
+class WithoutWarnings:
+    """A context inside of which this thread's warnings are not shown."""
+
+    def __init__(self) -> None:
+        self._depth = _Depth()
+        self._filter: Any = ("ignore", _Matches(self._depth), Warning, None, 0)
+        self._inside = 0
+        self._filters: Any = None  # the list it was put in, which a user may have put aside since
+
+    def __enter__(self) -> None:
+        with lock:
+            if not self._inside:
+                self._filters = warnings.filters
+            if self._filter not in warnings.filters[:1]:
+                self._remove()
+                self._filters.insert(0, self._filter)
+                _changed()
+            self._inside += 1
+        self._depth.inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        self._depth.inside -= 1
+        with lock:
+            self._inside -= 1
+            if not self._inside:
+                self._remove()
+
+    def _remove(self) -> None:
+        lists: tuple[Any, ...] = (self._filters, warnings.filters)
+        for filters in lists:
+            while self._filter in filters:
+                filters.remove(self._filter)
+        self._filters = warnings.filters
+        _changed()
+
+
+def _changed() -> None:
+    """Have Python forget what it decided by the filters as they were."""
+    tell = getattr(warnings, "_filters_mutated", None)
+    if tell is not None:
+        tell()
+
+
+without_warnings = WithoutWarnings()

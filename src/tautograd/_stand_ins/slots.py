@@ -1,0 +1,164 @@
+"""Every name of a class or module that is replaced: what belongs there, and what stands in for it.
+
+Those who replace the same name stand on top of each other, and may leave in any order: what is put in
+place is made anew, from what belongs there, by those who stay. So nobody saves what another has put
+there, and nobody brings it back. What somebody else puts there meanwhile is left as it is.
+
+One lock for all of it, which is held across a fork: a child never finds a name half replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Make = Callable[[Any], Any]
+"""Gets what is there, and gives what is to stand in for it."""
+
+ABSENT = object()
+lock = threading.RLock()  # again by a signal's handler
+
+
+def wrapping(make: Make) -> Make:
+    """`make`, whose functions go by the name and documentation of those they stand in for."""
+    return lambda below: functools.wraps(below)(make(below))
+
+
+class Layer:
+    """One who stands in for what is below."""
+
+    def __init__(self, make: Make) -> None:
+        self._make = make
+        self._made: tuple[Any, Any] = ABSENT, ABSENT
+
+    def over(self, below: Any) -> Any:
+        """What stands in for this; the same again for the same."""
+        if self._made[0] is not below:
+            self._made = below, self._make(below)
+        return self._made[1]
+
+
+class Slot:
+    """A name of an owner."""
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner, self.name = owner, name
+        self.layers: list[Layer] = []
+        self._own = self._held()  # what belongs there; absent, if it is inherited
+        self._ours = self._own  # what was put there last
+
+    def _held(self) -> Any:
+        if self.name == "__class__":
+            return type(self.owner)
+        return vars(self.owner).get(self.name, ABSENT)
+
+    def belongs(self, value: Any) -> None:
+        """Something else belongs there from now on."""
+        self._own = value
+        self.refresh()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether nobody else has put something there meanwhile."""
+        return self._held() is self._ours
+
+    def refresh(self) -> None:
+        """Let what is there be what those who stay make of what belongs there."""
+        if not self.is_ours:
+            return
+        new = self._own
+        if self.layers and new is ABSENT:
+            new = next(vars(c)[self.name] for c in self.owner.__mro__[1:] if self.name in vars(c))
+        for layer in self.layers:
+            new = layer.over(new)
+        if new is self._ours:
+            return
+        if new is ABSENT:
+            delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, new)
+        self._ours = new
+
+
+_slots: dict[tuple[int, str], Slot] = {}
+
+
+def replace(owner: Any, name: str, make: Make) -> Callable[[], None]:
+    """Have something stand in for a name of a class or module; gives what ends it."""
+    layer = Layer(make)
+    with lock:
+        slot = _slots.get((id(owner), name))
+        if slot is None or not slot.is_ours:  # what a user put there is what belongs there now
+            slot = _slots[id(owner), name] = Slot(owner, name)
+        slot.layers.append(layer)
+        slot.refresh()
+
+    def end() -> None:
+        with lock:
+            if layer in slot.layers:
+                slot.layers.remove(layer)
+                slot.refresh()
+                if not slot.layers and _slots.get((id(owner), name)) is slot:
+                    del _slots[id(owner), name]
+
+    return end
+
+
+def rebase(owner: Any, name: str, value: Any, instead_of: tuple[Any, ...]) -> None:
+    """Let something else of ours belong to a name; those who stand in for it stay on top."""
+    with lock:
+        slot = _slots.get((id(owner), name))
+        if slot is not None and slot.is_ours:
+            slot.belongs(value)
+        elif vars(owner)[name] in instead_of:
+            setattr(owner, name, value)
+
+
+class WhileAnybody:
+    """A context: names are replaced when the first enters it, in any thread, until the last leaves."""
+
+    def __init__(self, names: Callable[[], Iterable[tuple[Any, str, Make]]]) -> None:
+        self._names = names
+        self._inside = 0
+        self._ends: list[Callable[[], None]] = []
+
+    def __enter__(self) -> None:
+        with lock:
+            if not self._inside:
+                try:
+                    for name in self._names():
+                        self._ends.append(replace(*name))
+                except BaseException:  # Ctrl-C
+                    self._end()
+                    raise
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with lock:
+            if not self._inside:
+                return  # entered before a fork, and left in the child
+            self._inside -= 1
+            if not self._inside:
+                self._end()
+
+    def _end(self) -> None:
+        while self._ends:
+            self._ends.pop()()
+
+    def stop_in_child(self) -> None:
+        """After a fork: all is as ever, whatever the parent was doing."""
+        self._inside = 0
+        self._end()
+
+
+def _let_go() -> None:
+    with contextlib.suppress(RuntimeError):  # Ctrl-C came before a fork had it
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=lock.acquire, after_in_parent=_let_go, after_in_child=_let_go)

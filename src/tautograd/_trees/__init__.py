@@ -1,0 +1,1 @@
+"""Nested arguments and results: looked into, walked, and put together again."""

@@ -1,0 +1,195 @@
+"""Tuples, lists, mappings and dataclasses inside each other: their leaves, and nests like them.
+
+What counts as a container differs: `torch.func` looks into tuples, lists and dictionaries as PyTorch's
+does, the trust kit into any mapping, a recording into a user's dataclasses too. `Nests` is given that,
+and is one walk for all of them. A container is rebuilt as what it was: its class, its order, and what
+else it carries (a `defaultdict`'s factory, attributes), without running a constructor of the user's.
+"""
+
+from __future__ import annotations
+
+import copy
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+
+def _no_fields(value: Any) -> Sequence[str]:
+    return ()
+
+
+class Nests:
+    """A walk over nests whose containers are tuples, lists, these mappings, and what has these fields."""
+
+    def __init__(
+        self, mappings: type = dict, fields: Callable[[Any], Sequence[str]] = _no_fields
+    ) -> None:
+        self.mappings = mappings
+        self.fields_of = fields
+
+    # --- one container -------------------------------------------------------------------------
+
+    def is_container(self, value: Any) -> bool:
+        """Whether a value is one of those that are looked into."""
+        return isinstance(value, (tuple, list, self.mappings)) or bool(self.fields_of(value))
+
+    def parts(self, value: Any) -> Sequence[tuple[Any, Any]]:
+        """What a container holds, with the index, key or name of each."""
+        if isinstance(value, (tuple, list)):
+            return list(enumerate(value))
+        if isinstance(value, self.mappings):
+            return list(value.items())  # type: ignore[attr-defined]
+        return [(name, getattr(value, name)) for name in self.fields_of(value)]
+
+    def with_parts(self, value: Any, parts: list[Any]) -> Any:
+        """A container of the same kind with other things in it."""
+        kind = type(value)
+        if kind is list or kind is tuple:
+            return kind(parts)
+        if kind is dict:
+            return dict(zip(value, parts, strict=True))
+        if isinstance(value, tuple):
+            return _tuple_like(value, parts)
+        if isinstance(value, Mapping) and not isinstance(value, dict):
+            return _mapping_like(value, dict(zip(value, parts, strict=True)))
+        other = copy.copy(value)
+        if isinstance(value, list):
+            other[:] = parts
+        elif isinstance(value, dict):
+            for key, part in zip(value, parts, strict=True):
+                other[key] = part
+        else:
+            for name, part in zip(self.fields_of(value), parts, strict=True):
+                object.__setattr__(other, name, part)  # also of a class that forbids it
+        return other
+
+    # --- all of a nest -------------------------------------------------------------------------
+
+    def leaves(self, value: Any) -> list[Any]:
+        """Everything that is no container, in order."""
+        found: list[Any] = []
+        self._collect(value, found)
+        return found
+
+    def _collect(self, value: Any, found: list[Any]) -> None:
+        values: Iterable[Any]
+        if isinstance(value, (tuple, list)):
+            values = value
+        elif isinstance(value, self.mappings):
+            values = value.values()  # type: ignore[attr-defined]
+        elif names := self.fields_of(value):
+            values = [getattr(value, name) for name in names]
+        else:
+            found.append(value)
+            return
+        for part in values:
+            self._collect(part, found)
+
+    def mapped(self, value: Any, change: Callable[..., Any], *others: Any) -> Any:
+        """The same nest with each leaf (and what is at its place in the others) changed."""
+        if not self.is_container(value):
+            return change(value, *others)
+        parts = [
+            self.mapped(part, change, *(other[step] for other in others))
+            for step, part in self.parts(value)
+        ]
+        return self.with_parts(value, parts)
+
+    def filled(self, value: Any, leaves: Iterable[Any]) -> Any:
+        """A nest like this one with other leaves, in order."""
+        rest = iter(leaves)
+        return self.mapped(value, lambda _: next(rest))
+
+    # --- by name -------------------------------------------------------------------------------
+
+    def named_leaves(self, value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+        """Every leaf with its name: `x`, `x[0]`, `x['mask']`."""
+        if not self.is_container(value):
+            yield name, value
+            return
+        for step, part in self.parts(value):
+            yield from self.named_leaves(part, f"{name}[{step!r}]" if name else str(step))
+
+    def mapped_by_name(self, value: Any, change: Callable[[str, Any], Any], name: str = "") -> Any:
+        """The same nest with every leaf replaced by `change(name, leaf)`."""
+        changed = [change(at, leaf) for at, leaf in self.named_leaves(value, name)]
+        return self.filled(value, changed)
+
+    # --- by identity ---------------------------------------------------------------------------
+
+    def containers(
+        self, value: Any, path: tuple[Any, ...] = ()
+    ) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """The containers of a nest, and how to come to each: by indices, keys and names."""
+        if not self.is_container(value):
+            return
+        yield path, value
+        for step, part in self.parts(value):
+            yield from self.containers(part, (*path, step))
+
+    def alike(self, value: Any, change: Callable[[Any], Any], known: dict[int, Any]) -> Any:
+        """A nest with each leaf changed, and containers that are known by their id: one that is met
+        twice becomes the same one twice."""
+        if id(value) in known:
+            return known[id(value)]
+        if not self.is_container(value):
+            return change(value)
+        parts = [self.alike(part, change, known) for _, part in self.parts(value)]
+        found = known[id(value)] = self.with_parts(value, parts)
+        return found
+
+    def changed_within(
+        self, value: Any, change: Callable[[Any], Any], known: dict[int, Any]
+    ) -> Any:
+        """A nest with each leaf changed in its place; `known` says by id what comes in place of a
+        container."""
+        if not self.is_container(value):
+            return change(value)
+        if id(value) in known:
+            return known[id(value)]
+        known[id(value)] = value
+        parts = self.parts(value)
+        found = [self.changed_within(part, change, known) for _, part in parts]
+        if all(new is old for new, (_, old) in zip(found, parts, strict=True)):
+            return value
+        if isinstance(value, tuple):
+            known[id(value)] = self.with_parts(value, found)
+            return known[id(value)]
+        for (step, _), part in zip(parts, found, strict=True):
+            if isinstance(value, (list, dict)):
+                value[step] = part
+            else:
+                object.__setattr__(value, step, part)
+        return value
+
+
+def at_path(value: Any, path: tuple[Any, ...]) -> Any:
+    """What a path of indices, keys and names leads to."""
+    for step in path:
+        value = value[step] if isinstance(value, (tuple, list, Mapping)) else getattr(value, step)
+    return value
+
+
+def _tuple_like(value: Any, parts: list[Any]) -> Any:
+    """A tuple of the same class: as a named tuple, `torch.Size`, or what `torch.max` gives back."""
+    kind: Any = type(value)
+    if not isinstance(kind.__new__, types.FunctionType) and kind.__new__ is not tuple.__new__:
+        return kind(parts)  # written in C: it alone can make one
+    made = tuple.__new__(kind, parts)
+    if attributes := getattr(value, "__dict__", None):
+        made.__dict__.update(attributes)
+    return made
+
+
+def _mapping_like(value: Any, parts: dict[Any, Any]) -> Any:
+    """A mapping that is no dictionary, where its class takes one; else a dictionary."""
+    try:
+        return type(value)(parts)
+    except TypeError:
+        return parts
+
+
+TUPLES_LISTS_DICTS = Nests()
+"""As PyTorch's own functions on nests look into them."""
+ANY_MAPPING = Nests(Mapping)
+"""As the trust kit does, for which a mapping of any class holds inputs."""
