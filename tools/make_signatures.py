@@ -23,7 +23,7 @@ import tautograd
 from tautograd._ops import nn_families  # noqa: F401  (declares the functions of neural networks)
 from tautograd._ops.declare.public import FUNCTIONS, LINALG, METHODS, NN_FUNCTIONAL, SPECIAL
 
-TABLE = Path(tautograd.__file__).parent / "_ops" / "signatures" / "table.txt"
+TABLE = Path(tautograd.__file__).parent / "_ops" / "declare" / "signatures" / "table.txt"
 HEAD = "# Written by tools/make_signatures.py from PyTorch 2.13: overloads in the words of its schemas.\n"
 _FACTORY = re.compile(
     r"(, )?(\*, )?ScalarType\? dtype=\w+, Layout\? layout=None, Device\? device=None, "

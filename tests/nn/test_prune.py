@@ -6,7 +6,7 @@ import copy
 import pickle
 
 import pytest
-import torch.nn.utils.prune
+import torch.nn.utils.prune  # noqa: F401  (PyTorch does not load it by itself)
 
 import tautograd
 from tests.both import same
@@ -23,8 +23,8 @@ def _outcome(call):
 def _state(module):
     return [
         repr(module),
-        {name: param for name, param in module.named_parameters()},
-        {name: buffer for name, buffer in module.named_buffers()},
+        dict(module.named_parameters()),
+        dict(module.named_buffers()),
         [type(hook).__name__ for hook in module._forward_pre_hooks.values()],
     ]
 
@@ -144,7 +144,10 @@ def test_a_method_of_ones_own(torch):
     EverySecond.apply(m, "weight")
     seen = [m.weight_mask, m(torch.ones(3))]
     seen.append(_outcome(lambda: Rows.apply(m, "weight")))
-    return [*seen, _outcome(lambda: Unknown.apply(torch.nn.utils.prune.identity(m, "bias"), "bias"))]
+    return [
+        *seen,
+        _outcome(lambda: Unknown.apply(torch.nn.utils.prune.identity(m, "bias"), "bias")),
+    ]
 
 
 @same

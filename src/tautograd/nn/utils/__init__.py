@@ -32,12 +32,18 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from . import fusion, prune
-    from .fusion import (
-        fuse_conv_bn_eval,
-        fuse_conv_bn_weights,
-        fuse_linear_bn_eval,
-        fuse_linear_bn_weights,
+    from . import fusion as fusion
+    from . import memory_format as memory_format
+    from . import prune as prune
+    from .fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
+    from .fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
+    from .fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
+    from .fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
+    from .memory_format import (
+        convert_conv2d_weight_memory_format as convert_conv2d_weight_memory_format,
+    )
+    from .memory_format import (
+        convert_conv3d_weight_memory_format as convert_conv3d_weight_memory_format,
     )
 else:
     __getattr__, __dir__ = named_later(

@@ -14,8 +14,8 @@ def check_amount(amount: Any) -> None:
     """An amount is a share in [0, 1] (a float) or a count (an int), whatever it is taken from."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    most = float("inf") if isinstance(amount, numbers.Integral) else 1.0
-    if amount < 0 or amount > most:
+    value: Any = amount
+    if value < 0 or (value > 1 and not isinstance(amount, numbers.Integral)):
         raise ValueError(
             f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
         )
@@ -28,7 +28,7 @@ def count_to_prune(amount: Any, size: int) -> Any:
 
 def check_count(count: Any, size: int) -> None:
     """No more can be pruned than there is."""
-    if isinstance(count, numbers.Integral) and count > size:
+    if count > size:
         raise ValueError(
             f"amount={count} should be smaller than the number of parameters to prune={size}"
         )

@@ -79,7 +79,9 @@ class BasePruningMethod(ABC):
         method: BasePruningMethod = cls(*args, **kwargs)
         method._tensor_name = name
         if earlier is not None:
-            several = earlier if isinstance(earlier, PruningContainer) else PruningContainer(earlier)
+            several = (
+                earlier if isinstance(earlier, PruningContainer) else PruningContainer(earlier)
+            )
             several.add_pruning_method(method)
             method = several
         value: Any = getattr(module, name)
@@ -139,7 +141,7 @@ def _take_hook(module: Module, name: str) -> BasePruningMethod | None:
             "Use a PruningContainer."
         )
     found: Any = hooks.pop(numbers[0]) if numbers else None
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 def _prunes(hook: Any, name: str) -> bool:
