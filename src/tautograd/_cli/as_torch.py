@@ -29,6 +29,9 @@ _FOREIGN, _OWN = "torch", "tautograd"
 _SAFETENSORS = "safetensors.torch", "tautograd.safetensors"
 _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_path")
 
+# Private by name, and used by so many that tautograd has them under PyTorch's names.
+_PRIVATE_AND_KNOWN = ("__future__", "_pytree")
+
 _alias_of: dict[str, str] = {}
 """The `torch` path of each of tautograd's modules met so far, by the module's own name."""
 
@@ -120,7 +123,7 @@ def _own_module(foreign_name: str) -> ModuleType:
     parent_name, _, last = foreign_name.rpartition(".")
     parent = sys.modules.get(parent_name) or _own_module(parent_name)
     # A private module of tautograd has nothing to do with PyTorch's of the same name.
-    if not last.startswith("_"):
+    if not last.startswith("_") or last in _PRIVATE_AND_KNOWN:
         if own_name in sys.modules or PathFinder.find_spec(own_name, _search_path(parent)):
             return importlib.import_module(own_name)
         attribute = getattr(parent, last, None)
