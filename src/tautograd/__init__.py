@@ -67,6 +67,7 @@ _PARTS = {
         "signal",
         "special",
         "testing",
+        "torch_version",
         "types",
         "utils",
         "version",
@@ -119,6 +120,13 @@ def __getattr__(name: str) -> Any:
         if name in _FUNCTIONS:
             globals()[name] = _FUNCTIONS[name]
             return _FUNCTIONS[name]
+    if name.startswith("_foreach_"):
+        from ._foreach import foreach
+
+        function = foreach(name)
+        if function is not None:
+            globals()[name] = function
+            return function
     from ._nearest import missing_name
 
     raise AttributeError(missing_name(__name__, name, __dir__()), name=name)

@@ -2,7 +2,8 @@
 
 A finder at the head of `sys.meta_path` answers for `torch` and everything below it with tautograd's
 module of the same dotted path: the very same module object, so `torch.nn is tautograd.nn`, and an
-installed PyTorch is not looked at. What tautograd lacks is an `ImportError` that names it and the
+installed PyTorch is not looked at. Only `torch` itself and `torch.version` are twins of tautograd's
+(`twin_module`): programs ask them for the version, and mean PyTorch's. What tautograd lacks is an `ImportError` that names it and the
 nearest name there is. (`safetensors.torch` is answered for, too.)
 
 A child process starts with a bare `sys.meta_path`. It is reached by the one thing that Python
@@ -23,8 +24,12 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from tautograd._nearest import missing_name
+from tautograd.torch_version import TorchVersion
+
+from .twin_module import twin_of
 
 _FOREIGN, _OWN = "torch", "tautograd"
+_STANDS_FOR = "2.13.0+tautograd"  # PyTorch's release, with a local part that says what runs
 # A module of another package that reads files into PyTorch's tensors, and the one that does here.
 _SAFETENSORS = "safetensors.torch", "tautograd.safetensors"
 _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_path")
@@ -112,14 +117,17 @@ def _alias_loaded_parts(module: ModuleType, foreign_name: str) -> None:
     for own_name, part in list(sys.modules.items()):
         rest = own_name.removeprefix(start)
         if rest != own_name and not any(step.startswith("_") for step in rest.split(".")):
-            sys.modules.setdefault(f"{foreign_name}.{rest}", part)
+            known = _version() if own_name == f"{_OWN}.version" else part
+            sys.modules.setdefault(f"{foreign_name}.{rest}", known)
 
 
 def _own_module(foreign_name: str) -> ModuleType:
     """tautograd's module for a `torch` path, or an error that names the nearest."""
     own_name = _OWN + foreign_name.removeprefix(_FOREIGN)
     if foreign_name == _FOREIGN:
-        return importlib.import_module(own_name)
+        return _torch()
+    if foreign_name == f"{_FOREIGN}.version":
+        return _version()
     parent_name, _, last = foreign_name.rpartition(".")
     parent = sys.modules.get(parent_name) or _own_module(parent_name)
     # A private module of tautograd has nothing to do with PyTorch's of the same name.
@@ -130,6 +138,18 @@ def _own_module(foreign_name: str) -> ModuleType:
         if isinstance(attribute, ModuleType):
             return attribute
     raise _not_found(parent, parent_name, last)
+
+
+def _torch() -> ModuleType:
+    """tautograd as PyTorch's programs see it: with the version of PyTorch whose behaviour it has."""
+    return twin_of(
+        importlib.import_module(_OWN), __version__=TorchVersion(_STANDS_FOR), version=_version()
+    )
+
+
+def _version() -> ModuleType:
+    module = importlib.import_module(f"{_OWN}.version")
+    return twin_of(module, __version__=TorchVersion(_STANDS_FOR))
 
 
 def _search_path(module: ModuleType) -> Sequence[str]:
