@@ -55,6 +55,7 @@ _PARTS = {
         "__future__",
         "compiler",
         "evidence",
+        "fft",
         "functional",
         "hub",
         "multiprocessing",
@@ -74,6 +75,8 @@ _PARTS = {
     ),
 }
 _ELSEWHERE = {
+    "istft": "_ops.spectral.short_time",
+    "stft": "_ops.spectral.short_time",
     "load": "serialization",
     "save": "serialization",
     "vmap": "func",
