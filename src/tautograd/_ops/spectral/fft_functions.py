@@ -7,6 +7,7 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._arrays.dtypes import LEGACY_NAMES
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dims
@@ -134,14 +135,21 @@ def _complex_n(input: Tensor, s: Any, dim: Any, norm: Any, forward: bool) -> Ten
 
 
 def _real_n(name: str, input: Tensor, s: Any, dim: Any, norm: Any, forward: bool) -> Tensor:
+    if not forward and input.is_complex():
+        kind = LEGACY_NAMES[input.dtype]
+        raise RuntimeError(f"Only supports floating-point dtypes, but found: {kind}")
     require_real(name, input)
     input = promoted(input)
     sizes, dims = sizes_and_dims(input, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
     scale = factor(norm, math.prod(sizes), forward)
-    found = real_transform(resized(input, sizes, dims), dims, scale, onesided=True)
-    return found if forward else found.conj().resolve_conj()
+    input = resized(input, sizes, dims)
+    if forward:
+        return real_transform(input, dims, scale, onesided=True)
+    # The half of the last dimension first, then the others as they are.
+    found = real_transform(input, dims[-1:], scale, onesided=True).conj().resolve_conj()
+    return complex_transform(found, dims[:-1], 1.0, False) if dims[:-1] else found
 
 
 def _to_real_n(name: str, input: Tensor, s: Any, dim: Any, norm: Any, forward: bool) -> Tensor:
@@ -154,7 +162,11 @@ def _to_real_n(name: str, input: Tensor, s: Any, dim: Any, norm: Any, forward: b
     check_points(last)
     input = resized(input, (*sizes[:-1], last // 2 + 1), dims)
     scale = factor(norm, math.prod(sizes[:-1]) * last, forward)
-    return inverse_real(input.conj().resolve_conj() if forward else input, dims, scale, last)
+    if not forward:
+        return inverse_real(input, dims, scale, last)
+    if dims[:-1]:
+        input = complex_transform(input, dims[:-1], 1.0, True)
+    return inverse_real(input.conj().resolve_conj(), dims[-1:], scale, last)
 
 
 @public(namespace=FFT)
@@ -254,7 +266,7 @@ def _frequencies(name: str, count: int, n: int, d: float, out: Any, options: Any
     found = torch.arange(count, **{**options, "requires_grad": False, "dtype": dtype})
     if name == "fftfreq" and n:
         found[(n + 1) // 2 :] -= n
-    found.mul_(1.0 / (n * d) if n else 1.0)
+    found.mul_(1.0 / (n * d) if n else math.inf)
     if out is not None:
         return out.resize_(found.shape).copy_(found)  # type: ignore[no-any-return]
     return found.requires_grad_(options.get("requires_grad", False))

@@ -15,17 +15,16 @@ from ..declare.record import LINEAR, Op
 Dims = tuple[int, ...]
 
 
-def _laid_out(data: Any, x: Any, dims: Dims, *, only_last: bool = False) -> Any:
+def _laid_out(data: Any, x: Any, dims: Dims) -> Any:
     """As PyTorch lays it out: transformed dimensions innermost, each group by its strides."""
     if type(data) is not np.ndarray or type(x) is not np.ndarray or data.ndim < 2:
         return data
-    inner = dims[-1:] if only_last else dims
     by_stride = sorted(range(x.ndim), key=lambda d: -x.strides[d])
-    outer = [d for d in by_stride if d not in inner]
+    outer = [d for d in by_stride if d not in dims]
     # The last dimension of a real transform stays last: it is the one that is halved.
-    order = [*outer, *(d for d in by_stride if d in inner[:-1]), inner[-1]]
-    if not only_last and data.shape == x.shape:
-        order = [*outer, *(d for d in by_stride if d in inner)]
+    order = [*outer, *(d for d in by_stride if d in dims[:-1]), dims[-1]]
+    if data.shape == x.shape:
+        order = [*outer, *(d for d in by_stride if d in dims)]
     back = np.argsort(order)
     return np.transpose(np.ascontiguousarray(np.transpose(data, order)), back)
 
@@ -51,7 +50,7 @@ def _r2c(x: Any, dims: Dims, scale: float, onesided: bool) -> Any:
 def _c2r(x: Any, dims: Dims, scale: float, last: int) -> Any:
     sizes = [x.shape[d] for d in dims[:-1]] + [last]
     found = np.fft.irfftn(x, s=sizes, axes=dims, norm="forward")
-    return _laid_out(_scaled(found, scale), x, dims, only_last=True)
+    return _laid_out(_scaled(found, scale), x, dims)
 
 
 def _part(data: Any, dim: int, start: int, stop: int) -> Any:
