@@ -77,6 +77,13 @@ _PARTS = {
 _ELSEWHERE = {
     "istft": "_ops.spectral.short_time",
     "stft": "_ops.spectral.short_time",
+    **dict.fromkeys(
+        (
+            *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
+            "kaiser_window",
+        ),
+        "_ops.spectral.windows",
+    ),
     "load": "serialization",
     "save": "serialization",
     "vmap": "func",
