@@ -9,10 +9,9 @@ from ..._autograd.trees import leaves
 from ..._tensor.tensor import Tensor
 
 
-def recorded_graph(model: Any, given: Any, verbose: bool = False) -> tuple[Any, Any]:
-    """TensorBoard's description of one call, and the (empty) statistics that go with it."""
+def recorded_graph(model: Any, given: Any, verbose: bool = False) -> Any:
+    """TensorBoard's description of one call."""
     from tensorboardX.proto.graph_pb2 import GraphDef
-    from tensorboardX.proto.step_stats_pb2 import RunMetadata
     from tensorboardX.proto.versions_pb2 import VersionDef
 
     args = given if isinstance(given, (tuple, list)) else () if given is None else (given,)
@@ -28,7 +27,7 @@ def recorded_graph(model: Any, given: Any, verbose: bool = False) -> tuple[Any, 
     nodes = _nodes(results, names)
     if verbose:
         print("\n".join(f"{node.name} ({node.op}) <- {list(node.input)}" for node in nodes))  # noqa: T201
-    return GraphDef(node=nodes, versions=VersionDef(producer=22)), RunMetadata()
+    return GraphDef(node=nodes, versions=VersionDef(producer=22))
 
 
 def _parameters(model: Any) -> Any:

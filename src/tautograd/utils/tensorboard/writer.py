@@ -132,9 +132,12 @@ class SummaryWriter(_x.SummaryWriter):  # type: ignore[misc]
         use_strict_trace: bool = True,
     ) -> None:
         """The operations that a call of the model records, from its parameters to its result."""
+        from tensorboardX.proto.event_pb2 import Event
+
         from .graph import recorded_graph
 
-        self._get_file_writer().add_graph(recorded_graph(model, input_to_model, verbose))
+        graph = recorded_graph(model, input_to_model, verbose)
+        self._get_file_writer().add_event(Event(graph_def=graph.SerializeToString()))
 
 
 for _name in (
