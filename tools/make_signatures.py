@@ -21,8 +21,8 @@ import torch
 
 import tautograd
 from tautograd._ops import nn_families  # noqa: F401  (declares the functions of neural networks)
-from tautograd._ops.spectral.fft_functions import FFT
 from tautograd._ops.declare.public import FUNCTIONS, LINALG, METHODS, NN_FUNCTIONAL, SPECIAL
+from tautograd._ops.spectral.fft_functions import FFT
 
 TABLE = Path(tautograd.__file__).parent / "_ops" / "declare" / "signatures" / "table.txt"
 HEAD = "# Written by tools/make_signatures.py from PyTorch 2.13: overloads in the words of its schemas.\n"

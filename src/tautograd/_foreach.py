@@ -14,15 +14,35 @@ import tautograd as torch
 from ._tensor.tensor import Tensor
 
 _UNARY = frozenset(
-    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg "
-    "reciprocal round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc".split()
+    (
+        *(
+            "abs",
+            "acos",
+            "asin",
+            "atan",
+            "ceil",
+            "cos",
+            "cosh",
+            "erf",
+            "erfc",
+            "exp",
+            "expm1",
+            "floor",
+        ),
+        *("frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt"),
+        *("sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
+    )
 )
-_BINARY = frozenset("add sub mul div clamp_max clamp_min maximum minimum pow".split())
+_BINARY = frozenset(
+    ["add", "sub", "mul", "div", "clamp_max", "clamp_min", "maximum", "minimum", "pow"]
+)
 _TERNARY = frozenset(("addcdiv", "addcmul"))
 _WITH_ALPHA = frozenset(("add", "sub"))
-_WITHOUT_TWIN = {
+_WITHOUT_TWIN: dict[str, Callable[..., Any]] = {
     "norm": lambda t, ord=2, dtype=None: torch.linalg.vector_norm(t, ord, dtype=dtype),
-    "powsum": lambda t, ord=2, dtype=None: (t if dtype is None else t.to(dtype)).abs().pow(ord).sum(),
+    "powsum": lambda t, ord=2, dtype=None: (
+        (t if dtype is None else t.to(dtype)).abs().pow(ord).sum()
+    ),
     "max": lambda t: t.max(),
     "clone": lambda t, memory_format=torch.preserve_format: t.clone(memory_format=memory_format),
 }
@@ -100,7 +120,7 @@ def _rows(name: str, operation: str, tensors: Any, args: Any, kwargs: Any) -> li
     if operation == "copy":
         args = args[:1]
     columns = [_column(count, value) for value in args]
-    named = [{}] * count
+    named: list[dict[str, Any]] = [{}] * count
     for key, value in kwargs.items():
         if key == "alpha" and operation in _WITH_ALPHA:
             if args and isinstance(args[0], (int, float, complex)):

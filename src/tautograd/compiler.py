@@ -75,7 +75,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return _Disabled(fn) if not hasattr(fn, "forward") else fn
 
 
-def _Disabled(fn: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802  (a class to its users)
+def _Disabled(fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn)
     def plain(*args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)
@@ -106,7 +106,6 @@ def nested_compile_region(fn: Any = None, **options: Any) -> Any:
 def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy arrays as one of tensors: arguments and results are converted."""
     from ._autograd.trees import map_tree
-    from ._tensor.interop import from_numpy
     from ._tensor.tensor import Tensor
 
     def to_array(value: Any) -> Any:
@@ -114,6 +113,8 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     def to_tensor(value: Any) -> Any:
         import numpy as np
+
+        from tautograd import from_numpy
 
         if isinstance(value, np.generic):
             value = np.asarray(value)

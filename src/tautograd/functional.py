@@ -2,24 +2,11 @@
 
 from typing import Any
 
-__all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "block_diag",
-    "broadcast_shapes",
-    "broadcast_tensors",
-    "cartesian_prod",
-    "cdist",
-    "chain_matmul",
-    "einsum",
-    "meshgrid",
-    "norm",
-    "split",
-    "tensordot",
-    "unique",
-    "unique_consecutive",
-]
+_NAMES = (
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist "
+    "chain_matmul einsum istft meshgrid norm split stft tensordot unique unique_consecutive"
+)
+__all__ = _NAMES.split()  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

@@ -45,7 +45,8 @@ def _on_path(folder: str) -> Iterator[None]:
 def _conf(folder: str) -> Any:
     """The module that a folder's `hubconf.py` is."""
     spec = importlib.util.spec_from_file_location("hubconf", os.path.join(folder, _CONF))
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -70,7 +71,7 @@ def _local(repo: Any, source: str = "github") -> str:
     if source not in ("github", "local"):
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
     if source == "local":
-        return os.fspath(repo)
+        return str(os.fspath(repo))
     owner_and_name, _, ref = str(repo).partition(":")
     kept = owner_and_name.replace("/", "_")
     for name in [ref] if ref else ["main", "master"]:

@@ -3,16 +3,16 @@
 import os
 from builtins import bool as _bool
 from builtins import bytes as _bytes
-from builtins import complex as _complex
+from builtins import complex as _complex  # noqa: F401
 from builtins import float as _float
 from builtins import int as _int
 from builtins import str as _str
 from collections.abc import Sequence
-from typing import IO, Any, TypeAlias
+from typing import IO, TypeAlias
 
 from ._arrays.devices import device as _device
-from ._arrays.dtypes import dtype as _dtype
-from ._arrays.formats import layout as _layout
+from ._arrays.dtypes import dtype as _dtype  # noqa: F401
+from ._arrays.formats import layout as _layout  # noqa: F401
 from ._autograd.graph import GradientEdge
 from ._ops.shape.layout import UntypedStorage as Storage
 from ._tensor.tensor import Size, Tensor

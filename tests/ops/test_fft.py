@@ -34,7 +34,13 @@ def test_one_dimension(torch, name, kind, norm):
     found = []
     for options in ({}, {"n": 3}, {"n": 6}, {"n": 7, "dim": 0}, {"dim": 1}):
         x = _input(torch, name, kind, 4, 3, 5)
-        found.append(_orders(torch, x, lambda x: getattr(torch.fft, name)(x, norm=norm, **options)))
+        found.append(
+            _orders(
+                torch,
+                x,
+                lambda x, options=options: getattr(torch.fft, name)(x, norm=norm, **options),
+            )
+        )
     return found
 
 
@@ -47,7 +53,9 @@ def test_several_dimensions(torch, name, kind):
     cases += [{"dim": (2, 1)}, {"dim": (-1,)}] if name.endswith("n") else []
     for options in cases:
         x = _input(torch, name, kind, 2, 4, 5)
-        found.append(_orders(torch, x, lambda x: getattr(torch.fft, name)(x, **options)))
+        found.append(
+            _orders(torch, x, lambda x, options=options: getattr(torch.fft, name)(x, **options))
+        )
     return found
 
 

@@ -62,7 +62,9 @@ def test_wrong_windows(torch, call):
 @same
 def test_older_windows(torch, name):
     make = getattr(torch, f"{name}_window")
-    found = [make(n, periodic, dtype=torch.float64) for n in (0, 1, 2, 7) for periodic in (True, False)]
+    found = [
+        make(n, periodic, dtype=torch.float64) for n in (0, 1, 2, 7) for periodic in (True, False)
+    ]
     with pytest.raises(RuntimeError):
         make(-1)
     extra = [torch.hamming_window(5, True, 0.6, 0.4), torch.kaiser_window(6, False, 4.0)]
@@ -102,7 +104,9 @@ def test_other_forms(torch):
     window = torch.hann_window(8)
     pairs = torch.stft(x, 8, window=window, return_complex=False)
     full = torch.stft(x + 0j, 8, window=window)
-    cut = torch.istft(torch.stft(x, 8, window=window, return_complex=True), 8, window=window, length=30)
+    cut = torch.istft(
+        torch.stft(x, 8, window=window, return_complex=True), 8, window=window, length=30
+    )
     whole = torch.istft(full, 8, window=window, onesided=False, return_complex=True)
     return [pairs, full, cut, whole]
 

@@ -57,7 +57,7 @@ def test_other_switches(torch):
     seen += [b.mha.get_fastpath_enabled(), b.cuda.matmul.allow_tf32]
     with pytest.raises(AttributeError, match="Unknown attribute") as error:
         b.cuda.matmul.unheard_of = 1
-    with pytest.raises(RuntimeError, match="Unknown input value. Choose from") as wrong:
+    with pytest.raises(RuntimeError, match=r"Unknown input value\. Choose from") as wrong:
         b.cuda.preferred_linalg_library("unheard of")
     return [*seen, str(error.value), str(wrong.value), str(b.cuda.preferred_linalg_library())]
 
@@ -69,7 +69,9 @@ def test_libraries_that_are_not_used():
     assert tautograd.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512")
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated")  # PyTorch's own import
+@pytest.mark.filterwarnings(
+    "ignore:`torch.jit.script_method` is deprecated"
+)  # PyTorch's own import
 @same
 def test_compiler(torch):
     c = importlib.import_module(f"{torch.__name__}.compiler")
@@ -107,7 +109,7 @@ def test_a_disabled_function_inside_a_compiled_one():
 
 
 def test_a_stance_that_cannot_be_kept_is_refused():
-    with pytest.raises(RuntimeError, match="invalid torch.compile stance"):
+    with pytest.raises(RuntimeError, match=r"invalid torch\.compile stance"):
         tautograd.compiler.set_stance("sideways")
     with pytest.raises(RuntimeError, match="cannot be kept"):
         tautograd.compiler.set_stance("force_eager")
@@ -127,7 +129,11 @@ def test_conversions_that_make_new_parameters(torch, overwrite):
         layer.double()
     finally:
         future.set_overwrite_module_params_on_conversion(False)
-    kinds = [type(layer.weight).__name__, str(weight.dtype), future.get_swap_module_params_on_conversion()]
+    kinds = [
+        type(layer.weight).__name__,
+        str(weight.dtype),
+        future.get_swap_module_params_on_conversion(),
+    ]
     return [layer.weight is weight, layer.weight, layer.weight.grad, kinds]
 
 
@@ -138,7 +144,13 @@ def test_functional_is_torch(torch):
     assert f.einsum is torch.einsum
     with pytest.raises(AttributeError):
         f.unheard_of
-    return [f.norm(x), f.split(x, 1), f.tensordot(x, x), f.atleast_3d(x), f.meshgrid(x[0], x[1], indexing="ij")]
+    return [
+        f.norm(x),
+        f.split(x, 1),
+        f.tensordot(x, x),
+        f.atleast_3d(x),
+        f.meshgrid(x[0], x[1], indexing="ij"),
+    ]
 
 
 @same

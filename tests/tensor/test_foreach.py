@@ -64,12 +64,19 @@ def _lists(torch):
     return x, [t * 0.5 + 0.25 for t in x]
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if any(n == f"_foreach_{c.split('(')[0]}" for c in CALLS) is False])
+@pytest.mark.parametrize(
+    "name", [n for n in NAMES if any(n == f"_foreach_{c.split('(')[0]}" for c in CALLS) is False]
+)
 @same
 def test_of_each_alone(torch, name):
     """All the functions of one list."""
     x, y = _lists(torch)
-    args = () if name.removeprefix("_foreach_").rstrip("_") not in ("sub", "maximum", "minimum", "lerp", "clamp_max", "clamp_min", "pow", "addcmul") else (y,)
+    args = (
+        ()
+        if name.removeprefix("_foreach_").rstrip("_")
+        not in ("sub", "maximum", "minimum", "lerp", "clamp_max", "clamp_min", "pow", "addcmul")
+        else (y,)
+    )
     if "lerp" in name or "addcmul" in name:
         args = (y, y)
     found = getattr(torch, name)(x, *args)

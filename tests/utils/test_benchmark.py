@@ -24,7 +24,9 @@ def _measured(torch):
         b.Measurement(
             10,
             times,
-            b.TaskSpec("stmt", "setup", label="lab", sub_label=row, description=column, num_threads=n),
+            b.TaskSpec(
+                "stmt", "setup", label="lab", sub_label=row, description=column, num_threads=n
+            ),
         )
         for times, column, row, n in TIMES
     ]
@@ -65,7 +67,9 @@ def test_tables(torch, trimmed):
 def test_timing(torch):
     b = importlib.import_module(f"{torch.__name__}.utils.benchmark")
     threads = torch.get_num_threads()
-    timer = b.Timer("x += 1; seen.append(x)", "x = 1", globals={"seen": []}, label="L", sub_label="s")
+    timer = b.Timer(
+        "x += 1; seen.append(x)", "x = 1", globals={"seen": []}, label="L", sub_label="s"
+    )
     once = timer.timeit(20)
     blocks = timer.blocked_autorange(min_run_time=0.002)
     settled = b.Timer("pass").adaptive_autorange(threshold=10.0)
@@ -79,7 +83,13 @@ def test_timing(torch):
         with pytest.raises((ValueError, NotImplementedError)) as error:
             call()
         said.append(str(error.value))
-    return [said, once.number_per_run, len(once.times), once.title, b.Timer("torch.ones(2)").timeit(2).stmt]
+    return [
+        said,
+        once.number_per_run,
+        len(once.times),
+        once.title,
+        b.Timer("torch.ones(2)").timeit(2).stmt,
+    ]
 
 
 def test_an_error_in_the_statement_comes_out():

@@ -48,7 +48,9 @@ def test_apart_and_together(torch, tree):
     assert type(again) is type(tree)
     assert p.tree_structure(again) == spec
     counts = [spec.num_leaves, spec.num_nodes, spec.num_children, spec.is_leaf()]
-    ways = [[p.keystr(way), p.key_get(tree, way) is leaf] for way, leaf in p.tree_leaves_with_path(tree)]
+    ways = [
+        [p.keystr(way), p.key_get(tree, way) is leaf] for way, leaf in p.tree_leaves_with_path(tree)
+    ]
     return [
         list(map(str, leaves)),
         str(spec),

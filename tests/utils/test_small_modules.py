@@ -15,7 +15,12 @@ from tests.both import same
 @same
 def test_sobol_points(torch, dimension, scramble):
     engine = torch.quasirandom.SobolEngine(dimension, scramble, seed=7 if scramble else None)
-    found = [engine.draw(), engine.draw(5), engine.draw(2, dtype=torch.float64), engine.num_generated]
+    found = [
+        engine.draw(),
+        engine.draw(5),
+        engine.draw(2, dtype=torch.float64),
+        engine.num_generated,
+    ]
     engine.fast_forward(9)
     found += [engine.draw(3), repr(engine)]
     engine.reset()
@@ -165,7 +170,9 @@ def test_what_is_written(tmp_path):
         writer.add_tensor("values", torch.ones(2))
         writer.add_embedding(torch.rand(3, 2), metadata=["x", "y", "z"])
         writer.add_pr_curve("pr", torch.tensor([0, 1, 1]), torch.tensor([0.1, 0.6, 0.9]), 0)
-        writer.add_hparams({"lr": 0.1, "name": "sgd"}, {"hparam/loss": torch.tensor(0.25)}, run_name="h")
+        writer.add_hparams(
+            {"lr": 0.1, "name": "sgd"}, {"hparam/loss": torch.tensor(0.25)}, run_name="h"
+        )
         with pytest.raises(TypeError, match="should be dictionary"):
             writer.add_hparams([], {})
     found, _ = _events(tmp_path)

@@ -3,8 +3,8 @@
 A finder at the head of `sys.meta_path` answers for `torch` and everything below it with tautograd's
 module of the same dotted path: the very same module object, so `torch.nn is tautograd.nn`, and an
 installed PyTorch is not looked at. Only `torch` itself and `torch.version` are twins of tautograd's
-(`twin_module`): programs ask them for the version, and mean PyTorch's. What tautograd lacks is an `ImportError` that names it and the
-nearest name there is. (`safetensors.torch` is answered for, too.)
+(`twin_module`): programs ask them for the version, and mean PyTorch's. What tautograd lacks is an
+`ImportError` that names it and the nearest name there is. (`safetensors.torch` is answered for, too.)
 
 A child process starts with a bare `sys.meta_path`. It is reached by the one thing that Python
 itself hands down, the module search path: the folder `_torch_path` beside this file holds a package

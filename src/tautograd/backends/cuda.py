@@ -174,13 +174,19 @@ def sdp_kernel(
 class _LinalgBackend(enum.Enum):
     Default, Cusolver, Magma = range(3)
 
-    __repr__ = __str__ = lambda self: f"_LinalgBackend.{self.name}"
+    def __repr__(self) -> str:
+        return f"_LinalgBackend.{self.name}"
+
+    __str__ = __repr__
 
 
 class _BlasBackend(enum.Enum):
     Default, Cublas, Cublaslt, Ck = range(4)
 
-    __repr__ = __str__ = lambda self: f"_BlasBackend.{self.name}"
+    def __repr__(self) -> str:
+        return f"_BlasBackend.{self.name}"
+
+    __str__ = __repr__
 
 
 _LINALG = {

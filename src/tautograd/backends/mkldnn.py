@@ -39,8 +39,8 @@ class verbose:  # noqa: N801  (PyTorch's name)
     def __enter__(self) -> verbose:
         return self
 
-    def __exit__(self, *error: Any) -> bool:
-        return False
+    def __exit__(self, *error: Any) -> None:
+        return None
 
 
 def is_available() -> bool:

@@ -7,11 +7,12 @@ both processes see, as PyTorch does: what one writes there, the other reads. `re
 import multiprocessing
 import sys
 from multiprocessing import *  # noqa: F403
-from multiprocessing import reduction as reductions_of_python  # noqa: F401
 
 from .reductions import init_reductions
 from .spawn import (
-    ENV_VAR_PARALLEL_START,
+    ENV_VAR_PARALLEL_START as ENV_VAR_PARALLEL_START,
+)
+from .spawn import (
     ProcessContext,
     ProcessException,
     ProcessExitedException,
@@ -22,7 +23,16 @@ from .spawn import (
 )
 
 __all__ = ["get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy"]
-__all__ += multiprocessing.__all__  # type: ignore[attr-defined]
+__all__ += [
+    "ProcessContext",
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "spawn",
+    "start_processes",
+]
+__all__ += multiprocessing.__all__
 
 _one_way = sys.platform in ("darwin", "win32")
 _all_sharing_strategies = {"file_system"} if _one_way else {"file_descriptor", "file_system"}

@@ -98,7 +98,7 @@ class ProcessContext:
         if not self.sentinels:
             return True
         for ended in multiprocessing.connection.wait(list(self.sentinels), timeout=timeout):
-            index = self.sentinels.pop(ended)  # type: ignore[call-overload]
+            index = self.sentinels.pop(ended)
             self.processes[index].join()
             if self.processes[index].exitcode != 0:
                 self._end_others(grace_period)
@@ -169,9 +169,7 @@ def start_processes(
     folder = tempfile.gettempdir()
     for number in range(nprocs):
         error_file = os.path.join(folder, f"tautograd-error-{os.getpid()}-{time.monotonic_ns()}")
-        process = context.Process(
-            target=_run, args=(fn, number, args, error_file), daemon=daemon
-        )
+        process = context.Process(target=_run, args=(fn, number, args, error_file), daemon=daemon)
         process.start()
         processes.append(process)
         error_files.append(error_file)

@@ -72,7 +72,7 @@ KeyPath: TypeAlias = tuple[Any, ...]
 IsLeaf: TypeAlias = Callable[[Any], bool] | None
 
 
-def LeafSpec() -> TreeSpec:  # noqa: N802  (a class in PyTorch)
+def LeafSpec() -> TreeSpec:
     """The shape of a leaf."""
     return LEAF
 
@@ -124,7 +124,7 @@ def is_namedtuple_instance(obj: object) -> bool:
     return is_namedtuple_class(type(obj))
 
 
-def is_structseq_class(cls: type) -> bool:
+def is_structseq_class(cls: Any) -> bool:
     """Whether a class is one of the interpreter's own tuples with names (`time.struct_time`)."""
     return (
         isinstance(cls, type)

@@ -5,6 +5,7 @@ A shape (`TreeSpec`) is a tree with its leaves left out: two trees of one shape 
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ def add(node: NodeDef) -> None:
         BY_SERIALIZED_NAME[node.serialized_type_name] = node
 
 
-def is_namedtuple_class(cls: type) -> bool:
+def is_namedtuple_class(cls: Any) -> bool:
     """Whether a class was made by `namedtuple`, or derives from one that was."""
     fields = getattr(cls, "_fields", None)
     return (
@@ -122,6 +123,10 @@ def _filled(factory: Any, keys: Any, values: Iterable[Any]) -> Any:
     return defaultdict(factory, zip(keys, values, strict=True))
 
 
+def _result(kind: Any, values: Iterable[Any], context: Any) -> Any:
+    return kind(tuple(values))
+
+
 def _add_results() -> None:
     """Named results (`torch.return_types.max`) and sizes: tuples with a class of their own."""
     for named in RETURN_TYPES.values():
@@ -131,7 +136,7 @@ def _add_results() -> None:
                     NodeDef(
                         kind,
                         lambda t: (list(t), None),
-                        lambda values, _, kind=kind: kind(tuple(values)),
+                        functools.partial(_result, kind),
                         lambda t: (_numbered(t), None),
                     )
                 )
@@ -217,8 +222,8 @@ class TreeSpec:
         self.type = type
         self._context = context
         self._children = children_specs
-        self.num_nodes = 1 + sum(child.num_nodes for child in children_specs)
-        self.num_leaves = sum(child.num_leaves for child in children_specs) + (type is None)
+        self.num_nodes: int = 1 + sum(child.num_nodes for child in children_specs)
+        self.num_leaves: int = sum(child.num_leaves for child in children_specs) + (type is None)
         self.num_children = len(children_specs)
 
     def __repr__(self) -> str:

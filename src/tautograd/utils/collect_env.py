@@ -35,12 +35,14 @@ def _installed() -> list[str]:
     from importlib.metadata import distributions
 
     found = {(d.metadata["Name"] or "").lower(): d.version for d in distributions()}
-    return [f"{n}=={v}" for n, v in sorted(found.items()) if n.replace("_", "-").startswith(_PACKAGES)]
+    return [
+        f"{n}=={v}" for n, v in sorted(found.items()) if n.replace("_", "-").startswith(_PACKAGES)
+    ]
 
 
 def get_env_info() -> Any:
     """What is known of this machine and of what is installed."""
-    import numpy
+    import numpy as np
     import scipy
 
     import tautograd as torch
@@ -61,7 +63,7 @@ def get_env_info() -> Any:
             f"{os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}, "
             f"{platform.processor() or platform.machine()}"
         ),
-        numpy_version=numpy.__version__,
+        numpy_version=np.__version__,
         scipy_version=scipy.__version__,
         pip_packages=_installed(),
     )

@@ -54,9 +54,7 @@ def check_points(count: int) -> None:
         raise RuntimeError(f"Invalid number of data points ({count}) specified")
 
 
-def sizes_and_dims(
-    input: Tensor, s: Any, dim: Any
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def sizes_and_dims(input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The size and the number of each dimension of a transform of several."""
     ndim = input.dim()
     s = (s,) if isinstance(s, int) else s
@@ -76,9 +74,7 @@ def sizes_and_dims(
     else:
         dims = tuple(range(ndim))
     given = [-1] * len(dims) if s is None else list(s)
-    sizes = tuple(
-        input.shape[d] if n == -1 else n for d, n in zip(dims, given, strict=True)
-    )
+    sizes = tuple(input.shape[d] if n == -1 else n for d, n in zip(dims, given, strict=True))
     for size in sizes:
         check_points(size)
     return sizes, dims

@@ -82,7 +82,10 @@ def _to_real(input: Tensor, n: Any, dim: Any, norm: Any, forward: bool) -> Tenso
     check_points(count)
     input = resized(input, (count // 2 + 1,), place)
     return inverse_real(
-        input.conj().resolve_conj() if forward else input, place, factor(norm, count, forward), count
+        input.conj().resolve_conj() if forward else input,
+        place,
+        factor(norm, count, forward),
+        count,
     )
 
 

@@ -157,7 +157,9 @@ def istft(
         )
     given = input.unsqueeze(0) if input.dim() == 2 else input
     half = onesided if onesided is not None else given.shape[1] != n_fft
-    _check_istft(input, n_fft, hop, wide, window, half, center, normalized, onesided, length, return_complex)
+    _check_istft(
+        input, n_fft, hop, wide, window, half, center, normalized, onesided, length, return_complex
+    )
     weights = _window("istft", window, wide, n_fft, input)
     if window is None:
         warnings.warn(
@@ -185,7 +187,11 @@ def istft(
         raise RuntimeError("istft: window overlap add min: 1\n[ CPUBoolType{} ]")
     found = laid / overlap
     if length is not None and length > found.shape[1]:
-        warnings.warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. Please check your center and hop_length settings", stacklevel=2)
+        warnings.warn(
+            "The length of signal is shorter than the length parameter. Result is being padded with "
+            "zeros in the tail. Please check your center and hop_length settings",
+            stacklevel=2,
+        )
         found = torch.nn.functional.pad(found, (0, length - found.shape[1]))
     return found.squeeze(0) if input.dim() == 2 else found
 

@@ -18,7 +18,9 @@ def _times(name: str, length: int, periodic: bool, options: dict[str, Any]) -> A
     if not dtype.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
     if length < 0:
-        raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
+        raise RuntimeError(
+            f"{name} requires non-negative window_length, got window_length={length}"
+        )
     options = {**options, "dtype": dtype}
     wants = options.pop("requires_grad", False)
     if length < 2:
@@ -31,8 +33,8 @@ def _waves(name: str, length: int, periodic: bool, weights: Any, options: Any) -
     if not period:
         return t  # type: ignore[no-any-return]
     angle = t * (2 * math.pi / period)
-    found = sum((-1) ** i * w * (angle * i).cos() for i, w in enumerate(weights))
-    return found.requires_grad_(wants)  # type: ignore[union-attr, return-value]
+    found: Any = sum((-1) ** i * w * (angle * i).cos() for i, w in enumerate(weights))
+    return found.requires_grad_(wants)  # type: ignore[no-any-return]
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:

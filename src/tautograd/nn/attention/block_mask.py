@@ -181,5 +181,8 @@ def create_block_mask(
     counts = padded.reshape(shape).transpose(3, 4).sum((-1, -2))
     full = counts == q_size * kv_size
     partial = (counts > 0) & ~full if separate_full_blocks else counts > 0
+    count, indices = _ordered(partial)
     whole = _ordered(full) if separate_full_blocks else (None, None)
-    return BlockMask((Q_LEN, KV_LEN), *_ordered(partial), *whole, (q_size, kv_size), mask_mod)
+    return BlockMask(
+        (Q_LEN, KV_LEN), count, indices, whole[0], whole[1], (q_size, kv_size), mask_mod
+    )

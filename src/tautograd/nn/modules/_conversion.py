@@ -182,7 +182,7 @@ def _destination(
     return device, dtype, bool(non_blocking), memory_format
 
 
-def _renewed(param: Any, changed: Tensor, fn: Callable[[Tensor], Tensor]) -> Parameter:
+def _renewed(param: Any, changed: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:
     """A parameter of its own for the converted value, with the converted gradient."""
     found = Parameter(changed, param.requires_grad)
     if param.grad is not None:

@@ -23,8 +23,7 @@ class Compare:
         for result in results:
             if not isinstance(result, Measurement):
                 raise ValueError(
-                    "Expected an instance of `Measurement`, "
-                    f"got {type(result)} instead."
+                    f"Expected an instance of `Measurement`, got {type(result)} instead."
                 )
             self._results.append(result)
 
@@ -55,16 +54,16 @@ class Compare:
         head = [" " * first, *(c.center(widths[c]) for c in columns)]
         lines = [_BETWEEN.join(head)]
         total = len(lines[0])
-        best = {
-            c: min(m.median for m in found if (m.description or "") == c) for c in columns
-        }
+        best = {c: min(m.median for m in found if (m.description or "") == c) for c in columns}
         for threads in sorted({m.num_threads for m in found}):
             lines.append(f"{threads} threads: ".ljust(total, "-"))
             rows = [m for m in found if m.num_threads == threads]
             for name in dict.fromkeys(m.as_row_name for m in rows):
                 row = [f"      {name}".ljust(first)]
                 for column in columns:
-                    here = [m for m in rows if (m.as_row_name, m.description or "") == (name, column)]
+                    here = [
+                        m for m in rows if (m.as_row_name, m.description or "") == (name, column)
+                    ]
                     text = cells[column].get(id(here[0]), "") if here else ""
                     text = text.rjust(widths[column])
                     if here and self._colorize and here[0].median == best[column]:
@@ -72,7 +71,9 @@ class Compare:
                     row.append(text)
                 lines.append(_BETWEEN.join(row))
         title = f" {found[0].label or '[Unknown]'} ".center(total - 2, "-")
-        return "\n".join([f"[{title}]", *lines, "", f"Times are in {unit_to_english(unit)}s ({unit}).", ""])
+        return "\n".join(
+            [f"[{title}]", *lines, "", f"Times are in {unit_to_english(unit)}s ({unit}).", ""]
+        )
 
     def _column(self, found: list[Measurement], column: str, scale: float) -> dict[int, str]:
         """The numbers of one column as text, with as many decimals as its largest number bears out."""

@@ -40,7 +40,9 @@ class Timer:
         if not isinstance(stmt, str):
             raise ValueError("Currently only a `str` stmt is supported.")
         if str(getattr(language, "name", language)).lower() not in ("python", "py"):
-            raise ValueError("Timer: tautograd compiles no C++; only language='python' is supported.")
+            raise ValueError(
+                "Timer: tautograd compiles no C++; only language='python' is supported."
+            )
         if global_setup:
             raise ValueError(
                 f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be "

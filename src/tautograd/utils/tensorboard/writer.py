@@ -45,7 +45,9 @@ def _array(value: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
     plain = value.detach().cpu()
-    return (plain.float() if plain.dtype.is_floating_point and plain.itemsize < 4 else plain).numpy()
+    return (
+        plain.float() if plain.dtype.is_floating_point and plain.itemsize < 4 else plain
+    ).numpy()
 
 
 def _with_arrays(method: Any) -> Any:
@@ -56,7 +58,7 @@ def _with_arrays(method: Any) -> Any:
     return write
 
 
-class SummaryWriter(_x.SummaryWriter):  # type: ignore[misc]
+class SummaryWriter(_x.SummaryWriter):  # type: ignore[misc, name-defined]
     """Writes what a run does to a folder that TensorBoard shows; `runs/…` unless one is given."""
 
     def __init__(
