@@ -48,7 +48,7 @@ def _text(other: Any) -> str:
         return ".".join(map(str, other))
     if hasattr(other, "release"):  # a parsed version of the package `packaging`
         return str(other)
-    raise ValueError(f"I can't handle {other!r} of type {type(other).__name__}")
+    raise TypeError(f"a version cannot be compared with {type(other).__name__!r}")
 
 
 class TorchVersion(str):
@@ -80,10 +80,12 @@ class TorchVersion(str):
         return self._compared(other, tuple.__ge__, str.__ge__)
 
     def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Iterable) and not hasattr(other, "release"):
+            return NotImplemented
         return self._compared(other, tuple.__eq__, str.__eq__)
 
     def __ne__(self, other: object) -> bool:
-        return not self == other
+        return str(self) != other  # as PyTorch's: text by text
 
     def __hash__(self) -> int:
         return str.__hash__(self)
