@@ -22,8 +22,9 @@ import torch
 import tautograd
 from tautograd._ops import nn_families  # noqa: F401  (declares the functions of neural networks)
 from tautograd._ops.declare.public import FUNCTIONS, LINALG, METHODS, NN_FUNCTIONAL, SPECIAL
+from tautograd._ops.spectral.fft_functions import FFT
 
-TABLE = Path(tautograd.__file__).parent / "_ops" / "signatures" / "table.txt"
+TABLE = Path(tautograd.__file__).parent / "_ops" / "declare" / "signatures" / "table.txt"
 HEAD = "# Written by tools/make_signatures.py from PyTorch 2.13: overloads in the words of its schemas.\n"
 _FACTORY = re.compile(
     r"(, )?(\*, )?ScalarType\? dtype=\w+, Layout\? layout=None, Device\? device=None, "
@@ -51,6 +52,7 @@ def _wanted() -> set[str]:
         *FUNCTIONS,
         *METHODS,
         *(f"linalg_{n}" for n in LINALG),
+        *(f"fft_{n}" for n in FFT),
         *(f"special_{n}" for n in SPECIAL),
     }
     names |= {name for name in dir(tautograd) if hasattr(torch, name)}

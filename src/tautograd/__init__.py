@@ -52,19 +52,38 @@ globals().update(_FUNCTIONS)
 _PARTS = {
     *("accelerator", "amp", "autograd", "backends", "cpu", "cuda", "func", "linalg", "nn", "optim"),
     *(
+        "__future__",
+        "compiler",
         "evidence",
+        "fft",
+        "functional",
+        "hub",
+        "multiprocessing",
         "overrides",
+        "quasirandom",
         "random",
         "return_types",
         "safetensors",
         "serialization",
+        "signal",
         "special",
         "testing",
+        "torch_version",
+        "types",
         "utils",
         "version",
     ),
 }
 _ELSEWHERE = {
+    "istft": "_ops.spectral.short_time",
+    "stft": "_ops.spectral.short_time",
+    **dict.fromkeys(
+        (
+            *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
+            "kaiser_window",
+        ),
+        "_ops.spectral.windows",
+    ),
     "load": "serialization",
     "save": "serialization",
     "vmap": "func",
@@ -111,6 +130,13 @@ def __getattr__(name: str) -> Any:
         if name in _FUNCTIONS:
             globals()[name] = _FUNCTIONS[name]
             return _FUNCTIONS[name]
+    if name.startswith("_foreach_"):
+        from ._foreach import foreach
+
+        function = foreach(name)
+        if function is not None:
+            globals()[name] = function
+            return function
     from ._nearest import missing_name
 
     raise AttributeError(missing_name(__name__, name, __dir__()), name=name)

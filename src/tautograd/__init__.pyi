@@ -45,26 +45,43 @@ from ._tensor.random_state import default_generator as default_generator
 from ._tensor.tensor import Size as Size
 from ._tensor.tensor import Tensor as Tensor
 from ._version import __version__ as __version__
+from . import __future__ as __future__
 from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
+from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
 from . import evidence as evidence
+from . import fft as fft
 from . import func as func
+from . import functional as functional
+from . import hub as hub
 from . import linalg as linalg
+from . import multiprocessing as multiprocessing
 from . import nn as nn
 from . import optim as optim
 from . import overrides as overrides
+from . import quasirandom as quasirandom
 from . import random as random
 from . import return_types as return_types
 from . import safetensors as safetensors
 from . import serialization as serialization
+from . import signal as signal
 from . import special as special
 from . import testing as testing
+from . import torch_version as torch_version
+from . import types as types
 from . import utils as utils
 from . import version as version
+from ._ops.spectral.short_time import istft as istft
+from ._ops.spectral.short_time import stft as stft
+from ._ops.spectral.windows import bartlett_window as bartlett_window
+from ._ops.spectral.windows import blackman_window as blackman_window
+from ._ops.spectral.windows import hamming_window as hamming_window
+from ._ops.spectral.windows import hann_window as hann_window
+from ._ops.spectral.windows import kaiser_window as kaiser_window
 from .serialization import load as load
 from .serialization import save as save
 from .func import vmap as vmap
@@ -512,6 +529,9 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
     """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int=0) -> Tensor:
+    """A convolution over time: `(time, batch, channels)`, weights `(kernel, channels, channels out)`."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims=0, output_padding: Dims=0, groups: _int=1, dilation: Dims=1) -> Tensor:
     """The adjoint of `conv1d` in its input, with a bias."""

@@ -12,37 +12,30 @@ _OF_PYTORCH = frozenset(
     (
         *(
             "ao",
-            "compiler",
             "cond",
             "distributed",
             "distributions",
             "export",
-            "fft",
             "func",
         ),
         *(
             "futures",
             "fx",
-            "hub",
             "jit",
             "library",
             "masked",
             "monitor",
             "mps",
             "mtia",
-            "multiprocessing",
         ),
-        *("nested", "onnx", "overrides", "package", "profiler", "quantization", "signal", "sparse"),
+        *("nested", "onnx", "overrides", "package", "profiler", "quantization", "sparse"),
         *(
             "tensorboard",
             "torchvision",
             "xpu",
             "while_loop",
             "quantize_per_tensor",
-            "stft",
-            "istft",
         ),
-        *("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"),
     )
 )
 

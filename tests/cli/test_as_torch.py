@@ -8,7 +8,7 @@ import pytest
 
 IMPORTS = [
     # what a script writes, and what must then hold
-    ("import torch", "torch is tautograd"),
+    ("import torch", "vars(torch).keys() >= vars(tautograd).keys()"),
     ("import torch.nn as nn", "nn is tautograd.nn"),
     ("from torch import nn", "nn is tautograd.nn"),
     ("import torch.nn.functional as F", "F is tautograd.nn.functional"),
@@ -28,7 +28,15 @@ IMPORTS = [
     ("import torch.autograd.gradcheck", "torch.autograd.gradcheck()"),
     ("import torch", "torch.lazy == 42"),
     ("from torch import lazy", "lazy == 42"),
-    ("import torch", "torch.__version__ == tautograd.__version__"),
+    ("import torch", "torch.__version__ == '2.13.0+tautograd'"),
+    ("import torch", "tautograd.__version__ != torch.__version__"),
+    ("import torch", "torch.__version__ >= (2, 0) and torch.__version__ > '2.9.1'"),
+    ("import torch.version", "torch.version.__version__ == torch.__version__"),
+    ("from torch.version import __version__ as v", "v == '2.13.0+tautograd'"),
+    ("from torch import version, __version__", "version.__version__ == __version__"),
+    ("import torch; torch.mine = 3", "tautograd.mine == 3"),
+    ("import torch; torch.mine = 4; del torch.mine", "not hasattr(tautograd, 'mine')"),
+    ("import torch, tautograd; tautograd.theirs = 3", "torch.theirs == 3"),
     ("import torch.nn", "sys.modules['torch.nn'] is sys.modules['tautograd.nn']"),
     ("import torch.nn", "tautograd.nn.__name__ == tautograd.nn.__spec__.name == 'tautograd.nn'"),
     ("import torch", "importlib.import_module('torch.nn') is tautograd.nn"),

@@ -23,6 +23,11 @@ class RemovableHandle:
         self._extra = (extra_dict,) if isinstance(extra_dict, dict) else tuple(extra_dict or ())
         self.id = _next_id()
 
+    @property
+    def hooks_dict_ref(self) -> Callable[[], dict[int, Any] | None]:
+        """A function that gives the hooks among which this one was hung."""
+        return lambda: self._hooks
+
     def remove(self) -> None:
         structure[0] += 1
         self._hooks.pop(self.id, None)

@@ -2,8 +2,9 @@
 
 A finder at the head of `sys.meta_path` answers for `torch` and everything below it with tautograd's
 module of the same dotted path: the very same module object, so `torch.nn is tautograd.nn`, and an
-installed PyTorch is not looked at. What tautograd lacks is an `ImportError` that names it and the
-nearest name there is. (`safetensors.torch` is answered for, too.)
+installed PyTorch is not looked at. Only `torch` itself and `torch.version` are twins of tautograd's
+(`twin_module`): programs ask them for the version, and mean PyTorch's. What tautograd lacks is an
+`ImportError` that names it and the nearest name there is. (`safetensors.torch` is answered for, too.)
 
 A child process starts with a bare `sys.meta_path`. It is reached by the one thing that Python
 itself hands down, the module search path: the folder `_torch_path` beside this file holds a package
@@ -23,11 +24,18 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from tautograd._nearest import missing_name
+from tautograd.torch_version import TorchVersion
+
+from .twin_module import twin_of
 
 _FOREIGN, _OWN = "torch", "tautograd"
+_STANDS_FOR = "2.13.0+tautograd"  # PyTorch's release, with a local part that says what runs
 # A module of another package that reads files into PyTorch's tensors, and the one that does here.
 _SAFETENSORS = "safetensors.torch", "tautograd.safetensors"
 _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_path")
+
+# Private by name, and used by so many that tautograd has them under PyTorch's names.
+_PRIVATE_AND_KNOWN = ("__future__", "_pytree")
 
 _alias_of: dict[str, str] = {}
 """The `torch` path of each of tautograd's modules met so far, by the module's own name."""
@@ -109,24 +117,39 @@ def _alias_loaded_parts(module: ModuleType, foreign_name: str) -> None:
     for own_name, part in list(sys.modules.items()):
         rest = own_name.removeprefix(start)
         if rest != own_name and not any(step.startswith("_") for step in rest.split(".")):
-            sys.modules.setdefault(f"{foreign_name}.{rest}", part)
+            known = _version() if own_name == f"{_OWN}.version" else part
+            sys.modules.setdefault(f"{foreign_name}.{rest}", known)
 
 
 def _own_module(foreign_name: str) -> ModuleType:
     """tautograd's module for a `torch` path, or an error that names the nearest."""
     own_name = _OWN + foreign_name.removeprefix(_FOREIGN)
     if foreign_name == _FOREIGN:
-        return importlib.import_module(own_name)
+        return _torch()
+    if foreign_name == f"{_FOREIGN}.version":
+        return _version()
     parent_name, _, last = foreign_name.rpartition(".")
     parent = sys.modules.get(parent_name) or _own_module(parent_name)
     # A private module of tautograd has nothing to do with PyTorch's of the same name.
-    if not last.startswith("_"):
+    if not last.startswith("_") or last in _PRIVATE_AND_KNOWN:
         if own_name in sys.modules or PathFinder.find_spec(own_name, _search_path(parent)):
             return importlib.import_module(own_name)
         attribute = getattr(parent, last, None)
         if isinstance(attribute, ModuleType):
             return attribute
     raise _not_found(parent, parent_name, last)
+
+
+def _torch() -> ModuleType:
+    """tautograd as PyTorch's programs see it: with the version of PyTorch whose behaviour it has."""
+    return twin_of(
+        importlib.import_module(_OWN), __version__=TorchVersion(_STANDS_FOR), version=_version()
+    )
+
+
+def _version() -> ModuleType:
+    module = importlib.import_module(f"{_OWN}.version")
+    return twin_of(module, __version__=TorchVersion(_STANDS_FOR))
 
 
 def _search_path(module: ModuleType) -> Sequence[str]:

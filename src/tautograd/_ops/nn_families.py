@@ -20,7 +20,7 @@ from .nn import (
     multi_head_attention,
     weight_norms,
 )
-from .nn.convolution import conv_functions, unfold
+from .nn.convolution import conv_functions, time_first, unfold
 from .nn.losses import binary, classes, ctc, likelihood, margin, pairs, regression
 from .nn.pooling import adaptive, fractional, lp_pool, max_unpool, pool_functions
 from .nn.recurrent import packed_sequences, recurrent_functions

@@ -1035,7 +1035,7 @@ class TensorMethods:
         """Whether two tensors are the same view of the same storage."""
 
     def is_shared(self) -> _bool:
-        """Whether `share_memory_` was called."""
+        """Whether other processes see this tensor's memory (a GPU's always; else after `share_memory_`)."""
 
     def is_signed(self) -> _bool:
         """Whether the dtype can hold negative numbers."""
@@ -1641,7 +1641,7 @@ class TensorMethods:
         """In-place version of `sgn`."""
 
     def share_memory_(self) -> Tensor:
-        """Mark this tensor as shared. Memory is shared by threads; other processes get copies."""
+        """Move this tensor's elements to memory that processes started from here on see, too."""
 
     def short(self, *, memory_format: _memory_format | None=None) -> Tensor:
         """This tensor as `int16`."""

@@ -86,14 +86,33 @@ def cuda(self: Tensor, device: Any = None, **options: Any) -> Tensor:
 
 
 def is_shared(self: Tensor) -> bool:
-    """Whether `share_memory_` was called."""
-    return bool(getattr(self, "_is_shared", False))
+    """Whether other processes see this tensor's memory (a GPU's always; else after `share_memory_`)."""
+    if device_of(self._data).type == "cuda":
+        return True
+    return bool(getattr(self, "_is_shared", False)) or _region(self._data) is not None
+
+
+def _region(array: Any) -> Any:
+    import sys
+
+    # Nothing is shared before the first `share_memory_` loads this.
+    sharing = sys.modules.get("tautograd._tensor.shared_memory")
+    return None if sharing is None else sharing.region_of(array)
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Mark this tensor as shared. Memory is shared by threads; other processes get copies."""
-    _cls._is_shared = False
-    self.__dict__["_is_shared"] = True
+    """Move this tensor's elements to memory that processes started from here on see, too.
+
+    Views of it that were taken before stay where they were.
+    """
+    if not is_shared(self):
+        import numpy as np
+
+        from .shared_memory import shared
+
+        if type(self._data) is np.ndarray:
+            self._data = shared(self._data)
+        self.__dict__["_is_shared"] = True
     return self
 
 

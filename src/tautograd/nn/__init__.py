@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from .._lazy import named_later
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
@@ -19,9 +20,12 @@ __all__ = [
 ]
 __all__ += modules.__all__
 
-if not TYPE_CHECKING:  # type checkers know what there is
-
-    def __getattr__(name: str) -> object:
-        from .._nearest import missing_name
-
-        raise AttributeError(missing_name(__name__, name, globals()), name=name)
+if TYPE_CHECKING:
+    from . import attention as attention
+    from . import grad as grad
+    from . import parallel as parallel
+    from .parallel import DataParallel as DataParallel
+else:
+    __getattr__, __dir__ = named_later(
+        __name__, ("attention", "grad", "parallel"), {"DataParallel": ".parallel"}
+    )

@@ -9,6 +9,10 @@ __all__ = sorted(NN_FUNCTIONAL)
 
 
 def __getattr__(name: str) -> object:
+    if name == "grad":  # `nn.functional.grad` is the module `nn.grad`
+        import importlib
+
+        return importlib.import_module("tautograd.nn.grad")
     from .._nearest import missing_name
 
     raise AttributeError(missing_name(__name__, name, globals()), name=name)

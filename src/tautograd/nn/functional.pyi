@@ -97,6 +97,9 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
     """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
 
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int=0) -> Tensor:
+    """A convolution over time: `(time, batch, channels)`, weights `(kernel, channels, channels out)`."""
+
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims=0, output_padding: Dims=0, groups: _int=1, dilation: Dims=1) -> Tensor:
     """The adjoint of `conv1d` in its input, with a bias."""
 

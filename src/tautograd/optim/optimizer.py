@@ -85,6 +85,13 @@ class Optimizer:
         self._optimizer_load_state_dict_post_hooks: Hooks = OrderedDict()
         self._layouts: dict[int, Any] = {}  # how each group's parameters are batched
 
+    def __getattr__(self, name: str) -> Any:
+        # A wrapper around another optimizer may set its groups itself and never call `__init__`.
+        if name == "_layouts" or (name.startswith("_optimizer_") and name.endswith("_hooks")):
+            self._prepare()
+            return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __getstate__(self) -> dict[str, Any]:
         return {
             "defaults": self.defaults,

@@ -2,13 +2,17 @@
 
 from typing import TYPE_CHECKING
 
+from .._lazy import named_later
 from . import checkpoint, data, dlpack, hooks
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
-if not TYPE_CHECKING:  # type checkers know what there is
-
-    def __getattr__(name: str) -> object:
-        from .._nearest import missing_name
-
-        raise AttributeError(missing_name(__name__, name, globals()), name=name)
+if TYPE_CHECKING:
+    from . import _pytree as _pytree
+    from . import benchmark as benchmark
+    from . import collect_env as collect_env
+    from . import tensorboard as tensorboard
+else:
+    __getattr__, __dir__ = named_later(
+        __name__, ("_pytree", "benchmark", "collect_env", "tensorboard")
+    )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import tautograd as torch
 
+from ... import __future__ as choices
 from ..._autograd.effects import structure
 from ..._tensor.tensor import Tensor
-from ..parameter import is_lazy
+from ..parameter import Parameter, is_lazy
 
 
 class Conversion:
@@ -27,12 +28,17 @@ class Conversion:
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for param in self._parameters.values():
+        renew = choices.get_overwrite_module_params_on_conversion()
+        for name, param in self._parameters.items():
             if param is None:
                 continue
             with torch.no_grad():
                 changed = fn(param)
             grad = param.grad
+            if renew and not is_lazy(param):
+                structure[0] += 1
+                self._parameters[name] = _renewed(param, changed, fn)
+                continue
             param.data = changed
             if grad is not None:
                 with torch.no_grad():
@@ -174,3 +180,11 @@ def _destination(
     if device is not None:
         device = torch.device(device)
     return device, dtype, bool(non_blocking), memory_format
+
+
+def _renewed(param: Any, changed: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:
+    """A parameter of its own for the converted value, with the converted gradient."""
+    found = Parameter(changed, param.requires_grad)
+    if param.grad is not None:
+        found.grad = fn(param.grad).detach().requires_grad_(param.grad.requires_grad)
+    return found

@@ -1,5 +1,8 @@
 """Helpers for modules and their parameters, one import block per file."""
 
+from typing import TYPE_CHECKING
+
+from ..._lazy import named_later
 from . import parametrizations, parametrize, rnn, stateless
 from .clip_grad import _clip_grads_with_norm_ as clip_grads_with_norm_
 from .clip_grad import _get_total_norm as get_total_norm
@@ -27,3 +30,31 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+if TYPE_CHECKING:
+    from . import fusion as fusion
+    from . import memory_format as memory_format
+    from . import prune as prune
+    from .fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
+    from .fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
+    from .fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
+    from .fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
+    from .memory_format import (
+        convert_conv2d_weight_memory_format as convert_conv2d_weight_memory_format,
+    )
+    from .memory_format import (
+        convert_conv3d_weight_memory_format as convert_conv3d_weight_memory_format,
+    )
+else:
+    __getattr__, __dir__ = named_later(
+        __name__,
+        ("fusion", "memory_format", "prune"),
+        {
+            "convert_conv2d_weight_memory_format": ".memory_format",
+            "convert_conv3d_weight_memory_format": ".memory_format",
+            "fuse_conv_bn_eval": ".fusion",
+            "fuse_conv_bn_weights": ".fusion",
+            "fuse_linear_bn_eval": ".fusion",
+            "fuse_linear_bn_weights": ".fusion",
+        },
+    )

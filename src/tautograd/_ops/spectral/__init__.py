@@ -1,0 +1,1 @@
+"""Fourier transforms: loaded when a program first names `torch.fft` or `stft`."""

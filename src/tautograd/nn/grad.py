@@ -1,0 +1,155 @@
+"""The gradients of convolutions by themselves: with respect to the input, and to the weight.
+
+Both are operations of the engine (the rules of `conv1d` to `conv3d`), so a gradient of these
+gradients is as good as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._autograd.apply import apply
+from .._ops.nn.convolution.conv_checks import check_dtypes, checked
+from .._ops.nn.convolution.trilinear import transposed_convolution_op, weight_correlation_op
+from .._tensor.tensor import Tensor, make
+from .modules.utils import _pair, _single, _triple
+
+__all__ = [
+    "conv1d_input",
+    "conv1d_weight",
+    "conv2d_input",
+    "conv2d_weight",
+    "conv3d_input",
+    "conv3d_weight",
+]
+
+Spread = Callable[[Any], tuple[Any, ...]]
+
+
+def _parameters(
+    rank: Spread, sizes: tuple[Sequence[int], Sequence[int]], grad_output: Tensor, given: Any
+) -> dict[str, Any]:
+    """Stride, padding, dilation and groups of the convolution whose gradient is asked for."""
+    stride, padding, dilation, groups = given
+    input_size, weight_size = map(tuple, sizes)
+    dims = len(rank(0)) + 2
+    if len(weight_size) != dims or len(input_size) != len(weight_size):
+        raise RuntimeError(
+            f"Expected {len(weight_size)}-dimensional input for {len(weight_size)}-dimensional "
+            f"weight {list(weight_size)}, but got {len(input_size)}-dimensional input of size "
+            f"{list(input_size)} instead"
+        )
+    spread = rank(stride), rank(padding), rank(dilation)
+    found, count = checked(input_size, weight_size, None, *spread, False, (0,) * (dims - 2), groups)
+    expected = (input_size[0], weight_size[0], *count)
+    for place, size in enumerate(expected):
+        if grad_output.dim() != dims or grad_output.shape[place] != size:
+            seen = grad_output.shape[place] if place < grad_output.dim() else "none"
+            raise RuntimeError(
+                f"Expected a tensor of dimension {dims} and tensor.size[{place}] == {size} but got: "
+                f"dimension {grad_output.dim()} and tensor.size[{place}] = {seen}"
+            )
+    return found
+
+
+def _input(rank: Spread, size: Any, weight: Tensor, grad_output: Tensor, *given: Any) -> Tensor:
+    if weight.dtype != grad_output.dtype:
+        check_dtypes(grad_output, weight, None)
+    found = _parameters(rank, (size, weight.shape), grad_output, given)
+    if not weight.shape[0] or not size[1]:
+        return make(np.zeros_like(weight._data, shape=tuple(size)))
+    result: Tensor = apply(
+        transposed_convolution_op, (grad_output, weight, None), {"size": tuple(size)[2:], **found}
+    )
+    return result
+
+
+def _weight(rank: Spread, input: Tensor, size: Any, grad_output: Tensor, *given: Any) -> Tensor:
+    if input.dtype != grad_output.dtype:
+        check_dtypes(grad_output, input, None)
+    found = _parameters(rank, (input.shape, size), grad_output, given)
+    result: Tensor = apply(
+        weight_correlation_op, (input, grad_output), {"kernel": tuple(size)[2:], **found}
+    )
+    return result
+
+
+def conv1d_input(
+    input_size: Any,
+    weight: Any,
+    grad_output: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of `conv1d` with respect to its input, of which the size is given."""
+    return _input(_single, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv1d_weight(
+    input: Any,
+    weight_size: Any,
+    grad_output: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of `conv1d` with respect to its weight, of which the size is given."""
+    return _weight(_single, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_input(
+    input_size: Any,
+    weight: Any,
+    grad_output: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of `conv2d` with respect to its input, of which the size is given."""
+    return _input(_pair, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_weight(
+    input: Any,
+    weight_size: Any,
+    grad_output: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of `conv2d` with respect to its weight, of which the size is given."""
+    return _weight(_pair, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_input(
+    input_size: Any,
+    weight: Any,
+    grad_output: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of `conv3d` with respect to its input, of which the size is given."""
+    return _input(_triple, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_weight(
+    input: Any,
+    weight_size: Any,
+    grad_output: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """The gradient of `conv3d` with respect to its weight, of which the size is given."""
+    return _weight(_triple, input, weight_size, grad_output, stride, padding, dilation, groups)

@@ -1,0 +1,5 @@
+"""Windows for signals."""
+
+from . import windows
+
+__all__ = ["windows"]
