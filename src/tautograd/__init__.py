@@ -52,6 +52,7 @@ globals().update(_FUNCTIONS)
 _PARTS = {
     *("accelerator", "amp", "autograd", "backends", "cpu", "cuda", "func", "linalg", "nn", "optim"),
     *(
+        "distributions",
         "evidence",
         "overrides",
         "random",
@@ -90,6 +91,10 @@ _ELSEWHERE = {
             *("set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"),
         ),
         "amp._older_names",
+    ),
+    **dict.fromkeys(
+        ("_dirichlet_grad", "_sample_dirichlet", "_standard_gamma", "_standard_gamma_grad"),
+        "_tensor.random_gamma",
     ),
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
