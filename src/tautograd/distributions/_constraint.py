@@ -217,7 +217,7 @@ class _Cat(_Parts):
     @property
     def event_dim(self) -> int:
         """The most that any part has."""
-        return max(c.event_dim for c in self.cseq)
+        return max(c.event_dim for c in self.cseq)  # type: ignore[no-any-return]
 
     def check(self, value: Tensor) -> Tensor:
         """What each part's constraint says of it, joined."""

@@ -22,7 +22,7 @@ class ProbsOrLogits(Distribution):
 
     _is_binary = True  # one outcome and its log-odds; else classes along the last dimension
     _given: str
-    _kept = ("_given",)
+    _kept: tuple[str, ...] = ("_given",)
 
     @lazy_property
     def logits(self) -> Tensor:

@@ -16,7 +16,7 @@ class _Real(Constraint):
     """Every number, infinities too; not NaN, which is the only one that differs from itself."""
 
     def check(self, value: Tensor) -> Tensor:
-        return value == value  # noqa: PLR0124
+        return value == value
 
 
 class _Above(Constraint):
@@ -62,7 +62,7 @@ class _LessThan(_Below):
     """Below a bound."""
 
     def check(self, value: Tensor) -> Tensor:
-        return value < self.upper_bound
+        return value < self.upper_bound  # type: ignore[no-any-return]
 
 
 class _Interval(_Between):
@@ -115,7 +115,7 @@ class _IntegerInterval(_Between):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return _is_whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
+        return _is_whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)  # type: ignore[no-any-return]
 
 
 class _IntegerLessThan(_Below):
@@ -124,7 +124,7 @@ class _IntegerLessThan(_Below):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return _is_whole(value) & (value <= self.upper_bound)
+        return _is_whole(value) & (value <= self.upper_bound)  # type: ignore[no-any-return]
 
 
 class _IntegerGreaterThan(_Above):
@@ -133,7 +133,7 @@ class _IntegerGreaterThan(_Above):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return _is_whole(value) & (value >= self.lower_bound)
+        return _is_whole(value) & (value >= self.lower_bound)  # type: ignore[no-any-return]
 
 
 class _Multinomial(Constraint):
@@ -146,7 +146,7 @@ class _Multinomial(Constraint):
         self.upper_bound = upper_bound
 
     def check(self, x: Tensor) -> Tensor:
-        return (x >= 0).all(dim=-1) & (x.sum(dim=-1) <= self.upper_bound)
+        return (x >= 0).all(dim=-1) & (x.sum(dim=-1) <= self.upper_bound)  # type: ignore[no-any-return]
 
 
 # --- vectors and matrices ------------------------------------------------------------------------

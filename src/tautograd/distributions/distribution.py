@@ -50,8 +50,8 @@ class Distribution:
 
     def __init__(
         self,
-        batch_shape: Sequence[int] = Size(),  # noqa: B008
-        event_shape: Sequence[int] = Size(),  # noqa: B008
+        batch_shape: Sequence[int] = Size(),
+        event_shape: Sequence[int] = Size(),
         validate_args: bool | None = None,
     ) -> None:
         self._batch_shape: Any = batch_shape
@@ -138,7 +138,7 @@ class Distribution:
         """The shape of a single draw."""
         return self._event_shape  # type: ignore[no-any-return]
 
-    def _extended_shape(self, sample_shape: Sequence[int] = Size()) -> Size:  # noqa: B008
+    def _extended_shape(self, sample_shape: Sequence[int] = Size()) -> Size:
         """The shape of a draw of `sample_shape` from each distribution of the batch."""
         if not isinstance(sample_shape, Size):
             sample_shape = Size(sample_shape)
@@ -170,12 +170,12 @@ class Distribution:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws, of `sample_shape` for each distribution of the batch, without gradients."""
         with torch.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws that are functions of the parameters, so that gradients reach these."""
         raise NotImplementedError
 

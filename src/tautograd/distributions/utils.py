@@ -78,8 +78,8 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 # --- attributes that are computed when first asked for -------------------------------------------
 
-Owner = TypeVar("Owner", contravariant=True)
-Result = TypeVar("Result", covariant=True)
+Owner = TypeVar("Owner")
+Result = TypeVar("Result")
 
 
 class lazy_property(Generic[Owner, Result]):  # noqa: N801

@@ -49,7 +49,7 @@ class Cauchy(Distribution):
         """Infinite."""
         return self._constant(math.inf)
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """`loc` and a multiple of `scale`."""
         eps = self.loc.new(self._extended_shape(sample_shape)).cauchy_()
         return self.loc + eps * self.scale

@@ -54,9 +54,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside_unstable_region(self) -> Tensor:
-        return torch.max(
-            torch.le(self.probs, self._lims[0]), torch.gt(self.probs, self._lims[1])
-        )
+        return torch.max(torch.le(self.probs, self._lims[0]), torch.gt(self.probs, self._lims[1]))
 
     def _cut_probs(self) -> Tensor:
         """λ, moved out of the unstable region."""
@@ -109,12 +107,12 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         shape = self._extended_shape(sample_shape)
         return torch.rand(shape, dtype=self.probs.dtype, device=self.probs.device)
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws without gradients."""
         with torch.no_grad():
             return self.icdf(self._uniform(sample_shape))
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The quantiles of uniform numbers."""
         return self.icdf(self._uniform(sample_shape))
 

@@ -48,7 +48,7 @@ class Exponential(ExponentialFamily):
         """1 / rate²."""
         return self.rate.pow(-2)
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Times at rate 1, divided by the rate."""
         return self.rate.new(self._extended_shape(sample_shape)).exponential_() / self.rate
 

@@ -57,7 +57,7 @@ class FisherSnedecor(Distribution):
         above = 2 * df2.pow(2) * (self.df1 + df2 - 2)
         return above / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
-    def rsample(self, sample_shape: Sequence[int] = Size(())) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size(())) -> Tensor:
         """The quotient of two gamma numbers, kept above zero."""
         shape = self._extended_shape(sample_shape)
         above = self._gamma1.rsample(sample_shape).view(shape)

@@ -49,7 +49,7 @@ class Gamma(ExponentialFamily):
         """concentration / rate²."""
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Numbers of rate 1, divided by the rate; gradients reach the concentration, too."""
         shape = self._extended_shape(sample_shape)
         standard = torch._standard_gamma(self.concentration.expand(shape))
@@ -62,7 +62,7 @@ class Gamma(ExponentialFamily):
         """The log density."""
         value = torch.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         self._check(value)
-        return (
+        return (  # type: ignore[no-any-return]
             torch.xlogy(self.concentration, self.rate)
             + torch.xlogy(self.concentration - 1, value)
             - self.rate * value

@@ -38,7 +38,7 @@ class GeneralizedPareto(Distribution):
     ) -> None:
         self._take(validate_args, loc=loc, scale=scale, concentration=concentration)
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The quantiles of uniform numbers."""
         shape = self._extended_shape(sample_shape)
         return self.icdf(torch.rand(shape, dtype=self.loc.dtype, device=self.loc.device))

@@ -49,7 +49,7 @@ class Laplace(Distribution):
         """√2 times `scale`."""
         return (2**0.5) * self.scale
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The quantile of a uniform number, taken from (-1, 1) for the side."""
         shape = self._extended_shape(sample_shape)
         u = self.loc.new(shape).uniform_(torch.finfo(self.loc.dtype).eps - 1, 1)

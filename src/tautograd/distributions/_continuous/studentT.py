@@ -63,7 +63,7 @@ class StudentT(Distribution):
         result[self.df <= 1] = nan
         return result
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """A normal number over the root of a chi-squared one per degree of freedom."""
         shape = self._extended_shape(sample_shape)
         x = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)

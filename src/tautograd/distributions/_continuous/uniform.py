@@ -61,7 +61,7 @@ class Uniform(Distribution):
         """A twelfth of the width's square."""
         return (self.high - self.low).pow(2) / 12
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """`low` and a part of the width."""
         shape = self._extended_shape(sample_shape)
         part = torch.rand(shape, dtype=self.low.dtype, device=self.low.device)

@@ -23,10 +23,14 @@ _SMALL = (
     (0.5, 0.87890594, 0.51498869, 0.15084934, 0.2658733e-1, 0.301532e-2, 0.32411e-3),
 )
 _LARGE = (
-    (0.39894228, 0.1328592e-1, 0.225319e-2, -0.157565e-2, 0.916281e-2)
-    + (-0.2057706e-1, 0.2635537e-1, -0.1647633e-1, 0.392377e-2),
-    (0.39894228, -0.3988024e-1, -0.362018e-2, 0.163801e-2, -0.1031555e-1)
-    + (0.2282967e-1, -0.2895312e-1, 0.1787654e-1, -0.420059e-2),
+    (
+        *(0.39894228, 0.1328592e-1, 0.225319e-2, -0.157565e-2, 0.916281e-2),
+        *(-0.2057706e-1, 0.2635537e-1, -0.1647633e-1, 0.392377e-2),
+    ),
+    (
+        *(0.39894228, -0.3988024e-1, -0.362018e-2, 0.163801e-2, -0.1031555e-1),
+        *(0.2282967e-1, -0.2895312e-1, 0.1787654e-1, -0.420059e-2),
+    ),
 )
 
 
@@ -101,7 +105,7 @@ class VonMises(Distribution):
         # Where kappa is small the difference in rho cancels: 1/κ + κ is its expansion.
         return torch.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws without gradients."""
         with torch.no_grad():
             shape = self._extended_shape(sample_shape)
@@ -126,7 +130,7 @@ class VonMises(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # type: ignore[override]
+    def variance(self) -> Tensor:
         """The circular variance, 1 - I₁ / I₀."""
         ratio = _log_modified_bessel_fn(self.concentration, order=1)
         return 1 - (ratio - _log_modified_bessel_fn(self.concentration, order=0)).exp()

@@ -36,7 +36,7 @@ class HalfCauchy(TransformedDistribution):
     @property
     def mean(self) -> Tensor:
         """Infinite."""
-        kind = {"dtype": self.scale.dtype, "device": self.scale.device}
+        kind: dict[str, Any] = {"dtype": self.scale.dtype, "device": self.scale.device}
         return torch.full(self._extended_shape(), math.inf, **kind)
 
     @property
@@ -52,7 +52,7 @@ class HalfCauchy(TransformedDistribution):
     def log_prob(self, value: Any) -> Tensor:
         """Twice the density, above zero."""
         self._check(value)
-        kind = {"dtype": self.scale.dtype, "device": self.scale.device}
+        kind: dict[str, Any] = {"dtype": self.scale.dtype, "device": self.scale.device}
         value = torch.as_tensor(value, **kind)
         log_prob = self.base_dist.log_prob(value) + math.log(2)
         return torch.where(value >= 0, log_prob, -inf)

@@ -83,11 +83,11 @@ class Independent(Distribution, Generic[D]):
         """The base's."""
         return self.base_dist.variance
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The base's draws."""
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The base's draws, with gradients."""
         return self.base_dist.rsample(sample_shape)
 

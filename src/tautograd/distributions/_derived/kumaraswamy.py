@@ -38,8 +38,8 @@ class Kumaraswamy(TransformedDistribution):
         validate_args: bool | None = None,
     ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
-        ends = (torch.full_like(self.concentration0, end) for end in (0, 1))
-        base = Uniform(*ends, validate_args=validate_args)
+        low, high = (torch.full_like(self.concentration0, end) for end in (0, 1))
+        base = Uniform(low, high, validate_args=validate_args)
         transforms = [
             PowerTransform(exponent=self.concentration0.reciprocal()),
             AffineTransform(loc=1.0, scale=-1.0),

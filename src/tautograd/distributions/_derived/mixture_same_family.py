@@ -113,7 +113,7 @@ class MixtureSameFamily(Distribution):
         weights = torch.log_softmax(self.mixture_distribution.logits, dim=-1)
         return torch.logsumexp(of_components + weights, dim=-1)
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws of all components, of which one is chosen for each."""
         with torch.no_grad():
             dim = len(sample_shape) + len(self.batch_shape)

@@ -40,7 +40,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         self._set_either(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The log-odds, and those of a uniform number, over the temperature."""
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))

@@ -62,10 +62,10 @@ class ExpRelaxedCategorical(Distribution):
         """The probabilities of the classes."""
         return self._categorical.probs
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The logits and Gumbel numbers, over the temperature, normalised."""
         shape = self._extended_shape(sample_shape)
-        kind = {"dtype": self.logits.dtype, "device": self.logits.device}
+        kind: dict[str, Any] = {"dtype": self.logits.dtype, "device": self.logits.device}
         u = clamp_probs(torch.rand(shape, **kind))
         scores = (self.logits + -((-(u.log())).log())) / self.temperature
         return scores - scores.logsumexp(dim=-1, keepdim=True)

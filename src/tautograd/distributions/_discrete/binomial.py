@@ -63,7 +63,7 @@ class Binomial(ProbsOrLogits):
         """n p (1 - p)."""
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws."""
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():

@@ -47,7 +47,7 @@ class Categorical(ProbsOrLogits):
         return constraints.integer_interval(0, self._num_events - 1)
 
     def _undefined_moment(self) -> Tensor:
-        kind = {"dtype": self.probs.dtype, "device": self.probs.device}
+        kind: dict[str, Any] = {"dtype": self.probs.dtype, "device": self.probs.device}
         return torch.full(self._extended_shape(), nan, **kind)
 
     @property
@@ -65,7 +65,7 @@ class Categorical(ProbsOrLogits):
         """NaN: classes are no numbers."""
         return self._undefined_moment()
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws."""
         shape = sample_shape if isinstance(sample_shape, Size) else Size(sample_shape)
         rows = self.probs.reshape(-1, self._num_events)

@@ -57,7 +57,7 @@ class Geometric(ProbsOrLogits):
         """(1/p - 1) / p."""
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws: log u over log(1 - p), rounded down."""
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():

@@ -62,7 +62,7 @@ class NegativeBinomial(ProbsOrLogits):
         rate = torch.exp(-self.logits)
         return Gamma(concentration=self.total_count, rate=rate, validate_args=False)
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws."""
         with torch.no_grad():
             return torch.poisson(self._gamma.sample(sample_shape=sample_shape))

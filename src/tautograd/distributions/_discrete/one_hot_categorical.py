@@ -73,7 +73,7 @@ class OneHotCategorical(Distribution):
         """The shape of what was given."""
         return self._categorical.param_shape
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws."""
         indices = self._categorical.sample(Size(sample_shape))
         return one_hot(indices, self._categorical._num_events).to(self._categorical.probs)
@@ -100,7 +100,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The draws, with the gradient of `probs`."""
         drawn = self.sample(sample_shape)
         probs = self._categorical.probs

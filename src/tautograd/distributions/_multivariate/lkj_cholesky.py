@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import tautograd as torch
 from tautograd import Size, Tensor
@@ -45,14 +46,17 @@ class LKJCholesky(Distribution):
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
         # The onion method: the squared length of each row before its diagonal is a beta number.
-        kind = {"dtype": self.concentration.dtype, "device": self.concentration.device}
+        kind: dict[str, Any] = {
+            "dtype": self.concentration.dtype,
+            "device": self.concentration.device,
+        }
         offset = torch.arange(dim - 1, **kind)
         offset = torch.cat([offset.new_zeros((1,)), offset])
         marginal = (self.concentration + 0.5 * (dim - 2)).unsqueeze(-1)
         self._beta = Beta(offset + 0.5, marginal - 0.5 * offset)
         super().__init__(self.concentration.size(), Size((dim, dim)), validate_args)
 
-    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws, a row at a time: a direction, a length, and the diagonal that makes it 1."""
         y = self._beta.sample(sample_shape).unsqueeze(-1)
         shape = self._extended_shape(sample_shape)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import tautograd as torch
 from tautograd import Size, Tensor
@@ -38,9 +39,7 @@ def _batch_lowrank_logdet(W: Tensor, D: Tensor, capacitance_tril: Tensor) -> Ten
     return capacitance + D.log().sum(-1)
 
 
-def _batch_lowrank_mahalanobis(
-    W: Tensor, D: Tensor, x: Tensor, capacitance_tril: Tensor
-) -> Tensor:
+def _batch_lowrank_mahalanobis(W: Tensor, D: Tensor, x: Tensor, capacitance_tril: Tensor) -> Tensor:
     """xᵀ (W Wᵀ + D)⁻¹ x = xᵀ D⁻¹ x less the length of Wᵀ D⁻¹ x in the capacitance's measure."""
     projected = _batch_mv(W.mT / D.unsqueeze(-2), x)
     return (x.pow(2) / D).sum(-1) - _batch_mahalanobis(capacitance_tril, projected)
@@ -82,7 +81,11 @@ class LowRankMultivariateNormal(Distribution):
                 f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, "
                 f"cov_diag {cov_diag.shape}"
             ) from error
-        self.loc, self.cov_factor, self.cov_diag = columns[0][..., 0], columns[1], columns[2][..., 0]
+        self.loc, self.cov_factor, self.cov_diag = (
+            columns[0][..., 0],
+            columns[1],
+            columns[2][..., 0],
+        )
         self._unbroadcasted_cov_factor = cov_factor
         self._unbroadcasted_cov_diag = cov_diag
         self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
@@ -99,7 +102,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # type: ignore[override]
+    def variance(self) -> Tensor:
         """The covariance's diagonal."""
         factor, diagonal = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
         return (factor.pow(2).sum(-1) + diagonal).expand(self._batch_shape + self._event_shape)
@@ -129,10 +132,10 @@ class LowRankMultivariateNormal(Distribution):
         A = torch.linalg.solve_triangular(self._capacitance_tril, scaled, upper=False)
         return self._batched(torch.diag_embed(diagonal.reciprocal()) - A.mT @ A)
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """`loc`, W times as many normal numbers as it has columns, and √D times others."""
         shape = self._extended_shape(sample_shape)
-        kind = {"dtype": self.loc.dtype, "device": self.loc.device}
+        kind: dict[str, Any] = {"dtype": self.loc.dtype, "device": self.loc.device}
         eps_W = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], **kind)
         eps_D = _standard_normal(shape, **kind)
         along = _batch_mv(self._unbroadcasted_cov_factor, eps_W)
@@ -153,9 +156,9 @@ class LowRankMultivariateNormal(Distribution):
             self._capacitance_tril,
         )
         constant = self._event_shape[0] * math.log(2 * math.pi)
-        return -0.5 * (constant + self._log_det() + distance)
+        return -0.5 * (constant + self._log_det() + distance)  # type: ignore[no-any-return]
 
     def entropy(self) -> Tensor:
         """The entropy."""
         result = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
-        return result.expand(self._batch_shape) if self._batch_shape else result
+        return result.expand(self._batch_shape) if self._batch_shape else result  # type: ignore[no-any-return]

@@ -145,7 +145,7 @@ class MultivariateNormal(Distribution):
         diagonal = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return diagonal.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """`loc`, and the triangle times standard normal numbers."""
         shape = self._extended_shape(sample_shape)
         eps = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
@@ -157,13 +157,13 @@ class MultivariateNormal(Distribution):
         tril = self._unbroadcasted_scale_tril
         distance = _batch_mahalanobis(tril, value - self.loc)
         constant = self._event_shape[0] * math.log(2 * math.pi)
-        return -0.5 * (constant + distance) - half_log_det(tril)
+        return -0.5 * (constant + distance) - half_log_det(tril)  # type: ignore[no-any-return]
 
     def entropy(self) -> Tensor:
         """The entropy."""
         constant = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))
         result = constant + half_log_det(self._unbroadcasted_scale_tril)
-        return result.expand(self._batch_shape) if self._batch_shape else result
+        return result.expand(self._batch_shape) if self._batch_shape else result  # type: ignore[no-any-return]
 
 
 def scale_tril_of(name: str, matrix: Any) -> Tensor:

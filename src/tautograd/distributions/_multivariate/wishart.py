@@ -141,7 +141,7 @@ class Wishart(ExponentialFamily):
         """(df - p - 1) times the covariance, where that is positive."""
         factor = self.df - self.covariance_matrix.shape[-1] - 1
         factor[factor <= 0] = nan
-        return factor.view((*self._batch_shape, 1, 1)) * self.covariance_matrix
+        return factor.view((*self._batch_shape, 1, 1)) * self.covariance_matrix  # type: ignore[no-any-return]
 
     @property
     def variance(self) -> Tensor:
@@ -151,7 +151,7 @@ class Wishart(ExponentialFamily):
         outer = torch.einsum("...i,...j->...ij", diagonal, diagonal)
         return self.df.view((*self._batch_shape, 1, 1)) * (V.pow(2) + outer)
 
-    def _bartlett_sampling(self, sample_shape: Sequence[int] = Size()) -> Tensor:  # noqa: B008
+    def _bartlett_sampling(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         p = self._event_shape[-1]
         roots = self._dist_chi2.rsample(sample_shape).sqrt()
         noise = roots.clamp(min=torch.finfo(roots.dtype).eps).diag_embed(dim1=-2, dim2=-1)
@@ -166,7 +166,7 @@ class Wishart(ExponentialFamily):
 
     def rsample(
         self,
-        sample_shape: Sequence[int] = Size(),  # noqa: B008
+        sample_shape: Sequence[int] = Size(),
         max_try_correction: int | None = None,
     ) -> Tensor:
         """Draws by Bartlett's decomposition; up to `max_try_correction` (10) more for each again.
@@ -183,7 +183,9 @@ class Wishart(ExponentialFamily):
             for _ in range(tries):
                 new = self._bartlett_sampling(again[again].shape)
                 sample[again] = new
-                again[again.clone()] = self._any_of_batch(~self.support.check(new))
+                still = torch.zeros_like(again)  # a mask of its own: backward needs the old one
+                still[again] = self._any_of_batch(~self.support.check(new))
+                again = still
                 if not again.any():
                     break
         return sample
@@ -193,7 +195,7 @@ class Wishart(ExponentialFamily):
         self._check(value)
         nu, p, tril = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
         trace = torch.cholesky_solve(value, tril).diagonal(dim1=-2, dim2=-1).sum(dim=-1)
-        return (
+        return (  # type: ignore[no-any-return]
             -nu * (p * math.log(2) / 2 + half_log_det(tril))
             - torch.mvlgamma(nu / 2, p=p)
             + (nu - p - 1) / 2 * torch.linalg.slogdet(value).logabsdet
@@ -203,7 +205,7 @@ class Wishart(ExponentialFamily):
     def entropy(self) -> Tensor:
         """The entropy."""
         nu, p, tril = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
-        return (
+        return (  # type: ignore[no-any-return]
             (p + 1) * (p * math.log(2) / 2 + half_log_det(tril))
             + torch.mvlgamma(nu / 2, p=p)
             - (nu - p - 1) / 2 * _mvdigamma(nu / 2, p=p)

@@ -46,7 +46,7 @@ __all__ = [
     "identity_transform",
 ]
 
-identity_transform = ComposeTransform([])
+identity_transform: Transform = ComposeTransform([])
 
 _PUBLIC = [Transform, _InverseTransform, ComposeTransform, IndependentTransform, ReshapeTransform]
 for _kind in (*_PUBLIC, *(globals()[name] for name in __all__)):

@@ -33,10 +33,10 @@ class ComposeTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """What the first part takes, with as many dimensions as any later part needs."""
         if not self.parts:
             return constraints.real
@@ -47,7 +47,7 @@ class ComposeTransform(Transform):
         return _widened(self.parts[0].domain, needed)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """What the last part gives, with as many dimensions as any earlier part has."""
         if not self.parts:
             return constraints.real
@@ -58,12 +58,12 @@ class ComposeTransform(Transform):
         return _widened(self.parts[-1].codomain, reached)
 
     @lazy_property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         """Whether every part is."""
         return all(p.bijective for p in self.parts)
 
     @lazy_property
-    def sign(self) -> Any:  # type: ignore[override]
+    def sign(self) -> Any:
         """The product of the signs."""
         return functools.reduce(operator.mul, (p.sign for p in self.parts), 1)
 
@@ -135,17 +135,17 @@ class IndependentTransform(Transform):
         return IndependentTransform(base, count, cache_size=cache_size)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """The base's, on larger events."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """The base's, on larger events."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         """As the base."""
         return self.base_transform.bijective  # type: ignore[no-any-return]
 
@@ -197,12 +197,12 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """Real events of the one shape."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """Real events of the other shape."""
         return constraints.independent(constraints.real, len(self.out_shape))
 

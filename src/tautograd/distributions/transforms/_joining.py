@@ -28,7 +28,7 @@ class _Joined(Transform):
         self.transforms = list(tseq)
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         """Whether every part is."""
         return all(t.bijective for t in self.transforms)
 
@@ -62,7 +62,7 @@ class CatTransform(_Joined):
         self.dim = dim
 
     @lazy_property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         """The most that any part has."""
         return max(t.event_dim for t in self.transforms)
 
@@ -100,12 +100,12 @@ class CatTransform(_Joined):
         return torch.cat(terms, dim=dim) if dim < 0 else sum(terms)  # type: ignore[return-value]
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """Each part's, joined."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """Each part's, joined."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
@@ -145,11 +145,11 @@ class StackTransform(_Joined):
         return torch.stack([t.log_abs_det_jacobian(a, b) for t, a, b in threes], dim=self.dim)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """Each part's, stacked."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """Each part's, stacked."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)

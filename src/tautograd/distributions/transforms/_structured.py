@@ -45,9 +45,7 @@ class CorrCholeskyTransform(Transform):
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()
         return (t.log1p() - t.neg().log1p()) / 2  # tanh's inverse
 
-    def log_abs_det_jacobian(
-        self, x: Tensor, y: Tensor, intermediates: Any = None
-    ) -> Tensor:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor, intermediates: Any = None) -> Tensor:
         """That of x to the elements below the diagonal, of which there are as many."""
         left = 1 - (y * y).cumsum(dim=-1)
         # From the second diagonal on, a shift by one column is the shift by one break.

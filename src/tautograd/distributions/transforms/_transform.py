@@ -113,7 +113,7 @@ class Stateless(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) or isinstance(self, type(other))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 class _InverseTransform(Transform):
@@ -131,17 +131,17 @@ class _InverseTransform(Transform):
         return self._inv
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         """What the transform itself gives."""
         return self._turned.codomain
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         """What the transform itself takes."""
         return self._turned.domain
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         """As the transform itself."""
         return self._turned.bijective  # type: ignore[no-any-return]
 
@@ -162,7 +162,7 @@ class _InverseTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _InverseTransform) and bool(self._turned == other._inv)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._inv!r})"
