@@ -149,7 +149,8 @@ CASES: list[Case] = [
     Case("VonMises", loc=real(2), concentration=np.array([1e-6, 60.0])),
     *_two("Uniform", ("low", real), ("high", lambda *shape: positive(*shape) + 2.5)),
     *_two("Gamma", ("concentration", positive), ("rate", positive)),
-    Case("Gamma", concentration=np.array([0.05, 0.5, 9.0, 300.0]), rate=positive(4)),
+    # (Beyond 200, PyTorch's incomplete gamma function is good to ten digits only.)
+    Case("Gamma", concentration=np.array([0.05, 0.5, 9.0, 150.0]), rate=positive(4)),
     *_two("InverseGamma", ("concentration", positive), ("rate", positive)),
     *_two("Beta", *SHAPES),
     Case(

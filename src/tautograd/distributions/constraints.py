@@ -102,3 +102,6 @@ positive_semidefinite: Constraint = _PositiveSemidefinite()
 positive_definite: Constraint = _PositiveDefinite()
 cat = _Cat
 stack = _Stack
+
+for _kind in (Constraint, MixtureSameFamilyConstraint):
+    _kind.__module__ = __name__  # where PyTorch has them, and pickles look for them

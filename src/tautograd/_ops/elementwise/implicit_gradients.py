@@ -162,9 +162,9 @@ def beta_gradient(x: Any, alpha: Any, total: Any) -> Any:
     x, alpha, total = np.broadcast_arrays(x, alpha, total)
     beta = total - alpha
     edge = total * x * (1 - x)
-    wide = tuple(np.astype(array, np.float64) for array in (x, alpha, total))
+    x64, alpha64, total64 = (np.astype(array, np.float64) for array in (x, alpha, total))
     large = (alpha > 6) & (beta > 6)
-    found = np.astype(np.where(large, _beta_saddle(*wide), _beta_fitted(*wide, kind)), kind)
+    found = np.astype(np.where(large, _beta_saddle(x64, alpha64, total64), _beta_fitted(x64, alpha64, total64, kind)), kind)
     at_one = (x >= 0.5) & (edge < 0.75)
     found = np.where(at_one, -_beta_series_by_beta(1 - x, beta, alpha), found)
     at_zero = (x <= 0.5) & (edge < 2.5)
@@ -248,10 +248,9 @@ def _beta_fitted(x: Any, alpha: Any, total: Any, kind: Any) -> Any:
             product = of_u * of_a
             above = above + product * _horner(b, _BETA_FIT[0, i, j])
             below = below + product * _horner(b, _BETA_FIT[1, i, j])
-    psi = [np.astype(_digamma(np.astype(v, kind)), np.float64) for v in (total, alpha)]
-    if kind == np.float32:  # the difference of two singles is a single
-        psi = [np.astype(np.astype(psi[0] - psi[1], kind), np.float64), np.float64(0)]
-    return above / below * (x * (psi[0] - psi[1]) / (total - alpha))
+    # The difference of two numbers of the array's type is one, too.
+    psi = np.astype(_digamma(np.astype(total, kind)) - _digamma(np.astype(alpha, kind)), np.float64)
+    return above / below * (x * psi / (total - alpha))
 
 
 # --- the records ---------------------------------------------------------------------------------

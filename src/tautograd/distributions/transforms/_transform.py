@@ -123,9 +123,11 @@ class _InverseTransform(Transform):
         super().__init__(cache_size=transform._cache_size)
         self._inv = transform
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__  # unlike others it is nothing without its inverse
+
     @property
     def _turned(self) -> Any:
-        # A copy by pickle loses what it was the inverse of, as in PyTorch.
         if self._inv is None:
             raise AssertionError("_inv must not be None")
         return self._inv
