@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import tautograd
-import torch
 from tests.both import same
 
 from .cases import CASES, Case

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import torch
 
 import tautograd
-import torch
 from tests.both import same
 
 from .cases import CASES, WISHART, Case
@@ -181,7 +181,7 @@ def test_subclasses_of_the_user(torch: Any) -> Any:
         pass
 
     class Own(D.Distribution):
-        arg_constraints = {}
+        arg_constraints: ClassVar[Any] = {}
 
     class Undeclared(D.Distribution):
         def __init__(self) -> None:
@@ -218,7 +218,7 @@ def test_sample_n_is_deprecated(torch: Any) -> Any:
 def test_refused_arguments(torch: Any) -> Any:
     D, t = torch.distributions, torch.tensor
     calls = [
-        lambda: D.Bernoulli(),
+        D.Bernoulli,
         lambda: D.Bernoulli(0.5, 0.5),
         lambda: D.Categorical(t(1.0)),
         lambda: D.Categorical(logits=t(1.0)),

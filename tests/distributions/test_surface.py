@@ -10,11 +10,11 @@ import sys
 from typing import Any
 
 import pytest
+import torch
+import torch.distributions
 
 import tautograd
 import tautograd.distributions
-import torch
-import torch.distributions
 
 THEIRS, OURS = torch.distributions, tautograd.distributions
 MODULES = sorted(info.name for info in pkgutil.iter_modules(THEIRS.__path__))
@@ -38,7 +38,7 @@ def test_modules(name: str) -> None:
             assert kind.__module__ == f"tautograd.distributions.{name}"
 
 
-@pytest.mark.parametrize("name", [n for n in CLASSES])
+@pytest.mark.parametrize("name", CLASSES)
 def test_attributes_and_arguments(name: str) -> None:
     theirs, ours = getattr(THEIRS, name), getattr(OURS, name)
     for attribute in dir(theirs):

@@ -192,8 +192,8 @@ class _Square(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        rows, columns = value.shape[-2:]
-        return torch.full(value.shape[:-2], rows == columns, dtype=torch.bool, device=value.device)
+        is_square = value.shape[-2] == value.shape[-1]
+        return torch.full(value.shape[:-2], is_square, dtype=torch.bool, device=value.device)
 
 
 class _Symmetric(_Square):
