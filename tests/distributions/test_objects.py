@@ -270,3 +270,18 @@ def test_wishart_draws_have_gradients() -> None:
         (slope,) = tautograd.autograd.grad(drawn.sum(), df)
     assert np.isfinite(slope.item())
     assert slope.item() != 0
+
+
+@same
+def test_a_covariance_with_nan_is_refused(torch: Any) -> Any:
+    """Without validation, by the factorization itself: NaN is no positive pivot."""
+    found = []
+    for place in ((0, 0), (1, 0), (2, 1), (2, 2)):
+        matrix = torch.eye(3)
+        matrix[place] = torch.nan
+        found.append(torch.linalg.cholesky_ex(matrix).info)
+        with pytest.raises(RuntimeError, match="not positive-definite"):
+            torch.distributions.MultivariateNormal(
+                torch.zeros(3), covariance_matrix=matrix, validate_args=False
+            )
+    return found
