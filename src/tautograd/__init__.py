@@ -54,6 +54,7 @@ _PARTS = {
     *(
         "__future__",
         "compiler",
+        "distributions",
         "evidence",
         "fft",
         "functional",
@@ -109,6 +110,10 @@ _ELSEWHERE = {
             *("set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"),
         ),
         "amp._older_names",
+    ),
+    **dict.fromkeys(
+        ("_dirichlet_grad", "_sample_dirichlet", "_standard_gamma", "_standard_gamma_grad"),
+        "_tensor.random_gamma",
     ),
     "is_anomaly_enabled": "autograd.anomaly_mode",
     "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",

@@ -53,6 +53,7 @@ from . import backends as backends
 from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
+from . import distributions as distributions
 from . import evidence as evidence
 from . import fft as fft
 from . import func as func
@@ -108,6 +109,10 @@ from .amp._older_names import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from .amp._older_names import set_autocast_cpu_dtype as set_autocast_cpu_dtype
 from .amp._older_names import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from .amp._older_names import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from ._tensor.random_gamma import _dirichlet_grad as _dirichlet_grad
+from ._tensor.random_gamma import _sample_dirichlet as _sample_dirichlet
+from ._tensor.random_gamma import _standard_gamma as _standard_gamma
+from ._tensor.random_gamma import _standard_gamma_grad as _standard_gamma_grad
 from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 

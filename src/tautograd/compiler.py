@@ -105,8 +105,8 @@ def nested_compile_region(fn: Any = None, **options: Any) -> Any:
 
 def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy arrays as one of tensors: arguments and results are converted."""
-    from ._autograd.trees import map_tree
     from ._tensor.tensor import Tensor
+    from ._trees.nests import TUPLES_LISTS_DICTS as NESTS
 
     def to_array(value: Any) -> Any:
         return value.numpy() if isinstance(value, Tensor) else value
@@ -122,7 +122,8 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def on_tensors(*args: Any, **kwargs: Any) -> Any:
-        return map_tree(to_tensor, fn(*map_tree(to_array, args), **map_tree(to_array, kwargs)))
+        found = fn(*NESTS.mapped(args, to_array), **NESTS.mapped(kwargs, to_array))
+        return NESTS.mapped(found, to_tensor)
 
     return on_tensors
 

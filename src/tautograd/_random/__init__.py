@@ -9,7 +9,7 @@ from .discrete import bernoulli, bernoulli_from, geometric, multinomial
 from .engine import Generator, default_generator
 from .integers import randint, random
 from .permutation import randperm
-from .rejection import binomial, poisson, standard_gamma
+from .rejection import binomial, dirichlet, poisson, standard_gamma
 from .shapes import lay_out, memory_order
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "binomial",
     "cauchy",
     "default_generator",
+    "dirichlet",
     "exponential",
     "geometric",
     "lay_out",

@@ -1,4 +1,4 @@
-"""Samplers by rejection: Poisson, binomial and gamma.
+"""Samplers by rejection: Poisson, binomial and gamma, and with gamma Dirichlet.
 
 How many uniform numbers a sample takes depends on the numbers themselves, and the next sample
 starts where the last one stopped. So these are loops over the elements, with the numbers read
@@ -233,6 +233,19 @@ def standard_gamma(generator: Generator, concentration: Array) -> Array:
         values = np.array(samples, np.float64).astype(kind)
     # The comparison is false for NaN, too: a bad concentration gives the smallest number.
     return np.where(values > smallest, values, smallest).reshape(concentration.shape)
+
+
+def dirichlet(generator: Generator, concentration: Array) -> Array:
+    """Points of the simplex along the last dimension: `torch._sample_dirichlet`."""
+    kind = names.known(concentration.dtype)
+    if kind not in (np.float32, np.float64):
+        raise names.not_implemented("dirichlet", kind)
+    # Gamma numbers in double, so that small ones do not vanish before they are divided.
+    parts = standard_gamma(generator, concentration.astype(np.float64))
+    shares = (parts / parts.sum(axis=-1, keepdims=True)).astype(kind)
+    least, most = np.finfo(kind).tiny, np.nextafter(kind.type(1), kind.type(0))
+    found: np.ndarray = np.minimum(np.maximum(shares, least), most)
+    return found
 
 
 _SQUEEZE = float(np.float32(0.0331))

@@ -29,7 +29,10 @@ from .triangular_solve import check_old_system, triangular_op
 def _cholesky(x: Any, upper: bool, check: str | None) -> Any:
     info = np.zeros_like(x, shape=x.shape[:-2], dtype=np.int32)
     try:
-        (factor,) = as_input(x, by_columns(np.linalg.cholesky(x, upper=upper)))
+        found = np.linalg.cholesky(x, upper=upper)
+        if type(found) is np.ndarray and np.isnan(np.diagonal(found, 0, -2, -1)).any():
+            raise np.linalg.LinAlgError  # OpenBLAS goes on past NaN, which is no positive pivot
+        (factor,) = as_input(x, by_columns(found))
         return factor, info
     except np.linalg.LinAlgError:
         factor, info = not_positive(x, upper)

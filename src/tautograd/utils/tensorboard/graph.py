@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..._autograd.grad_mode import enable_grad
-from ..._autograd.trees import leaves
 from ..._tensor.tensor import Tensor
+from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 
 
 def recorded_graph(model: Any, given: Any, verbose: bool = False) -> Any:
@@ -23,7 +23,7 @@ def recorded_graph(model: Any, given: Any, verbose: bool = False) -> Any:
             names[id(value)] = f"input/{number}"
         watched.append(value)
     with enable_grad():
-        results = [out for out in leaves(model(*watched)) if isinstance(out, Tensor)]
+        results = [out for out in NESTS.leaves(model(*watched)) if isinstance(out, Tensor)]
     nodes = _nodes(results, names)
     if verbose:
         print("\n".join(f"{node.name} ({node.op}) <- {list(node.input)}" for node in nodes))  # noqa: T201

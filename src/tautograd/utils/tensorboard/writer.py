@@ -8,8 +8,8 @@ import sys
 import time
 from typing import Any
 
-from ..._autograd.trees import map_tree
 from ..._tensor.tensor import Tensor
+from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -53,7 +53,7 @@ def _array(value: Any) -> Any:
 def _with_arrays(method: Any) -> Any:
     @functools.wraps(method)
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return method(self, *map_tree(_array, args), **map_tree(_array, kwargs))
+        return method(self, *NESTS.mapped(args, _array), **NESTS.mapped(kwargs, _array))
 
     return write
 
@@ -111,7 +111,7 @@ class SummaryWriter(_x.SummaryWriter):  # type: ignore[misc, name-defined]
         """The settings of a run and what came of them, in a folder of their own."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
-        plain, metrics = map_tree(_array, hparam_dict), map_tree(_array, metric_dict)
+        plain, metrics = NESTS.mapped(hparam_dict, _array), NESTS.mapped(metric_dict, _array)
         parts = _x.writer.hparams(plain, metrics)
         folder = os.path.join(self.get_logdir(), run_name or str(time.time()))
         with SummaryWriter(log_dir=folder) as writer:

@@ -1,0 +1,1 @@
+"""Distributions of single real numbers."""

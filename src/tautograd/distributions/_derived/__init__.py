@@ -1,0 +1,1 @@
+"""Distributions that are made of others: transformed, reinterpreted, mixed, relaxed."""
