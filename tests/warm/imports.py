@@ -120,14 +120,14 @@ class _Recorder(MetaPathFinder):
             self._loaded.imports[self._executing[-1]].append(name)
 
     def importing(
-        self, name: str, scope: Any = None, local: Any = None, parts: Any = (), level: int = 0
+        self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
-        found = self._import(name, scope, local, parts, level)
+        found = self._import(name, globals, locals, fromlist, level)
         if self._executing:
-            package = (scope or {}).get("__package__")
+            package = (globals or {}).get("__package__")
             full = importlib.util.resolve_name("." * level + name, package) if level else name
             self._note(full)
-            for part in parts or ():
+            for part in fromlist or ():
                 self._note(f"{full}.{part}")
         return found
 

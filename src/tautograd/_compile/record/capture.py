@@ -61,6 +61,7 @@ class Capture:
     splits: list[tuple[int, str, Any]] = field(default_factory=list)  # see Recording
     remade: frozenset[int] = frozenset()  # gradients that need not be put back: see `splitting`
     early: frozenset[int] = frozenset()  # those cleared before anything can stop the program
+    decided: list[bool] = field(default_factory=list)  # the ways that operations took by values
 
     @property
     def inputs(self) -> list[View]:
@@ -127,6 +128,7 @@ def capture(
                 grads = [g for _, g in found.grads_after if g is not None and id(g) in made]
                 found.new_grads = [(grad._version_box, grad._version_box[0]) for grad in grads]
                 found.tensors, found.fixed = tensors, tape.fixed
+                found.decided = tape.decided
             if tape.failure is None:
                 return found
         finally:

@@ -192,6 +192,7 @@ class Recorded(NDArrayOperatorsMixin):
         every = np.all(holds(self), keepdims=True)
         found = bool(every.value.all())
         self.tape.check(every if found else np.logical_not(every), other_way)
+        self.tape.decided.append(found)
         return found
 
     # --- what it does not tell ---------------------------------------------------------------------

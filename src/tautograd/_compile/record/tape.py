@@ -67,6 +67,7 @@ class Tape:
         self._homes: dict[int, _Home] = {}  # by the id of what owns the memory
         # Owners that may go, by number of the buffer.
         self._passing: dict[int, weakref.ref[Any]] = {}
+        self.decided: list[bool] = []  # the ways that operations took by values
         # Whether the run goes on eagerly where it cannot be recorded.
         self.tolerant = False
         self.failure: CompileError | None = None  # the first thing that could not be recorded

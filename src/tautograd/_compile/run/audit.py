@@ -164,7 +164,7 @@ def is_the_same_run(old: Any, new: Any) -> bool:
     A value may have decided otherwise, another thread may have come between.
     """
     steps = ([s.outcome for s in entry.capture.scalars.steps] for entry in (old, new))
-    if not _began_alike(old, new):
+    if old.capture.decided != new.capture.decided or not _began_alike(old, new):
         return False
     return old.parts is None or _same(*steps)
 

@@ -277,9 +277,6 @@ class Compiled:
                 return error.finished[0]  # by an error that was caught, or a value that has decided
             self._drop(entry)
             raise AuditError(self._found_by_audit(entry, str(error))) from None
-        except Exception:
-            self._drop(entry)  # the function's own error, where a replay would have given a number
-            raise
         if audits.is_the_same_run(entry, now):
             found = audits.difference(entry, now)
             if found is not None:
