@@ -13,7 +13,7 @@ from tautograd._ops.declare.signatures.kinds import KINDS
 from tautograd._ops.declare.signatures.parsing import Parameter
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "src" / "tautograd" / "_ops" / "signatures" / "table.txt"
+TABLE = ROOT / "src" / "tautograd" / "_ops" / "declare" / "signatures" / "table.txt"
 
 
 def test_a_line_is_read_in_all_its_parts() -> None:

@@ -128,7 +128,7 @@ def difference(old: Any, new: Any) -> Difference | None:
         return found
     for what, a, b in (
         ("it returns something else", _result(old), _result(new)),
-        ("optimizers or settings differ", old.capture.effects, new.capture.effects),
+        ("optimizers or settings differ", *_effects(old.capture.effects, new.capture.effects)),
         ("Python numbers decide otherwise", _steps(old), _steps(new)),
         (
             "other arguments are written to",
@@ -193,6 +193,20 @@ def hand_over(old: Any, result: Any) -> Any:
     for box, version in old.capture.new_grads:
         box[0] = version
     return replaced(result, moved) if moved else result
+
+
+def _effects(old: list[Any], new: list[Any]) -> tuple[Any, Any]:
+    """What is done in Python; of settings those that both have written: one that is so already is not noted."""
+    before, now = (
+        {(id(e.group), e.name): e for e in effects if isinstance(e, Setting)}
+        for effects in (old, new)
+    )
+    common = before.keys() & now.keys()
+    rest = ([e for e in effects if not isinstance(e, Setting)] for effects in (old, new))
+    return tuple(  # type: ignore[return-value]
+        (others, [settings[key] for key in common])
+        for others, settings in zip(rest, (before, now), strict=True)
+    )
 
 
 def _result(entry: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import holds_throughout
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import require_tensor
@@ -30,12 +31,13 @@ def _cholesky(x: Any, upper: bool, check: str | None) -> Any:
     info = np.zeros_like(x, shape=x.shape[:-2], dtype=np.int32)
     try:
         found = np.linalg.cholesky(x, upper=upper)
-        if type(found) is np.ndarray and np.isnan(np.diagonal(found, 0, -2, -1)).any():
-            raise np.linalg.LinAlgError  # OpenBLAS goes on past NaN, which is no positive pivot
+    except np.linalg.LinAlgError:
+        found = None
+    # OpenBLAS goes on past NaN, which is no positive pivot.
+    if found is not None and holds_throughout(np.diagonal(found, 0, -2, -1), lambda p: p == p):
         (factor,) = as_input(x, by_columns(found))
         return factor, info
-    except np.linalg.LinAlgError:
-        factor, info = not_positive(x, upper)
+    factor, info = not_positive(x, upper)
     if check:
         batch, code = first_failure(info)
         raise LinAlgError(

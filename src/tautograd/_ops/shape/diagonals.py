@@ -224,9 +224,13 @@ def _counting(start: int, count: int) -> Any:
     return np.arange(count) + start if count else np.arange(0)
 
 
+def _is_beyond_memory(lengths: Any) -> bool:
+    return bool(lengths.sum(dtype=np.float64) > 2**60)
+
+
 def _run_lengths(first: int, lengths: Any, starts: Any) -> tuple[Any, Any]:
     """Rows from `first` with so many columns each, from 0 or their own start."""
-    if lengths.sum(dtype=np.float64) > 2**60:
+    if _is_beyond_memory(lengths):
         raise out_of_memory(None)
     rows = np.repeat(np.arange(first, first + lengths.size), lengths)
     ends = np.cumsum(lengths)

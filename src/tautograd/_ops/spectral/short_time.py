@@ -5,8 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 import tautograd as torch
 
+from ..._arrays.checks import require_all
 from ..._tensor.tensor import Tensor
 from .fft_functions import complex_transform, inverse_real, real_transform
 
@@ -183,8 +186,12 @@ def istft(
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else total - n_fft // 2 if center else total
     laid, overlap = laid[:, start:end], overlap[:, start:end]
-    if overlap.numel() and overlap.abs().min().item() < 1e-11:
-        raise RuntimeError("istft: window overlap add min: 1\n[ CPUBoolType{} ]")
+    require_all(
+        overlap._data,
+        lambda v: np.abs(v) >= 1e-11,
+        lambda _: RuntimeError("istft: window overlap add min: 1\n[ CPUBoolType{} ]"),
+        waits=True,
+    )
     found = laid / overlap
     if length is not None and length > found.shape[1]:
         warnings.warn(
