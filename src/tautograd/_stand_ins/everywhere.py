@@ -67,6 +67,7 @@ class Functions:
             known = _known.get(id(function))
             if known is None:
                 known = _known[id(function)] = _Known(function)
+                _searched.clear()  # no module has been searched for this one
             known.users += 1
             known.places[id(module), name] = module, name
             self._wanted.append((known, Layer(wrapping(make))))
