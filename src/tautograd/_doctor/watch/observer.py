@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._stand_ins.everywhere import Functions
 from ..._stand_ins.group import StandIns
+from ..._stand_ins.slots import lock
 from ..watchers import aids, backward, layers, parameters, steps
 from .compiled import WithoutWarning
 
@@ -45,8 +46,10 @@ class Observer:
         self._stand_ins = StandIns()
         self._close: StandIns | None = None  # what looks at modules and differences,
         self._losses = Functions()  # and at losses and dropout
+        self._has_ended = False
 
     def start(self) -> None:
+        self._has_ended = False
         self._stand_ins.handle(WithoutWarning())
         self._watch_optimizers()
         self._watch_backward()
@@ -55,12 +58,21 @@ class Observer:
         self.look_closely(self.doctor.pulse.close)
 
     def stop(self) -> None:
-        self.look_closely(False)
-        self._stand_ins.end()
-        self._losses.end()
+        with lock:
+            self._has_ended = True
+            self.look_closely(False)
+            self._stand_ins.end()
+            self._losses.end()
 
     def look_closely(self, on: bool) -> None:
-        """Whether each call of a module, a loss or dropout is watched as well."""
+        """Whether each call of a module, a loss or dropout is watched as well.
+
+        A thread that was watched may ask for it when this has been stopped: then it is too late.
+        """
+        with lock:
+            self._look_closely(on and not self._has_ended)
+
+    def _look_closely(self, on: bool) -> None:
         if on == (self._close is not None):
             return
         if self._close is not None:
