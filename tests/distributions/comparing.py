@@ -108,7 +108,9 @@ def assert_alike(
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=allowed, err_msg=what)
 
 
-def compare(case: Any, dtype: str, call: Callable[..., Any], what: str = "") -> None:
+def compare(
+    case: Any, dtype: str, call: Callable[..., Any], what: str = "", rtol: float = 0.0
+) -> None:
     """`call(engine, distribution, parameters)` on both engines, and how many digits it loses."""
 
     def run(engine: Any, kind: str) -> Any:
@@ -119,7 +121,7 @@ def compare(case: Any, dtype: str, call: Callable[..., Any], what: str = "") -> 
     wanted = outcome(lambda: run(torch, dtype))
     found = outcome(lambda: run(tautograd, dtype))
     single, double = (outcome(lambda kind=kind: run(torch, kind)) for kind in DTYPES)
-    assert_alike(found, wanted, _lost_in(single, double), what or repr(case))
+    assert_alike(found, wanted, _lost_in(single, double), what or repr(case), rtol)
 
 
 def _lost_in(single: Any, double: Any) -> float:

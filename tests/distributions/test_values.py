@@ -55,7 +55,9 @@ def test_functions_of_a_value(case: Case, method: str, dtype: str) -> None:
             slopes = [s.tril() if s is not None and s.dim() > 1 else s for s in slopes]
         return [result, *(s for s in slopes if s is not None), [s is None for s in slopes]]
 
-    compare(case, dtype, call)
+    # PyTorch's incomplete gamma function has ten digits where its order is large: see differences.md.
+    tenth = method == "cdf" and case.name == "Gamma"
+    compare(case, dtype, call, rtol=1e-9 if tenth else 0.0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

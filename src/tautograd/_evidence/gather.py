@@ -125,7 +125,8 @@ def _model(observation: Observation, *, named: bool) -> dict[str, Any] | None:
 def _stands_for_torch(engine: Any) -> bool:
     import sys
 
-    return name_of(engine) == "tautograd" and sys.modules.get("torch") is engine
+    known = getattr(sys.modules.get("torch"), "Tensor", None)
+    return name_of(engine) == "tautograd" and known is engine.Tensor
 
 
 def _figure(check: Any) -> dict[str, Any]:
