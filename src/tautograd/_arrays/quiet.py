@@ -23,3 +23,13 @@ def quiet_runner() -> Callable[..., Any]:
     context = Context()
     context.run(np.seterr, all="ignore")
     return context.run
+
+
+def is_in_use(error: RuntimeError) -> bool:
+    """Whether an error says that a runner is at work already."""
+    return str(error).startswith("cannot enter context")
+
+
+def quietly_apart(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The same in a context of its own, for when a runner was found at work."""
+    return quiet_runner()(function, *args, **kwargs)

@@ -16,10 +16,10 @@ import numpy as np
 
 from ..._autograd.apply import edge_of
 from ..._autograd.modes import modes, shared
-from ..._autograd.node import NO_PARAMETERS, Node, next_sequence, node_type
+from ..._autograd.node import Node, next_sequence, node_type
 from ..._autograd.sites import internal
 from ..._tensor.tensor import Tensor, current_node, make
-from .record import REGISTRY
+from .record import NO_PARAMETERS, REGISTRY
 
 _ndarray = np.ndarray
 _FLOAT32 = np.dtype(np.float32)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..._autograd.apply import apply
-from ..._autograd.apply_view import apply_view
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import conj, require_tensor
 from ..declare.fast_products import fast_linear
@@ -36,12 +35,12 @@ def tall_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
         return None
     shape = x.shape
     size: tuple[int, ...] = x.size // shape[-1], shape[-1]
-    tall = apply_view(view_op, input, {"size": size}, x.reshape(size))
+    tall = view_op.apply((input,), {"size": size}, x.reshape(size))
     flat = fast_linear(tall, weight, bias)
     if flat is None:
         return None
     size = (*shape[:-1], flat._data.shape[1])
-    out: Tensor = apply_view(view_op, flat, {"size": size}, flat._data.reshape(size))
+    out: Tensor = view_op.apply((flat,), {"size": size}, flat._data.reshape(size))
     return out
 
 
