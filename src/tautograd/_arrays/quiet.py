@@ -25,11 +25,6 @@ def quiet_runner() -> Callable[..., Any]:
     return context.run
 
 
-def is_in_use(error: RuntimeError) -> bool:
-    """Whether an error says that a runner is at work already."""
-    return str(error).startswith("cannot enter context")
-
-
 def quietly_apart(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The same in a context of its own, for when a runner was found at work."""
+    """The same in a context of its own, for when another thread is in the one at hand."""
     return quiet_runner()(function, *args, **kwargs)

@@ -30,7 +30,9 @@ def apply(
     return op.apply(inputs, parameters, compute)
 
 
-def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any = None) -> Any:
+def run_forward(
+    op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any, quietly: Any
+) -> Any:
     """The forward on arrays, with promotion and half-precision arithmetic done around it."""
     half = None
     given = arrays
@@ -53,7 +55,7 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
             arrays = [
                 np.astype(a, _FLOAT32) if getattr(a, "dtype", None) in HALVES else a for a in arrays
             ]
-    data = modes.quietly(op.forward, *arrays, **parameters)
+    data = quietly(op.forward, *arrays, **parameters)
     if half is not None:
         if op.outputs > 1:  # what is kept for the gradient only (a mean, a deviation) stays exact
             rounded = op.differentiable_outputs

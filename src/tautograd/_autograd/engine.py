@@ -80,6 +80,8 @@ def walk(
     mode = modes.__dict__  # this thread's, looked up once
     quietly = mode["quietly"]
     before = mode["_grad"], mode["way"], mode["run"]
+    presence = mode["presence"]
+    was_usual = not presence.unusual
     anomaly = mode.get("anomaly", False)
     frame = _getframe(1)
     code = frame.f_code
@@ -90,8 +92,11 @@ def walk(
     try:  # Ctrl-C may come anywhere, and the modes are put back only if it comes in here
         mode["_grad"] = create_graph
         if before[1][0] is not None:
-            mode["way"] = create_graph, quietly
-        shared.ordinary = False
+            mode["way"] = create_graph, before[1][1]
+        if was_usual:
+            presence.unusual = True
+            shared.unusual += 1
+            shared.ordinary = False
         mode["run"] = run
         heap: list[Any] = []
         node: Any = None
@@ -197,7 +202,10 @@ def walk(
                 node = heappushpop(heap, (-ready.sequence, ready))[1]
     finally:
         mode["_grad"], mode["way"], mode["run"] = before
-        shared.ordinary = shared.threads == 1 and before[1][0] is True
+        if was_usual:
+            presence.unusual = False
+            shared.unusual -= 1
+            shared.ordinary = shared.threads < 2 and not shared.unusual
 
 
 _new = object.__new__

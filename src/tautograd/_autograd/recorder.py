@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import HALF_CODES
-from .._arrays.quiet import is_in_use, quietly_apart
+from .._arrays.quiet import quietly_apart
 from .._ops.declare.record import NO_PARAMETERS, Op
 from .._tensor.tensor import Tensor, current_node
-from .apply import edge_of, run_forward, tied, wrap_several
+from .apply import run_forward, tied, wrap_several
 from .modes import modes, shared
 from .node import next_sequence, node_type
 from .recorder_text import text_of
 from .sites import internal
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_TEXTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "<recorder ")
 _CODES: dict[str, CodeType] = {}
 
 
@@ -35,6 +35,25 @@ def _apply_special(*call: Any) -> Any:
     from .special import apply_special
 
     return apply_special(*call)
+
+
+def _is_used_elsewhere(error: RuntimeError) -> bool:
+    """Whether an error says that another thread is at work with the shared runner.
+
+    If it is this thread, a forward has come to apply operations to tensors, as where a tensor stands for a
+    number. It must not: forwards compute with arrays.
+    """
+    trace = error.__traceback__
+    if trace is None or trace.tb_next is not None:  # not of the runner, but of what it ran
+        return False
+    if not str(error).startswith("cannot enter context"):
+        return False
+    frame = _getframe(1).f_back
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_TEXTS):
+            return False
+        frame = frame.f_back
+    return True
 
 
 # What every text may name; `op`, `node_class`, `caller` (and an operator's `slow`) are the record's own.
@@ -47,11 +66,10 @@ _NAMES: dict[str, Any] = {
     "apply_special": _apply_special,
     "asarray": np.asarray,
     "current_node": current_node,
-    "edge_of": edge_of,
     "generic": np.generic,
     "getframe": _getframe,
     "internal": internal,
-    "is_in_use": is_in_use,
+    "is_used_elsewhere": _is_used_elsewhere,
     "modes": modes,
     "ndarray": np.ndarray,
     "new": object.__new__,
@@ -77,7 +95,7 @@ def _compiled(text: str) -> CodeType:
     """The code of a text, whose lines count as this package's and not as the user's."""
     found = _CODES.get(text)
     if found is None:
-        file = os.path.join(_HERE, f"<recorder {len(_CODES)}>")
+        file = f"{_TEXTS}{len(_CODES)}>"
         module = compile(text, file, "exec")
         found = next(part for part in module.co_consts if isinstance(part, CodeType))
         linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file

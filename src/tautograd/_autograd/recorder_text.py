@@ -64,10 +64,10 @@ if dtype is not FLOAT32 and dtype.char in HALF_CODES:
     exactly = False
 """
 
-# Another thread went by `shared` as well; or a signal handler or a finaliser came in between.
+# `shared.quietly` may be at work in another thread, which also went by it.
 _IN_USE = """
 except RuntimeError as error:
-    if not is_in_use(error):
+    if not is_used_elsewhere(error):
         raise
     data = quietly_apart(op.forward, {call})
 """
@@ -134,10 +134,11 @@ class _Body:
     def unpack(self) -> None:
         op = self.op
         halves = "\ndtype = {}.dtype" + _HALVES if op.opmath else ""
-        if op.variadic:
-            self.add("arrays = [x._data for x in inputs]")
-            if halves:
-                self.add("for array in arrays:", halves.format("array"))
+        if op.variadic:  # (loops: in Python 3.11 a comprehension costs a call)
+            self.add("arrays = []")
+            self.add(
+                "for x in inputs:", "array = x._data\narrays.append(array)" + halves.format("array")
+            )
             return
         self.add(f"{_tuple(self.xs)} = inputs")
         for x, a in zip(self.xs, self.all_a, strict=True):
@@ -206,7 +207,8 @@ class _Body:
     def find_edges(self, otherwise: str) -> None:
         """What made each input; `otherwise` is for when none wants a gradient."""
         if self.op.variadic:
-            self.add("edges = tuple([edge_of(x) for x in inputs])")
+            self.add("edges = []")
+            self.add("for x in inputs:", _EDGE.format(x="x", e="edge") + "edges.append(edge)")
             self.add("if edges.count(None) == len(edges):", otherwise)
             return
         for x, a, e in zip(self.xs, self.all_a, self.all_e, strict=True):
@@ -224,8 +226,12 @@ class _Body:
         op = self.op
         self.add("node = node_class()")
         if op.variadic:
-            self.add("node.edges = edges\nnumbers = tuple([x._output_nr for x in inputs])")
-            self.add("if any(numbers):", "node.edge_nrs = numbers")
+            self.add("node.edges = tuple(edges)")
+            numbers = "node.edge_nrs = tuple([x._output_nr for x in inputs])\nbreak"
+            self.add(
+                "for x in inputs:",
+                f"if x._output_nr:\n    {numbers.replace(chr(10), chr(10) + '    ')}",
+            )
         else:
             self.add(f"node.edges = {_tuple(self.all_e)}")
             self.add(*self._edge_numbers())
@@ -262,7 +268,7 @@ class _Body:
 
     def _of_inputs(self, attribute: str, missing: str) -> str:
         if self.op.variadic:
-            return f"tuple([x._data.{attribute} for x in inputs])"
+            return f"tuple([a.{attribute} for a in arrays])"
         if self.alone:
             return f"(a0.{attribute},)"
         pairs = zip(self.xs, self.all_a, strict=True)
@@ -276,7 +282,7 @@ class _Body:
     def _save_all(self) -> None:
         """Of an operation on any number of tensors: all of them, or none."""
         wanted = self.op.saved_for(0)
-        arrays = "tuple([x._data for x in inputs])" if 0 in wanted else "None"
+        arrays = "tuple(arrays)" if 0 in wanted else "None"
         self.add(f"node.saved = [{arrays}, {self._output() if 1 in wanted else 'None'}]")
         boxes = "[(x._version_box, x._version_box[0], i) for i, x in enumerate(inputs)]"
         self.add(f"node.versions = {boxes if 0 in wanted else '[]'}")
@@ -357,7 +363,7 @@ def _apply(op: Op) -> _Body:
     body.run(_given(op), _IN_USE)
     body.lay_out()
     body.depth -= 1
-    body.add("else:", f"data = run_forward(op, [{body.arrays}], parameters, compute)")
+    body.add("else:", f"data = run_forward(op, [{body.arrays}], parameters, compute, quietly)")
     body.results()
     return body
 
@@ -384,7 +390,9 @@ def _apply_view(op: Op) -> _Body:
 def _record(op: Op) -> _Body:
     """`record(inputs, edges, parameters, data)`: only the node, of what ran elsewhere."""
     body = _Body(op)
-    if not op.variadic:
+    if op.variadic:
+        body.add("arrays = [x._data for x in inputs]")
+    else:
         body.add(f"{_tuple(body.xs)} = inputs\n{_tuple(body.all_e)} = edges")
         for x, a in zip(body.xs, body.all_a, strict=True):
             body.add(f"{a} = {x}._data if isinstance({x}, Tensor) else {x}")

@@ -63,7 +63,7 @@ def fast_update(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
             if len(args) != 1 or kwargs:
                 return slow(self, *args, **kwargs)
             other = args[0]
-            recording, quietly = modes.way
+            recording = modes.way[0]
             x = self._data
             if (
                 recording is None
@@ -89,7 +89,7 @@ def fast_update(op: Op, slow: Callable[..., Any]) -> Callable[..., Any]:
                 y = other
             else:
                 return slow(self, other)
-            quietly(ufunc, x, y, x)
+            modes.quietly(ufunc, x, y, x)
             bump(self)
             return self
         except Exception as error:
