@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import HALF_CODES
-from .._arrays.quiet import quietly_apart
+from .._arrays.quiet import is_used_elsewhere, quietly_apart
 from .._ops.declare.record import NO_PARAMETERS, Op
 from .._tensor.tensor import Tensor, current_node
 from .apply import run_forward, tied, wrap_several
@@ -37,25 +37,6 @@ def _apply_special(*call: Any) -> Any:
     return apply_special(*call)
 
 
-def _is_used_elsewhere(error: RuntimeError) -> bool:
-    """Whether an error says that another thread is at work with the shared runner.
-
-    If it is this thread, a forward has come to apply operations to tensors, as where a tensor stands for a
-    number. It must not: forwards compute with arrays.
-    """
-    trace = error.__traceback__
-    if trace is None or trace.tb_next is not None:  # not of the runner, but of what it ran
-        return False
-    if not str(error).startswith("cannot enter context"):
-        return False
-    frame = _getframe(1).f_back
-    while frame is not None:
-        if frame.f_code.co_filename.startswith(_TEXTS):
-            return False
-        frame = frame.f_back
-    return True
-
-
 # What every text may name; `op`, `node_class`, `caller` (and an operator's `slow`) are the record's own.
 _NAMES: dict[str, Any] = {
     "FLOAT32": np.dtype(np.float32),
@@ -69,7 +50,7 @@ _NAMES: dict[str, Any] = {
     "generic": np.generic,
     "getframe": _getframe,
     "internal": internal,
-    "is_used_elsewhere": _is_used_elsewhere,
+    "is_used_elsewhere": is_used_elsewhere,
     "modes": modes,
     "ndarray": np.ndarray,
     "new": object.__new__,
