@@ -80,16 +80,15 @@ def walk(
     mode = modes.__dict__  # this thread's, looked up once
     before = mode["_grad"], mode["way"], mode["run"]
     presence = mode["presence"]
-    was_usual = not presence.unusual
+    was_unusual = presence.unusual
     used_at = mark(0)
     try:  # Ctrl-C may come anywhere, and the modes are put back only if it comes in here
         mode["_grad"] = create_graph
         if before[1][0] is not None:
             mode["way"] = create_graph, before[1][1]
-        if was_usual:
-            presence.unusual = True
-            shared.unusual += 1
-            shared.ordinary = False
+        shared.unusual += not was_unusual
+        presence.unusual = True
+        shared.ordinary = False
         mode["run"] = run
         heap: list[Any] = []
         if len(starts) == 1 and not starts[0].is_leaf_edge:
@@ -108,10 +107,9 @@ def walk(
             _walk_arrays(heap, pending, waiting, freed_at, mode["quietly"])
     finally:
         mode["_grad"], mode["way"], mode["run"] = before
-        if was_usual:
-            presence.unusual = False
-            shared.unusual -= 1
-            shared.ordinary = shared.threads < 2 and not shared.unusual
+        shared.unusual += was_unusual - presence.unusual  # a hook may have changed that
+        presence.unusual = was_unusual
+        shared.ordinary = shared.threads < 2 and not shared.unusual
 
 
 def _walk_arrays(

@@ -67,6 +67,8 @@ def write(op: Op, function: Any, kind: str) -> None:
     """Give a function of an operation its code."""
     scope = function.__globals__
     scope.update(_NAMES, node_class=node_type(op), caller=None)
+    if kind == "apply":
+        function.__defaults__ = NO_PARAMETERS, None
     code = _compiled(text_of(op, kind))
     name = op.name if kind in ("apply", "record") else function.__name__
     function.__code__ = code.replace(co_name=name, co_qualname=name)

@@ -59,6 +59,12 @@ if {e} is None and {x}._requires_grad:
     {e} = {x}
 """
 
+_NUMBERED = """
+if x._output_nr:
+    node.edge_nrs = tuple([one._output_nr for one in inputs])
+    break
+"""
+
 _HALVES = """
 if dtype is not FLOAT32 and dtype.char in HALF_CODES:
     exactly = False
@@ -227,11 +233,7 @@ class _Body:
         self.add("node = node_class()")
         if op.variadic:
             self.add("node.edges = tuple(edges)")
-            numbers = "node.edge_nrs = tuple([x._output_nr for x in inputs])\nbreak"
-            self.add(
-                "for x in inputs:",
-                f"if x._output_nr:\n    {numbers.replace(chr(10), chr(10) + '    ')}",
-            )
+            self.add("for x in inputs:", _NUMBERED)
         else:
             self.add(f"node.edges = {_tuple(self.all_e)}")
             self.add(*self._edge_numbers())

@@ -158,8 +158,8 @@ class Op:
 
     def set_rules(self, vjp: Any, jvp: Any) -> None:
         """Bind the rules by their parameter names (the tests use this to plant a wrong one)."""
-        for function, kind in self._written:
-            function.__code__ = _UNWRITTEN[kind].__code__
+        for function in self._written:
+            function.__code__ = _first_call.__code__
         if vjp is None:
             self.vjp: Any = None
         elif callable(vjp):
@@ -228,15 +228,14 @@ class Op:
 
         `names` are what its text may name besides.
         """
-        first = _UNWRITTEN[kind]
-        scope = {"op": self, "write": _write, **names}
-        made: Any = FunctionType(first.__code__, scope, self.name, first.__defaults__)
+        scope = {"op": self, "kind": kind, "write": _write, **names}
+        made: Any = FunctionType(_first_call.__code__, scope, self.name)
         scope["function"] = made
-        self._written.append((made, kind))
+        self._written.append(made)
         return made
 
     def _write_when_called(self) -> None:
-        self._written: list[tuple[Any, str]] = []
+        self._written: list[Any] = []
         # `apply(inputs, parameters, compute)` runs it on tensors and records it, as
         # `record(inputs, edges, parameters, data)` does with what ran elsewhere.
         self.apply = self.function("apply")
@@ -295,7 +294,9 @@ def unviewed(op: Op, node: str) -> Op:
     return twin
 
 
-# ---- functions that are not written yet: each call writes, and then is made ------------------------
+def _first_call(*args: Any) -> Any:
+    """Stands in a function of an operation until it is written; these names are in its scope."""
+    return write(op, function, kind)(*args)  # type: ignore[name-defined]  # noqa: F821
 
 
 def _write(op: Op, function: Any, kind: str) -> Any:
@@ -303,30 +304,6 @@ def _write(op: Op, function: Any, kind: str) -> Any:
 
     write(op, function, kind)
     return function
-
-
-def _apply(inputs: Any, parameters: Any = NO_PARAMETERS, compute: Any = None) -> Any:
-    return write(op, function, "apply")(inputs, parameters, compute)  # type: ignore[name-defined]  # noqa: F821
-
-
-def _record(inputs: Any, edges: Any, parameters: Any, data: Any) -> Any:
-    return write(op, function, "record")(inputs, edges, parameters, data)  # type: ignore[name-defined]  # noqa: F821
-
-
-def _operator(self: Any, other: Any) -> Any:
-    return write(op, function, "operator")(self, other)  # type: ignore[name-defined]  # noqa: F821
-
-
-def _power(self: Any, other: Any) -> Any:
-    return write(op, function, "power")(self, other)  # type: ignore[name-defined]  # noqa: F821
-
-
-_UNWRITTEN: dict[str, Any] = {
-    "apply": _apply, "record": _record, "operator": _operator, "power": _power,
-}  # fmt: skip
-
-
-# ---- names ---------------------------------------------------------------------------------------
 
 
 def _is_output(name: str) -> bool:
