@@ -84,7 +84,7 @@ def wrap(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any)
     node = None
     if modes.grad and op.vjp is not None and not modes.inference:
         edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
-        if edges.count(None) < len(edges):
+        if any(edge is not None for edge in edges):
             node = watched(op.record(inputs, edges, parameters, data))
     if op.outputs == 1:
         out = tied(op, inputs, parameters, data, node)

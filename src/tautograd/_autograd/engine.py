@@ -91,20 +91,20 @@ def walk(
         shared.ordinary = False
         mode["run"] = run
         heap: list[Any] = []
-        if len(starts) == 1 and not starts[0].is_leaf_edge:
-            heap.append((0, starts[0]))
-        else:
+        first: Any = starts[0] if len(starts) == 1 else None
+        if first is None or first.is_leaf_edge:
             for edge in dict.fromkeys(starts):
                 if not edge.is_leaf_edge:
                     heappush(heap, (-edge.sequence, edge))
                 elif edge not in waiting:
                     _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
+            first = heappop(heap)[1] if heap else None
         freed_at = None if retain_graph else used_at
         if captures is not None or lifted or mode.get("anomaly", False):
             way = captures, needed, accumulate
-            _walk_lifted(heap, pending, waiting, freed_at, lifted, way)
-        elif heap:
-            _walk_arrays(heap, pending, waiting, freed_at, mode["quietly"])
+            _walk_lifted(first, heap, pending, waiting, freed_at, lifted, way)
+        else:
+            _walk_arrays(first, heap, pending, waiting, freed_at, mode["quietly"])
     finally:
         mode["_grad"], mode["way"], mode["run"] = before
         shared.unusual += was_unusual - presence.unusual  # a hook may have changed that
@@ -113,6 +113,7 @@ def walk(
 
 
 def _walk_arrays(
+    node: Any,
     heap: list[Any],
     pending: dict[Any, Any],
     waiting: dict[Any, int],
@@ -121,7 +122,6 @@ def _walk_arrays(
 ) -> None:
     """`loss.backward()`: raw arrays, which end in the `.grad` of leaves. All is written out here, for a call
     costs as much as ten of these lines."""
-    node = heappop(heap)[1]
     while node is not None:
         ready: Any = None  # one node that need not go through the heap
         gradient = pending.pop(node)
@@ -137,7 +137,10 @@ def _walk_arrays(
             grads = quietly(op.rules, node, edges, gradient, unpack(node))
         gradient = None
         if freed_at is not None and node.saved:
-            _free(node, freed_at)
+            node.saved = FREED
+            node.versions = freed_at
+            if node.unusual and node.packed is not None:
+                node.packed = None
         if type(grads) is tuple:
             grads = list(grads)  # so that an array can leave it
         for i, edge in enumerate(edges):
@@ -192,6 +195,7 @@ def _walk_arrays(
 
 
 def _walk_lifted(
+    node: Any,
     heap: list[Any],
     pending: dict[Any, Any],
     waiting: dict[Any, int],
@@ -201,6 +205,8 @@ def _walk_lifted(
 ) -> None:
     """The same for gradients that are tensors, or are captured, or looked at by anomaly detection."""
     captures, needed, accumulate = way
+    if node is not None:
+        heappush(heap, (-node.sequence, node))
     while heap:
         node = heappop(heap)[1]
         gradient = pending.pop(node)
@@ -210,7 +216,10 @@ def _walk_lifted(
         grads = _run_unusual(node, gradient, captures, accumulate, lifted)
         gradient = None
         if freed_at is not None and node.saved:
-            _free(node, freed_at)
+            node.saved = FREED
+            node.versions = freed_at
+            if node.packed is not None:
+                node.packed = None
         grads = list(grads)  # so that an array can leave it
         for i, edge in enumerate(node.edges):
             if edge is None or (needed is not None and edge not in needed.all):
@@ -235,14 +244,6 @@ def _run_unusual(
     if len(grads) != len(node.edges):
         _wrong_count(node, len(grads))
     return grads
-
-
-def _free(node: Any, freed_at: Any) -> None:
-    """Let go of what a node saved; who used it is remembered in its place."""
-    node.saved = FREED
-    node.versions = freed_at
-    if node.unusual and node.packed is not None:
-        node.packed = None
 
 
 def _deliver_fitted(node: Any, i: int, grad: Any, pending: dict[Any, Any], lifted: bool) -> None:

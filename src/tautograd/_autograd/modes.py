@@ -47,14 +47,6 @@ class _Presence:
         shared.ordinary = shared.threads < 2 and not shared.unusual
 
 
-def _count(presence: _Presence, unusual: bool) -> None:
-    """A thread has become unusual, or ceased to be (`walk` in engine.py does this in place)."""
-    if presence.unusual is not unusual:
-        presence.unusual = unusual
-        shared.unusual += 1 if unusual else -1
-        shared.ordinary = shared.threads < 2 and not shared.unusual
-
-
 class _Modes(threading.local):
     def __init__(self) -> None:
         """Called in each thread, when it first asks."""
@@ -95,7 +87,11 @@ class _Modes(threading.local):
         own["_grad"] = value
         if not own["_special"]:
             own["way"] = value, own["_forwards"]
-            _count(own["presence"], not value)
+            presence = own["presence"]
+            if presence.unusual is value:
+                presence.unusual = not value
+                shared.unusual += -1 if value else 1
+                shared.ordinary = shared.threads < 2 and not shared.unusual
 
     @property
     def special(self) -> bool:
@@ -107,7 +103,11 @@ class _Modes(threading.local):
     def special(self, value: bool) -> None:
         self._special = value
         self.way = (None if value else self._grad), self._forwards
-        _count(self.presence, value or not self._grad)
+        unusual = value or not self._grad
+        presence = self.presence
+        shared.unusual += unusual - presence.unusual
+        presence.unusual = unusual
+        shared.ordinary = shared.threads < 2 and not shared.unusual
 
 
 modes = _Modes()

@@ -188,8 +188,9 @@ class _Body:
 
     # --- from data to tensors ---------------------------------------------------------------------
 
-    def results(self, remember: bool = False) -> None:
-        """Tensors around the data, tied to a node if an input wants a gradient."""
+    def results(self, operator: bool = False) -> None:
+        """Tensors around the data, tied to a node if an input wants a gradient; an operator's data have
+        the dtype of its operands, which has been asked for."""
         several = self.op.outputs != 1
         done = "return out"
         if several:
@@ -205,17 +206,19 @@ class _Body:
             self.node()
             self.add("return wrap_several(op, inputs, parameters, data, node)")
             return
-        self.add("dtype = data.dtype")
+        if not operator:
+            self.add("dtype = data.dtype")
         self.add('if dtype is not FLOAT32 and dtype.kind not in "fcV":', done)
-        self.node(remember=remember, noted=True)
+        self.node(remember=operator, noted=True)
         self.add("out._node = node\nreturn out")
 
     def find_edges(self, otherwise: str) -> None:
         """What made each input; `otherwise` is for when none wants a gradient."""
         if self.op.variadic:
-            self.add("edges = []")
+            self.add("edges = []\nwanted = False")
             self.add("for x in inputs:", _EDGE.format(x="x", e="edge") + "edges.append(edge)")
-            self.add("if edges.count(None) == len(edges):", otherwise)
+            self.add("    if edge is not None:\n        wanted = True")
+            self.add("if not wanted:", otherwise)
             return
         for x, a, e in zip(self.xs, self.all_a, self.all_e, strict=True):
             edge = _EDGE.format(x=x, e=e)
@@ -425,7 +428,7 @@ def _operated(body: _Body, given: str) -> _Body:
     )
     body.lay_out()
     body.lines.insert(0, "    global caller")
-    body.results(remember=True)
+    body.results(operator=True)
     return body
 
 
