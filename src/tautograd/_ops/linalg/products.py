@@ -139,7 +139,9 @@ def plain_product(a: Tensor, b: Tensor) -> Tensor | None:
             return found
         return None
     if len(shape) < 2:
-        found = dot_op.apply((a, b)) if len(shape) == 1 and shape == other else None
+        if not shape or shape != other:
+            return None
+        found = dot_op.apply((a, b))
         return found
     if shape[:-2] != other[:-2] or shape[-1] != other[-2] or modes.way[0] is None:
         return None
