@@ -34,17 +34,19 @@ shared = _Shared()
 class _Presence:
     """What `shared` counts a thread for; it goes when the thread does."""
 
-    __slots__ = ("unusual",)
+    __slots__ = ("counts", "unusual")
 
     def __init__(self) -> None:
+        self.counts = shared  # which this module no longer has when the interpreter ends
         self.unusual = False
         shared.threads += 1
         shared.ordinary = shared.threads < 2 and not shared.unusual
 
     def __del__(self) -> None:
-        shared.threads -= 1
-        shared.unusual -= self.unusual
-        shared.ordinary = shared.threads < 2 and not shared.unusual
+        counts = self.counts
+        counts.threads -= 1
+        counts.unusual -= self.unusual
+        counts.ordinary = counts.threads < 2 and not counts.unusual
 
 
 class _Modes(threading.local):
