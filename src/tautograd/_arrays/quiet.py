@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-
 _inside: ContextVar[bool] = ContextVar("inside", default=False)  # whether this is such a context
 
 
