@@ -9,59 +9,38 @@ from .._arrays.quiet import quiet_runner
 
 
 class _Shared:
-    """What operations may go by without asking which thread they are in: to ask costs more than some of
-    the answers are worth.
+    """What the shortest way may go by without asking which thread it is in: to ask costs as much as
+    a small operation does.
 
-    `ordinary` is true while every thread records and is in no special mode, and no more than one of
-    those that live has ever asked for its modes. `quietly` is for those who went by it; one that finds
-    it in use by another thread (RuntimeError) takes a runner of its own.
+    It is set by single statements in which no thread can be switched to another (they call nothing).
 
-    These are set by statements that call nothing, between which no thread can be switched to another.
+    `ordinary` is true while no more than one thread has ever asked for its modes, and that one
+    records and is in no special mode: then this holds for every thread. `quietly` is for those who
+    went by it; a thread that finds it in use by another (RuntimeError) asks for its own.
     """
 
-    __slots__ = ("ordinary", "quietly", "threads", "unusual")
+    __slots__ = ("ordinary", "quietly", "threads")
 
     def __init__(self) -> None:
-        self.ordinary = True
+        self.ordinary = False
         self.quietly = quiet_runner()
-        self.threads = 0  # that live and have asked for their modes
-        self.unusual = 0  # those of them that do not record, or are in a special mode
+        self.threads = 0
 
 
 shared = _Shared()
 
 
-class _Presence:
-    """What `shared` counts a thread for; it goes when the thread does."""
-
-    __slots__ = ("counts", "unusual")
-
-    def __init__(self) -> None:
-        self.counts = shared  # which this module no longer has when the interpreter ends
-        self.unusual = False
-        shared.threads += 1
-        shared.ordinary = shared.threads < 2 and not shared.unusual
-
-    def __del__(self) -> None:
-        counts = self.counts
-        counts.threads -= 1
-        counts.unusual -= self.unusual
-        counts.ordinary = counts.threads < 2 and not counts.unusual
-
-
 class _Modes(threading.local):
     def __init__(self) -> None:
         """Called in each thread, when it first asks."""
-        self.presence = _Presence()
+        shared.threads += 1
+        shared.ordinary = shared.threads == 1
         self._grad = True
         self._special = False
-        self.quietly = quiet_runner()
-        # Forwards of the first thread run where those do that went by `shared`, so that none runs inside
-        # another: that would be an operation on tensors in a forward, which is for arrays.
-        self._forwards = shared.quietly if shared.threads == 1 else self.quietly
         # What an operation must know, in one piece: whether it is recorded (None: it must take the
         # long way), and a function that runs array functions without floating-point warnings.
-        self.way: tuple[bool | None, Any] = True, self._forwards
+        self.quietly = quiet_runner()
+        self.way: tuple[bool | None, Any] = True, self.quietly
         self.run: Any = None  # the backward pass this thread is in
 
     inference = False  # results may never take part in recording
@@ -88,12 +67,8 @@ class _Modes(threading.local):
         own = self.__dict__  # this thread's, found once: each attribute would be searched for
         own["_grad"] = value
         if not own["_special"]:
-            own["way"] = value, own["_forwards"]
-            presence = own["presence"]
-            if presence.unusual is value:
-                presence.unusual = not value
-                shared.unusual += -1 if value else 1
-                shared.ordinary = shared.threads < 2 and not shared.unusual
+            own["way"] = value, own["quietly"]
+            shared.ordinary = value and shared.threads == 1
 
     @property
     def special(self) -> bool:
@@ -104,12 +79,8 @@ class _Modes(threading.local):
     @special.setter
     def special(self, value: bool) -> None:
         self._special = value
-        self.way = (None if value else self._grad), self._forwards
-        unusual = value or not self._grad
-        presence = self.presence
-        shared.unusual += unusual - presence.unusual
-        presence.unusual = unusual
-        shared.ordinary = shared.threads < 2 and not shared.unusual
+        self.way = (None if value else self._grad), self.quietly
+        shared.ordinary = self._grad and not value and shared.threads == 1
 
 
 modes = _Modes()

@@ -8,7 +8,6 @@ from ..._tensor.tensor import Tensor
 from .. import families as _families  # noqa: F401  (every other method is there first)
 from ..elementwise.arithmetic import add_op, mul_op, sub_op
 from ..elementwise.division import div_op
-from ..elementwise.powers import pow_scalar_op
 from .elementwise_calls import updating
 from .fast import FLOATS, NUMBERS, fast_operator, fast_power, fast_update
 from .guarding import guarded
@@ -21,7 +20,7 @@ _cls.__add__ = _cls.__radd__ = fast_operator(add_op, Tensor.__add__, _REAL)
 _cls.__mul__ = _cls.__rmul__ = fast_operator(mul_op, Tensor.__mul__, NUMBERS)
 _cls.__sub__ = fast_operator(sub_op, Tensor.__sub__, _REAL)
 _cls.__truediv__ = fast_operator(div_op, Tensor.__truediv__, FLOATS)
-_cls.__pow__ = fast_power(pow_scalar_op, Tensor.__pow__)
+_cls.__pow__ = fast_power(Tensor.__pow__)
 for _op, _operator in ((add_op, "add"), (sub_op, "sub"), (mul_op, "mul"), (div_op, "truediv")):
     _update = fast_update(_op, METHODS[_op.name + "_"])
     attach(_op.name + "_", _update)

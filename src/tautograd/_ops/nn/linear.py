@@ -6,67 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.apply import apply, edge_of
-from ..._autograd.modes import modes, shared
-from ..._tensor.tensor import Tensor, make
+from ..._autograd.apply import apply
+from ..._autograd.apply_view import apply_view
+from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import conj, require_tensor
+from ..declare.fast_products import fast_linear
 from ..declare.public import NN_FUNCTIONAL, public
-from ..declare.record import MULTILINEAR, NO_PARAMETERS, Op
+from ..declare.record import MULTILINEAR, Op
 from ..declare.samples import Sample, T
-from ..linalg.addmm import ADDED_COLUMNS, ADDED_ROWS, addmm, addmm_op
+from ..linalg.addmm import addmm
 from ..linalg.matmul import matmul
 from ..linalg.product_checks import check_not_bool, require
-from ..linalg.products import COLUMNS, FLOATS, ROWS, mm_op
-from ..shape.permutations import t, t_op
+from ..shape.permutations import t
 from ..shape.views import reshape_to, view_op, view_to
-
-_ndarray = np.ndarray
-_FLOAT32 = np.dtype(np.float32)
-
-
-def plain_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
-    """`input @ weight.T + bias` for matrices of one float dtype: `mm` or `addmm` of the transposed
-    weight; None where something has to be checked, expanded or cast."""
-    x, w = input._data, weight._data
-    kind, dtype = type(x), x.dtype
-    if kind is not _ndarray and not hasattr(kind, "raw"):
-        return None
-    if type(w) is not kind or w.dtype is not dtype:
-        return None
-    if dtype is not _FLOAT32 and dtype.char not in FLOATS:
-        return None
-    shape, weight_shape = x.shape, w.shape
-    if len(shape) != 2 or len(weight_shape) != 2 or shape[1] != weight_shape[1]:
-        return None
-    if bias is not None:
-        z = bias._data
-        if type(z) is not kind or z.dtype is not dtype:
-            return None
-        if z.shape != weight_shape[:1] and z.shape != (shape[0], weight_shape[0]):
-            return None
-    recording = True if shared.ordinary else modes.way[0]
-    if recording is None:
-        return None
-    # A view that nobody sees needs no more than its node and the weight's versions.
-    turned = make(w.T)
-    turned._version_box = weight._version_box
-    if recording:
-        edge = edge_of(weight)
-        if edge is not None:
-            turned._node = t_op.record((weight,), (edge,), NO_PARAMETERS, turned._data)
-    steps = w.strides
-    by_columns = steps[1] < steps[0]  # of the transposed weight
-    out: Tensor
-    if bias is None:
-        out = mm_op.apply((input, turned), COLUMNS if by_columns else ROWS)
-    else:
-        out = addmm_op.apply((bias, input, turned), ADDED_COLUMNS if by_columns else ADDED_ROWS)
-    return out
 
 
 def _affine(input: Any, weight: Any, bias: Any) -> Any:
-    plain = plain_linear(input, weight, bias)
-    return addmm(bias, input, t(weight)) if plain is None else plain
+    fast = fast_linear(input, weight, bias)
+    return addmm(bias, input, t(weight)) if fast is None else fast
 
 
 def tall_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
@@ -79,12 +36,12 @@ def tall_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
         return None
     shape = x.shape
     size: tuple[int, ...] = x.size // shape[-1], shape[-1]
-    tall = view_op.apply((input,), {"size": size}, x.reshape(size))
-    flat = plain_linear(tall, weight, bias)
+    tall = apply_view(view_op, input, {"size": size}, x.reshape(size))
+    flat = fast_linear(tall, weight, bias)
     if flat is None:
         return None
     size = (*shape[:-1], flat._data.shape[1])
-    out: Tensor = view_op.apply((flat,), {"size": size}, flat._data.reshape(size))
+    out: Tensor = apply_view(view_op, flat, {"size": size}, flat._data.reshape(size))
     return out
 
 
@@ -98,8 +55,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
             f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {w.ndim}D"
         )
     if bias is None:
-        plain = plain_linear(input, weight, None)
-        return matmul(input, t(weight)) if plain is None else plain
+        fast = fast_linear(input, weight, None)
+        return matmul(input, t(weight)) if fast is None else fast
     if not isinstance(bias, Tensor):
         require_tensor("linear", bias, "bias", 3)
     if x.ndim == 2:

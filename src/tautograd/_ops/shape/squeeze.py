@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.strided import spelled_out, strided
+from ..._autograd.apply_view import apply_view
 from ..._autograd.lifted import counterpart
 from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dim, wrap_dims
@@ -107,7 +108,7 @@ def squeeze(input: Any, dim: Any = None) -> Tensor:
     """A view without the dimensions of size one: all of them, or those named that are."""
     require_tensor("squeeze", input)
     op, parameters = squeeze_call(input, dim)
-    result: Tensor = op.apply((input,), parameters)
+    result: Tensor = apply_view(op, input, parameters)
     return result
 
 
@@ -126,7 +127,7 @@ def unsqueeze(input: Any, dim: Any) -> Tensor:
     """A view with a dimension of size one inserted before `dim`."""
     require_tensor("unsqueeze", input)
     dim = wrap_dim(dim, input._data.ndim + 1, "unsqueeze")
-    result: Tensor = unsqueeze_op.apply((input,), {"dim": dim})
+    result: Tensor = apply_view(unsqueeze_op, input, {"dim": dim})
     return result
 
 

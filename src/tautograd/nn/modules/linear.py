@@ -8,7 +8,8 @@ from typing import Any
 import tautograd as torch
 
 from ..._autograd.autocast_state import EVER_USED
-from ..._ops.nn.linear import bilinear, linear, plain_linear, tall_linear
+from ..._ops.declare.fast_products import fast_linear
+from ..._ops.nn.linear import bilinear, linear, tall_linear
 from ..._tensor.tensor import Tensor
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
@@ -71,10 +72,10 @@ class Linear(Module):
         except KeyError:  # computed, as by a parametrization
             weight, bias = self.weight, self.bias  # type: ignore[assignment]
         if type(input) is Tensor and weight is not None and not EVER_USED:
-            quick = tall_linear if len(input._data.shape) > 2 else plain_linear
-            plain = quick(input, weight, bias)
-            if plain is not None:
-                return plain
+            quick = tall_linear if len(input._data.shape) > 2 else fast_linear
+            fast = quick(input, weight, bias)
+            if fast is not None:
+                return fast
         out: Tensor = linear(input, weight, bias)
         return out
 
