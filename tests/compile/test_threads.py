@@ -155,7 +155,7 @@ def test_a_recording_is_its_own_threads_business() -> None:
 
 def test_other_memory_for_an_argument_while_the_program_runs() -> None:
     """What was looked at is what is read, until the end."""
-    function = torch.compile(lambda x: (x * 2).sum())
+    function = torch.compile(lambda x: (x * 2).sum(), audit="never")
     x = torch.ones(1 << 16, dtype=torch.float64)
     for _ in range(3):
         function(x)

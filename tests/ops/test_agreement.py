@@ -22,18 +22,18 @@ from .tolerance import Condition
 
 
 def compare_case(
-    op: Any, sample: Any, dtype: str, fns: tuple[Any, Any] = (None, None)
+    op: Any, sample: Any, dtype: str, fns: tuple[Any, Any] = (None, None), words: bool = True
 ) -> str | None:
     """Run one sample in one dtype on both engines."""
     order = order_for(dtype)
     calls = [Call(e, op, sample, dtype, dtype in DIFFERENTIABLE) for e in (TORCH, TAUTOGRAD)]
     want, got = (measure(c, order, fn) for c, fn in zip(calls, fns, strict=True))
     condition = Condition(op, sample, dtype, fns[0])
-    problem = disagreement(calls[1], want, got, condition)
+    problem = disagreement(calls[1], want, got, condition, words)
     if problem is not None:  # PyTorch may contradict itself: see `tests.kernels`
         with without_onednn():
             want = measure(Call(TORCH, op, sample, dtype, dtype in DIFFERENTIABLE), order, fns[0])
-        if disagreement(calls[1], want, got, condition) is None:
+        if disagreement(calls[1], want, got, condition, words) is None:
             return None
     return problem
 

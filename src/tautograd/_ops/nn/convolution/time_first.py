@@ -82,6 +82,8 @@ conv_tbc_op = Op(
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
     """A convolution over time: `(time, batch, channels)`, weights `(kernel, channels, channels out)`."""
     _check(tuple(input.shape), tuple(weight.shape), tuple(bias.shape))
+    if min(input.shape[0], input.shape[0] + 2 * pad - weight.shape[0] + 1) > 0:
+        input.detach().view(-1, input.shape[2])  # refused where time and batch cannot be one row
     if input.dtype != weight.dtype:
         names = [LEGACY_NAMES[t.dtype] for t in (input, weight)]
         raise RuntimeError(
@@ -93,8 +95,6 @@ def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Tensor:
         raise RuntimeError(
             "conv_tbc does not support automatic differentiation for outputs with complex dtype."
         )
-    if min(input.shape[0], input.shape[0] + 2 * pad - weight.shape[0] + 1) > 0:
-        input.detach().view(-1, input.shape[2])  # refused where time and batch cannot be one row
     result: Tensor = apply(conv_tbc_op, (input, weight, bias), {"pad": pad})
     return result
 
