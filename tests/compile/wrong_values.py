@@ -74,6 +74,13 @@ LOG = numbers(5, 2, 4)
 ROWS = [
     # classes
     Row(
+        "istft",
+        "torch.istft(torch.view_as_complex(x), 16, window=w, center=False)",
+        {"x": numbers(9, 4, 2), "w": np.ones(16, np.float32)},
+        [{"w": np.zeros(16, np.float32)}],
+        ("x",),
+    ),
+    Row(
         "cross_entropy",
         "F.cross_entropy(x, i)",
         PICK,

@@ -32,7 +32,6 @@ from .exact import exact_values
 from .measure import Item, Outcome
 from .tolerance import Condition, epsilon, roundings, smallest, underflow
 
-
 ERRORS = (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError)
 
 

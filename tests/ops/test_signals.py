@@ -63,7 +63,8 @@ def test_wrong_windows(torch, call):
 def test_older_windows(torch, name):
     make = getattr(torch, f"{name}_window")
     found = [
-        1 + make(n, periodic, dtype=torch.float64)  # where terms cancel, only their rounding is left
+        1
+        + make(n, periodic, dtype=torch.float64)  # where terms cancel, only their rounding is left
         for n in (0, 1, 2, 7)
         for periodic in (True, False)
     ]
