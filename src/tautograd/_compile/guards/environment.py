@@ -33,13 +33,14 @@ class Surroundings:
 
     def follow(self, changing: Any) -> None:
         """Let numbers that the function reads by name be inputs, as far as they are seen to change."""
-        spots = [spot for spot, _ in (*self.variables.spots(), *self.modules.spots())]
-        self.spots = changing.among(spots)
+        self.spots = changing.among(self._all_spots())
 
     def follow_these(self, keys: set[Any]) -> None:
         """Let just the numbers at these places be inputs."""
-        spots = [spot for spot, _ in (*self.variables.spots(), *self.modules.spots())]
-        self.spots = [spot for spot in spots if spot.key in keys]
+        self.spots = [spot for spot in self._all_spots() if spot.key in keys]
+
+    def _all_spots(self) -> list[Spot]:
+        return [spot for spot, _ in (*self.variables.spots(), *self.modules.spots())]
 
     def begin(self, tape: Any) -> None:
         """Refuse what cannot be recorded, whatever the function does with it."""

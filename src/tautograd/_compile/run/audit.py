@@ -105,17 +105,13 @@ class Difference(NamedTuple):
 def difference(old: Any, new: Any) -> Difference | None:
     """What a function does otherwise than when `old` was recorded; None if it is the same to the bit."""
     before, now = old.program, new.program
-    if old.parts is not None:  # what comes after Python has looked at a value depends on the value
-        return _up_to_the_first_break(old, new)
-    constants = _Constants(before, now)
-    sites = now.sites
-    for i, (a, b) in enumerate(zip(before.instructions, now.instructions, strict=False)):
-        if not _same(a, b) or not constants.agree(a, b):
-            return Difference(_parting(constants, a, b), sites[i])
+    found = _first_parting(before, now, old.parts is not None)
+    if found is not None or old.parts is not None:
+        return found
     if len(before.instructions) != len(now.instructions):
         count = min(len(before.instructions), len(now.instructions))
         if count < len(now.instructions):
-            return Difference(f"{_shown(now.instructions[count])} is done now", sites[count])
+            return Difference(f"{_shown(now.instructions[count])} is done now", now.sites[count])
         left = before.instructions[count]
         return Difference(
             f"{_shown(left)} was recorded, and is no longer done", before.sites[count]
@@ -142,20 +138,16 @@ def difference(old: Any, new: Any) -> Difference | None:
     return None
 
 
-def _up_to_the_first_break(old: Any, new: Any) -> Difference | None:
-    """The difference before a graph break; behind it each replay decides by itself."""
-    before, now = old.program, new.program
+def _first_parting(before: Program, now: Program, breaks: bool) -> Difference | None:
+    """The first instructions that differ; up to a graph break, behind which each replay decides by itself."""
     constants = _Constants(before, now)
     for i, (a, b) in enumerate(zip(before.instructions, now.instructions, strict=False)):
-        if is_cut(a) or is_cut(b):
+        if breaks and (is_cut(a) or is_cut(b)):
             return None
         if not _same(a, b) or not constants.agree(a, b):
-            return Difference(_parting(constants, a, b), now.sites[i])
+            default = f"{_shown(a)} was recorded, {_shown(b)} is done now"
+            return Difference(constants.shown(a, b) or default, now.sites[i])
     return None
-
-
-def _parting(constants: _Constants, a: Any, b: Any) -> str:
-    return constants.shown(a, b) or f"{_shown(a)} was recorded, {_shown(b)} is done now"
 
 
 def is_the_same_run(old: Any, new: Any) -> bool:

@@ -187,11 +187,16 @@ class Compiled:
             if len(self._seen) > FORMS:
                 self._seen.popitem(last=False)
 
-    def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
+    def _surroundings(self, form: Form, args: Any, kwargs: Any) -> Surroundings:
+        """What the function can reach when it is recorded, and what a recording may do."""
         around = Surroundings(self._fn, form, (args, kwargs))
-        around.follow(self._changing)
         around.may_split = self._fallback
         around.may_follow = form.key not in self._by_value and not around.variables.asks_types
+        return around
+
+    def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
+        around = self._surroundings(form, args, kwargs)
+        around.follow(self._changing)
         follows = bool(form.symbolic or around.spots)
         if follows and around.variables.asks_types:
             self._fix(around, form.symbolic, around.spots, "`type` is called, perhaps on it")
@@ -264,11 +269,8 @@ class Compiled:
         """Run the function, and see whether it still becomes the program that would have been replayed."""
         began = perf_counter()
         form.symbolic = entry.followed
-        around = Surroundings(self._fn, form, (args, kwargs))
-        followed = {spot.key for spot in entry.spots}
-        around.follow_these(followed)
-        around.may_split = self._fallback
-        around.may_follow = form.key not in self._by_value and not around.variables.asks_types
+        around = self._surroundings(form, args, kwargs)
+        around.follow_these({spot.key for spot in entry.spots})
         tolerant = self._fallback or bool(form.symbolic or around.spots)
         try:
             now, result = Entry.recorded(around, args, kwargs, False, tolerant)
