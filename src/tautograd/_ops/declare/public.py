@@ -24,7 +24,7 @@ from ..._autograd.views import adopt, bump, check_writable, keep_original, save_
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
-from .guarding import explain, guarded, marked, with_numbers
+from .guarding import explain, guarded, marked, no_method, with_numbers
 from .memory_overlap import refuse_overlap, refuse_partial_overlap
 from .out_dtypes import check_out, refuse_cast
 
@@ -250,18 +250,10 @@ def _of_tensors(name: str, fn: Function) -> Function:
     @functools.wraps(fn)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(self, Tensor):
-            raise no_method(name, self)
+            raise no_method(name, (self,))
         return fn(self, *args, **kwargs)
 
     return method
-
-
-def no_method(name: str, value: Any) -> TypeError:
-    """What Python says when a method of tensors is called on something else."""
-    return TypeError(
-        f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
-        f"'{type(value).__name__}' object"
-    )
 
 
 def _check_room(self: Tensor, others: tuple[Any, ...]) -> None:
@@ -318,7 +310,7 @@ def inplace_twin(name: str, fn: Function) -> Function:
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             if not isinstance(self, Tensor):
-                raise no_method(name + "_", self)
+                raise no_method(name + "_", (self,))
             if EVER_USED and modes.lower is not None:
                 return as_it_is(twin, (self, *args), kwargs)
             others = (*args, *kwargs.values())

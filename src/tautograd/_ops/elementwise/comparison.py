@@ -20,8 +20,8 @@ from ..declare.elementwise_calls import (
     require_tensor,
     unary,
 )
-from ..declare.guarding import explain, marked
-from ..declare.public import FUNCTIONS, attach, inplace_twin, no_method, public, write_into
+from ..declare.guarding import explain, marked, no_method
+from ..declare.public import FUNCTIONS, attach, inplace_twin, public, write_into
 from ..declare.record import Op
 from ..declare.samples import Sample, T, over, pairs
 from ..declare.undefined_dtypes import no_kernel, refusal
@@ -107,7 +107,7 @@ def _logical_twin(name: str) -> None:
 
     def twin(self: Any, *other: Any) -> Tensor:
         if not isinstance(self, Tensor):
-            raise no_method(name + "_", self)
+            raise no_method(name + "_", (self,))
         check_writable(self, *other)
         return write_into(self, function(self, *other), name, history=False)
 
