@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import multiprocessing.connection
 import os
 import pickle
 import random
@@ -298,8 +299,9 @@ def test_an_exception_of_a_class_that_only_the_worker_knows() -> None:
     assert not multiprocessing.active_children()  # without the help of the garbage collector
 
 
-@same
-def test_a_worker_that_is_killed(torch: Any) -> None:
+def dying(torch: Any) -> Any:
+    """A loader whose worker is killed as it makes the second batch."""
+
     class Dying(torch.utils.data.Dataset):  # type: ignore[misc]
         def __len__(self) -> int:
             return 3
@@ -309,8 +311,23 @@ def test_a_worker_that_is_killed(torch: Any) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             return index
 
+    return torch.utils.data.DataLoader(Dying(), num_workers=1)
+
+
+@same
+def test_a_worker_that_is_killed(torch: Any) -> None:
     with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid.*"):
-        list(torch.utils.data.DataLoader(Dying(), num_workers=1))
+        list(dying(torch))
+
+
+@same
+def test_a_worker_that_is_killed_before_its_batch_is_taken(torch: Any) -> None:
+    """The batch is in the queue, but its memory can no longer be handed over."""
+    batches = iter(dying(torch))
+    (worker,) = multiprocessing.active_children()
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid.*"):
+        multiprocessing.connection.wait([worker.sentinel], timeout=60)  # PyTorch may raise here
+        list(batches)
 
 
 @same

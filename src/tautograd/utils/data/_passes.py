@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import multiprocessing.connection
 import os
 import pickle
 import queue
@@ -253,19 +254,29 @@ class PassOfWorkers(Pass):
             wait = 1.0 if deadline is None else min(1.0, max(deadline - time.monotonic(), 0.0))
             try:
                 turn, sent = self._results.get(timeout=wait)
-                return turn, pickle.loads(sent)
             except queue.Empty:
-                dead = [w for w in self._workers if not w.is_alive()]
-                if dead:
-                    pids = ", ".join(str(w.pid) for w in dead)
-                    codes = ", ".join(str(w.exitcode) for w in dead)
-                    self.close()
-                    raise RuntimeError(
-                        f"DataLoader worker (pid(s) {pids}) exited unexpectedly, with exit code "
-                        f"{codes}"
-                    ) from None
+                self._check_alive()
                 if deadline is not None and time.monotonic() >= deadline:
                     raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
+                continue
+            try:
+                return turn, pickle.loads(sent)
+            except (OSError, EOFError):
+                # The worker that made this batch had still to hand over the descriptors of its memory.
+                self._check_alive(patience=5.0)
+                raise
+
+    def _check_alive(self, patience: float = 0.0) -> None:
+        """Raise if a worker has ended, or ends within `patience` seconds."""
+        multiprocessing.connection.wait([w.sentinel for w in self._workers], timeout=patience)
+        dead = [w for w in self._workers if not w.is_alive()]
+        if dead:
+            pids = ", ".join(str(w.pid) for w in dead)
+            codes = ", ".join(str(w.exitcode) for w in dead)
+            self.close()
+            raise RuntimeError(
+                f"DataLoader worker (pid(s) {pids}) exited unexpectedly, with exit code {codes}"
+            ) from None
 
     def close(self) -> None:
         """Stop the worker processes."""
