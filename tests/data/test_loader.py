@@ -299,8 +299,8 @@ def test_an_exception_of_a_class_that_only_the_worker_knows() -> None:
     assert not multiprocessing.active_children()  # without the help of the garbage collector
 
 
-def dying(torch: Any) -> Any:
-    """A loader whose worker is killed as it makes the second batch."""
+def dying(torch: Any, delay: float = 0.0) -> Any:
+    """A loader whose worker is killed as it makes the second batch, `delay` seconds after the first."""
 
     class Dying(torch.utils.data.Dataset):  # type: ignore[misc]
         def __len__(self) -> int:
@@ -308,6 +308,7 @@ def dying(torch: Any) -> Any:
 
         def __getitem__(self, index: int) -> int:
             if index == 1:
+                time.sleep(delay)
                 os.kill(os.getpid(), signal.SIGKILL)
             return index
 
@@ -323,7 +324,7 @@ def test_a_worker_that_is_killed(torch: Any) -> None:
 @same
 def test_a_worker_that_is_killed_before_its_batch_is_taken(torch: Any) -> None:
     """The batch is in the queue, but its memory can no longer be handed over."""
-    batches = iter(dying(torch))
+    batches = iter(dying(torch, delay=0.5))
     (worker,) = multiprocessing.active_children()
     with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid.*"):
         multiprocessing.connection.wait([worker.sentinel], timeout=60)  # PyTorch may raise here
