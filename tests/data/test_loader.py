@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -324,6 +325,7 @@ def test_a_worker_that_is_killed(torch: Any) -> None:
 @same
 def test_a_worker_that_is_killed_before_its_batch_is_taken(torch: Any) -> None:
     """The batch is in the queue, but its memory can no longer be handed over."""
+    importlib.import_module(torch.__name__ + ".multiprocessing")  # from now on, memory is shared
     batches = iter(dying(torch, delay=0.5))
     (worker,) = multiprocessing.active_children()
     with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid.*"):
