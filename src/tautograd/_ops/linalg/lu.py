@@ -96,6 +96,13 @@ def _packed(d_low: Any, d_up: Any) -> Any:
 def permutation_of(pivots: Any, packed: Any) -> Any:
     pivots = np.reshape(raw(pivots), np.shape(pivots) or (1,))
     pivots = pivots[..., : min(packed.shape[-2:])]  # what is beyond has exchanged no rows
+    try:
+        pivots = np.broadcast_to(pivots, (*packed.shape[:-2], pivots.shape[-1]))
+    except ValueError:  # PyTorch reads, and writes, memory of others here
+        raise RuntimeError(
+            f"The size of LU_pivots, {list(np.shape(pivots))}, must match that of LU_data's batch, "
+            f"{list(packed.shape[:-2])}"
+        ) from None
     return permutation(order_from_pivots(pivots, packed.shape[-2]), packed.dtype)
 
 
@@ -276,6 +283,7 @@ lu_unpack_op: Op = Op(
     samples=lambda: [
         Sample(T(3, 3), T(3, dtype="int32", low=3, high=4)),
         Sample(T(2, 4, 2), T(2, 2, dtype="int32", low=2, high=5)),
+        Sample(T(2, 3, 3), T(3, dtype="int32", low=3, high=4)),  # the same rows in each matrix
         Sample(T(2, 3), T(2, dtype="int32", low=2, high=3), unpack_pivots=False),
         Sample(T(2, 3, grad=False), T(2, dtype="int32", low=2, high=3), unpack_data=False),
     ],
