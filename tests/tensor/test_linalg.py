@@ -111,6 +111,7 @@ SQUARES = _table(
     linalg.lu(A) ; linalg.lu(W) ; linalg.lu(H) ; linalg.lu_factor(K) ; linalg.lu_factor_ex(A)
     torch.lu(A) ; torch.lu(A, get_infos=True) ; A.lu() ; torch.lu_unpack(*linalg.lu_factor(A))
     torch.lu_unpack(*linalg.lu_factor(H), unpack_pivots=False)
+    torch.lu_unpack(torch.zeros(2, 0, 0), torch.ones(0, dtype=torch.int32))
     linalg.lu_solve(*linalg.lu_factor(A), Y) ; torch.lu_solve(Y, *linalg.lu_factor(A))
     linalg.lu_solve(*linalg.lu_factor(A), X, left=False, adjoint=True) ; linalg.pinv(A)
     linalg.pinv(W) ; linalg.pinv(H, rtol=0.1) ; linalg.pinv(K, atol=0.5)
@@ -273,6 +274,12 @@ ERRORS = _table(
     torch.nn.functional.linear(v[0], A) ; torch.nn.functional.bilinear(v, w, K)
     """
 )
+
+
+def test_pivots_of_another_batch_are_refused() -> None:
+    """PyTorch reads and writes foreign memory here."""
+    with pytest.raises(RuntimeError, match=r"LU_pivots, \[2, 3\], must match"):
+        tautograd.lu_unpack(tautograd.zeros(3, 3), tautograd.ones(2, 3, dtype=tautograd.int32))
 
 
 @pytest.mark.parametrize("expression", ERRORS)
