@@ -18,7 +18,7 @@ NOT_MODULES = re.compile(
     r"\.(_|cuda|cpu|accelerator|backends|serialization|safetensors|evidence|version|overrides|testing"
     r"|return_types|amp|random|nn\.modules|nn\.parameter|nn\.utils\.(?!rnn|parametrize)"
     r"|optim\.(?!lr_scheduler|swa)|autograd\.(?!functional)|utils\.(tensorboard|hooks|checkpoint)"
-    r"|utils\.data\.)"
+    r"|utils\.data\.|utils\.collect_env|compiler|hub|multiprocessing)"
 )
 NOT_NAMES = re.compile(
     r"^(_|set_|compile$|save$|load$|fork_rng|verify|doctor|explain|compare_devices|check_grad"
@@ -26,7 +26,7 @@ NOT_NAMES = re.compile(
     r"|no_grad|set_grad|manual_seed|use_deterministic|prepare_multiprocessing|get_rng_state|cuda$"
     r"|pin_memory|share_memory|is_shared|storage|untyped_storage|get_worker_info|detect_anomaly"
     r"|DataParallel|Distributed|Module$|ModuleList|ModuleDict|Optimizer$|register_module|Function$"
-    r"|Buffer$)"
+    r"|Buffer$|Timer$|timer$)"
 )
 NOT_PARAMETERS = {"num_workers", "multiprocessing_context", "pin_memory", "persistent_workers",
                   "prefetch_factor", "timeout", "in_order", "pin_memory_device"}  # fmt: skip

@@ -11,6 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ._ops.declare.python_surface import speak
+
 __all__ = [
     "allow_in_graph",
     "assume_constant_result",
@@ -205,3 +207,6 @@ class set_stance:  # noqa: N801  (PyTorch's name)
 
     def __call__(self, fn: Given) -> Given:
         return fn
+
+
+speak(globals(), __all__)

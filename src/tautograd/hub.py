@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ._ops.declare.python_surface import speak
+
 __all__ = ["get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 _CONF = "hubconf.py"
@@ -152,3 +154,6 @@ def load_state_dict_from_url(
         )
     found: dict[str, Any] = load_file(path, map_location=map_location)
     return found
+
+
+speak(globals(), __all__)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys as _sys
 
+from .._ops.declare.python_surface import speak
 from . import constraints, kl, transforms, utils
 from ._continuous import (
     beta,
@@ -206,3 +207,6 @@ for _module in [module for module in globals().values() if isinstance(module, ty
         for _value in list(vars(_module).values()):
             if isinstance(_value, type) and _value.__module__ == _module.__name__:
                 _value.__module__ = _public  # where PyTorch has it, and pickles look for it
+
+
+speak(globals(), __all__)

@@ -6,6 +6,7 @@ A constraint with parameters is a class (`greater_than(0.5)`), one without is an
 
 from __future__ import annotations
 
+from .._ops.declare.python_surface import speak
 from ._constraint import (
     Constraint,
     MixtureSameFamilyConstraint,
@@ -105,3 +106,6 @@ stack = _Stack
 
 for _kind in (Constraint, MixtureSameFamilyConstraint):
     _kind.__module__ = __name__  # where PyTorch has them, and pickles look for them
+
+
+speak(globals(), __all__)

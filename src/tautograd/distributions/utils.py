@@ -11,6 +11,8 @@ from tautograd import Tensor
 from tautograd.nn import functional as F
 from tautograd.overrides import is_tensor_like
 
+from .._ops.declare.python_surface import speak
+
 __all__ = [
     "broadcast_all",
     "clamp_probs",
@@ -139,3 +141,6 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     mat = vec.new_zeros((*vec.shape[:-1], n, n))
     mat[..., _tril_mask(n, diag, vec.device)] = vec
     return mat
+
+
+speak(globals(), __all__)

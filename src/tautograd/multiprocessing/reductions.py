@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._ops.declare.python_surface import speak
 from .._tensor.shared_memory import Region, region_at, region_of
 from .._tensor.tensor import Tensor, make
 from ..nn.parameter import Buffer, Parameter
@@ -88,3 +89,6 @@ def init_reductions() -> None:
     """Have tensors sent this way by everything that `multiprocessing` sends."""
     for kind in (Tensor, Parameter):
         ForkingPickler.register(kind, reduce_tensor)
+
+
+speak(globals(), __all__)

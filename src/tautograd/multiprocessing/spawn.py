@@ -15,6 +15,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .._ops.declare.python_surface import speak
+
 __all__ = [
     "ProcessContext",
     "ProcessException",
@@ -198,3 +200,6 @@ def spawn(
             stacklevel=2,
         )
     return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")
+
+
+speak(globals(), __all__)

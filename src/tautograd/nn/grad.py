@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._autograd.apply import apply
+from .._ops.declare.python_surface import speak
 from .._ops.nn.convolution.conv_checks import check_dtypes, checked
 from .._ops.nn.convolution.trilinear import transposed_convolution_op, weight_correlation_op
 from .._tensor.tensor import Tensor, make
@@ -153,3 +154,6 @@ def conv3d_weight(
 ) -> Tensor:
     """The gradient of `conv3d` with respect to its weight, of which the size is given."""
     return _weight(_triple, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+speak(globals(), __all__)

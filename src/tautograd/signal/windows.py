@@ -12,6 +12,7 @@ from typing import Any
 
 import tautograd as torch
 
+from .._ops.declare.python_surface import speak
 from .._tensor.tensor import Tensor
 
 __all__ = [
@@ -167,3 +168,6 @@ def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
 def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """Four waves, with low side lobes."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
+
+
+speak(globals(), __all__)

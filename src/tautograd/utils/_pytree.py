@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
+from .._ops.declare.python_surface import speak
 from ._tree_nodes import (
     BY_SERIALIZED_NAME,
     LEAF,
@@ -151,7 +152,7 @@ def is_structseq_instance(obj: object) -> bool:
 
 def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
     """Whether a tree is no container that is known, or is said to be a leaf."""
-    return (is_leaf is not None and is_leaf(tree)) or kind_of(tree) not in SUPPORTED_NODES
+    return bool(is_leaf is not None and is_leaf(tree)) or kind_of(tree) not in SUPPORTED_NODES
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
@@ -390,3 +391,6 @@ def treespec_pprint(treespec: TreeSpec) -> str:
             return "*"
 
     return repr(treespec.unflatten([_Star() for _ in range(treespec.num_leaves)]))
+
+
+speak(globals(), __all__)

@@ -8,6 +8,8 @@ import sys
 from collections import namedtuple
 from typing import Any
 
+from .._ops.declare.python_surface import speak
+
 __all__ = ["SystemEnv", "get_env_info", "get_pretty_env_info", "main", "pretty_str"]
 
 SystemEnv = namedtuple(
@@ -100,3 +102,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+speak(globals(), __all__)

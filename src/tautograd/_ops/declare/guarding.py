@@ -262,6 +262,11 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
     return call
 
 
+def by_signature(fn: Function) -> Function:
+    """A function of `torch` in a module that is loaded when it is first named (a decorator)."""
+    return guarded(fn, fn.__name__)
+
+
 _EXPLAINING = """
             again = _with_numbers(_error, _fn, _name, *given, _method)
             if again is None:

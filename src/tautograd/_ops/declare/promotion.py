@@ -72,6 +72,16 @@ def plain_number(value: Any) -> Any:
     return as_number(value)
 
 
+def real_number(value: Any) -> Any:
+    """`plain_number` for a parameter that shapes a real function: a complex one must be real, too."""
+    number = plain_number(value)
+    if not isinstance(number, complex):
+        return number
+    if number.imag:
+        raise RuntimeError("value cannot be converted to type float without overflow")
+    return number.real
+
+
 def compute_dtype(operands: Any, promotion: str | None) -> Any:
     """The NumPy dtype to compute in; None where tensors of one dtype need no cast."""
     if promotion is None:

@@ -28,7 +28,7 @@ from ..declare.elementwise_calls import (
     require_tensor,
     unary,
 )
-from ..declare.promotion import plain_number
+from ..declare.promotion import real_number
 from ..declare.public import FUNCTIONS, NN_FUNCTIONAL, SPECIAL, public, write_into
 from ..declare.record import Op
 from ..declare.rule_calls import written
@@ -105,7 +105,7 @@ def activation(
         text = f"lambda {', '.join(p for p in ('input', signature, keyword) if p)}: "
         text += f"run(input, {{**fixed, {given}}}, {inplace})"
         function = written(
-            text, {"run": run, "fixed": fixed, "inf": math.inf, "number": plain_number}
+            text, {"run": run, "fixed": fixed, "inf": math.inf, "number": real_number}
         )
         function.__name__ = function.__qualname__ = label
         function.__doc__ = doc

@@ -264,12 +264,15 @@ def lstsq(input: Any, b: Any, rcond: Any = None, *, driver: str | None = None) -
             f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - "
             "other.dim()) <= 1"
         )
-    vector = x.ndim - 1 == y.ndim
-    batch = y.shape[:-1] if vector else y.shape[:-2]
-    check_broadcast(x.shape[:-2], batch)
+    vector = y.ndim == 1 or tuple(y.shape) == tuple(x.shape[:-1])
     if (y.shape[-1] if vector else y.shape[-2]) != x.shape[-2]:
         end = "-1" if vector else "-2"
         raise RuntimeError(f"{name}: input.size(-2) should match other.size({end})")
+    # Of a matrix without a batch PyTorch compares the rows with A's batch, and repeats it.
+    check_broadcast(x.shape[:-2], y.shape[: x.ndim - 2])
+    if not vector and y.ndim < x.ndim:
+        batch = np.broadcast_shapes(x.shape[:-2], y.shape[: x.ndim - 2])
+        b = b.expand(*batch, *y.shape[-2:])
     if driver is None:
         driver = "gelsy"
     elif driver not in ("gels", "gelsy", "gelsd", "gelss"):

@@ -233,6 +233,8 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
         )
     if mode == "constant":
         _check_fits(value, input._data.dtype)
+        if type(value) is int and (input.is_floating_point() or input.is_complex()):
+            value = float(value)
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')

@@ -271,7 +271,9 @@ def _frequencies(name: str, count: int, n: int, d: float, out: Any, options: Any
         found[(n + 1) // 2 :] -= n
     found.mul_(1.0 / (n * d) if n else math.inf)
     if out is not None:
-        return out.resize_(found.shape).copy_(found)  # type: ignore[no-any-return]
+        if out.numel() != found.numel():  # as `arange` has it: as many elements may lie as they do
+            out.resize_(found.shape)
+        return out.copy_(found.reshape(out.shape))  # type: ignore[no-any-return]
     return found.requires_grad_(options.get("requires_grad", False))
 
 
@@ -282,7 +284,7 @@ def fftfreq(n: int, d: float = 1.0, *, out: Any = None, **options: Any) -> Tenso
 
 def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, **options: Any) -> Tensor:
     """The frequencies of `rfft`'s results."""
-    return _frequencies("rfftfreq", n // 2 + 1, n, d, out, options)
+    return _frequencies("rfftfreq", int(n / 2) + 1, n, d, out, options)
 
 
 FFT["fftfreq"], FFT["rfftfreq"] = fftfreq, rfftfreq

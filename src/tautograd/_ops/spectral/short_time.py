@@ -11,6 +11,7 @@ import tautograd as torch
 
 from ..._arrays.checks import require_all
 from ..._tensor.tensor import Tensor
+from ..declare.guarding import by_signature
 from .fft_functions import complex_transform, inverse_real, real_transform
 
 __all__ = ["istft", "stft"]
@@ -44,6 +45,7 @@ def _kind(input: Tensor) -> str:
     return LEGACY_NAMES[input.dtype]
 
 
+@by_signature
 def stft(
     input: Any,
     n_fft: int,
@@ -138,6 +140,7 @@ def _check_stft(
         )
 
 
+@by_signature
 def istft(
     input: Any,
     n_fft: int,

@@ -8,6 +8,7 @@ from typing import Any
 import tautograd as torch
 
 from ..._tensor.tensor import Tensor
+from ..declare.guarding import by_signature
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
@@ -37,11 +38,13 @@ def _waves(name: str, length: int, periodic: bool, weights: Any, options: Any) -
     return found.requires_grad_(wants)  # type: ignore[no-any-return]
 
 
+@by_signature
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """(1 - cos t) / 2 over one period."""
     return _waves("hann_window", window_length, periodic, (0.5, 0.5), options)
 
 
+@by_signature
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -53,11 +56,13 @@ def hamming_window(
     return _waves("hamming_window", window_length, periodic, (alpha, beta), options)
 
 
+@by_signature
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """0.42 - 0.5 cos t + 0.08 cos 2t over one period."""
     return _waves("blackman_window", window_length, periodic, (0.42, 0.5, 0.08), options)
 
 
+@by_signature
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """A triangle."""
     t, period, wants = _times("bartlett_window", window_length, periodic, options)
@@ -66,6 +71,7 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
     return (1 - (t * (2.0 / period) - 1).abs()).requires_grad_(wants)  # type: ignore[no-any-return]
 
 
+@by_signature
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any
 ) -> Tensor:

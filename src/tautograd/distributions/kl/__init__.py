@@ -7,6 +7,7 @@ for pairs whose divergence is infinite, because p reaches where q does not.
 
 from __future__ import annotations
 
+from ..._ops.declare.python_surface import speak
 from . import _different, _gaussian, _same, _unbounded
 from ._registry import _KL_MEMOIZE, _KL_REGISTRY, _dispatch_kl, kl_divergence, register_kl
 from ._same import _kl_expfamily_expfamily
@@ -16,3 +17,6 @@ __all__ = ["kl_divergence", "register_kl"]
 kl_divergence.__doc__ = f"{kl_divergence.__doc__}\n\nThere is one for these pairs:\n" + "\n".join(
     f"* `{p}` and `{q}`" for p, q in sorted((p.__name__, q.__name__) for p, q in _KL_REGISTRY)
 )
+
+
+speak(globals(), __all__)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..._lazy import named_later
+from ..._ops.declare.python_surface import speak
 from ...backends import cuda as _switches
 
 __all__ = ["WARN_FOR_UNFUSED_KERNELS", "SDPBackend", "sdpa_kernel"]
@@ -67,3 +68,6 @@ if TYPE_CHECKING:
     from . import flex_attention as flex_attention
 else:
     __getattr__, __dir__ = named_later(__name__, ("flex_attention",))
+
+
+speak(globals(), __all__)

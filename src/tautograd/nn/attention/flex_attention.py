@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor
 from .block_mask import (
     BlockMask,
@@ -124,3 +125,6 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Any, enable_gqa: boo
             f"{'smaller' if smaller else 'larger'} length than you're using it for, you "
             f"{'likely need to' if smaller else 'can'} create a new block mask."
         )
+
+
+speak(globals(), __all__)

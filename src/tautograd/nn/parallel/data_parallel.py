@@ -7,6 +7,7 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..modules.module import Module
 from .parallel_apply import parallel_apply
 from .replicate import replicate
@@ -105,3 +106,6 @@ def data_parallel(
     shared.output_device = _index(shared.device_ids[0] if output_device is None else output_device)
     shared.src_device_obj = as_device(shared.device_ids[0])
     return shared(*given, **(module_kwargs or {}))
+
+
+speak(globals(), __all__)

@@ -7,6 +7,7 @@ from typing import Any
 
 import tautograd as torch
 
+from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor
 
 __all__ = ["get_a_var", "parallel_apply"]
@@ -44,3 +45,6 @@ def parallel_apply(
         args = given if isinstance(given, (list, tuple)) else (given,)
         results.append(module(*args, **kwargs))
     return results
+
+
+speak(globals(), __all__)

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from ..._ops.declare.python_surface import speak
 from ..modules.module import Module
 from .scatter_gather import _refuse_cpu, as_device
 
@@ -36,3 +37,6 @@ def _on(module: Module, where: Any, detach: bool, made: dict[int, Any]) -> Any:
         for name, inner in module._modules.items()
     }
     return twin
+
+
+speak(globals(), __all__)

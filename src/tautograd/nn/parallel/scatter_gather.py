@@ -8,6 +8,7 @@ from typing import Any
 import tautograd as torch
 
 from ..._arrays.devices import device
+from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor
 
 __all__ = ["gather", "scatter", "scatter_kwargs"]
@@ -73,3 +74,6 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
 def _refuse_cpu(what: str, tensors: Any) -> None:
     if any(tensor.device.type == "cpu" for tensor in tensors):
         raise AssertionError(f"{what} function not implemented for CPU tensors")
+
+
+speak(globals(), __all__)

@@ -1,5 +1,6 @@
 """Measuring how long a statement takes: `Timer`, what it measured, and tables of measurements."""
 
+from ..._ops.declare.python_surface import speak
 from .compare import Compare
 from .measurement import (
     Measurement,
@@ -20,3 +21,6 @@ __all__ = [
     "trim_sigfig",
     "unit_to_english",
 ]
+
+
+speak(globals(), __all__)
