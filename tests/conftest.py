@@ -40,8 +40,23 @@ def pytest_collection_finish() -> None:
     They are some two million objects that live as long as the process; tests that collect garbage,
     and parts that ask for all objects there are (as the doctor does), would walk them each time.
     """
+    _seed_no_absent_devices()
     gc.collect()
     gc.freeze()
+
+
+def _seed_no_absent_devices() -> None:
+    """Keep PyTorch's `manual_seed` from queueing a call, and the whole stack as text, for each kind
+    of device that is not there: it takes longer than most tests, and the queue is never emptied."""
+    torch = sys.modules.get("torch")
+    for kind in ("cuda", "mtia", "xpu"):
+        package = getattr(torch, kind, None)
+        if package is None or package.is_available():
+            continue
+        module: Any
+        for module in (package, getattr(package, "random", None)):
+            if hasattr(module, "_lazy_call"):
+                module._lazy_call = lambda call, **kwargs: None
 
 
 def pytest_report_header() -> list[str]:
