@@ -6,6 +6,7 @@ settings of the process, or waits for something.
 
 from __future__ import annotations
 
+import enum
 import functools
 import importlib
 import inspect
@@ -107,7 +108,7 @@ def _add(found: dict[str, Public], name: str, ours: Any, theirs: Any) -> None:
         path.startswith(("torch.nn", "torch.optim", "torch.utils")) or last in _CLASSES
     ):
         return
-    if is_class and issubclass(theirs, (BaseException, tuple)):
+    if isinstance(ours, enum.EnumType) or (is_class and issubclass(theirs, (BaseException, tuple))):
         return
     found[name] = Public(name, parameters_of(name, theirs, ours), is_class)
 

@@ -14,6 +14,7 @@ from ..._autograd.apply import apply
 from ..._tensor.arguments import as_element
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import refuse, require_tensor
+from ..declare.promotion import plain_number
 from ..declare.public import NN_FUNCTIONAL, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T
@@ -206,7 +207,7 @@ def _mirrored(mode: str, input: Tensor, pad: Ints) -> Tensor:
 
 def _check_fits(value: Any, dtype: Any) -> None:
     """A number that integers of this dtype cannot be is refused."""
-    if value is None or dtype.kind not in "iu":
+    if dtype.kind not in "iu":
         return
     limits = np.iinfo(dtype)
     if not limits.min <= value <= limits.max:
@@ -232,10 +233,11 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
             f"padding length {len(pad)} and input of dimension {ndim}"
         )
     if mode == "constant":
+        value = 0 if value is None else plain_number(value)
         _check_fits(value, input._data.dtype)
         if type(value) is int and (input.is_floating_point() or input.is_complex()):
             value = float(value)
-        return constant_pad_nd(input, pad, 0 if value is None else value)
+        return constant_pad_nd(input, pad, value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in PADS:

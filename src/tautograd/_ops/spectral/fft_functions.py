@@ -269,7 +269,7 @@ def _frequencies(name: str, count: int, n: int, d: float, out: Any, options: Any
     found = torch.arange(count, **{**options, "requires_grad": False, "dtype": dtype})
     if name == "fftfreq" and n:
         found[(n + 1) // 2 :] -= n
-    found.mul_(1.0 / (n * d) if n else math.inf)
+    found.mul_(1.0 / (n * d) if n * d else math.copysign(math.inf, n * d))
     if out is not None:
         if out.numel() != found.numel():  # as `arange` has it: as many elements may lie as they do
             out.resize_(found.shape)

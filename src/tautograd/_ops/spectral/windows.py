@@ -12,9 +12,13 @@ from ..declare.guarding import by_signature
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
+_OPTIONS = {"dtype", "layout", "device", "pin_memory", "requires_grad"}
+
 
 def _times(name: str, length: int, periodic: bool, options: dict[str, Any]) -> Any:
     """t = 0, 1, …, and how many steps a period has; or the window itself, where it is that short."""
+    for unknown in options.keys() - _OPTIONS:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
     dtype = options.get("dtype") or torch.get_default_dtype()
     if not dtype.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")

@@ -67,6 +67,10 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
         return type(first)(
             (key, gather([out[key] for out in outputs], target_device, dim)) for key in first
         )
+    if isinstance(first, (str, bytes)):  # each of whose elements is one again
+        raise TypeError(
+            f"gather: tensors, and nests of them, can be joined, not {type(first).__name__}"
+        )
     columns = [gather(column, target_device, dim) for column in zip(*outputs, strict=True)]
     return type(first)(*columns) if _is_namedtuple(first) else type(first)(columns)
 
