@@ -245,7 +245,8 @@ def grad(
                 "graph. Set allow_unused=True if this is the desired behavior."
             )
         if gradient is None and materialize_grads:
-            gradient = np.zeros_like(tensor._data)
+            gradient = make(np.zeros_like(tensor._data))
+            gradient._requires_grad = create_graph
         results.append(own(gradient))
     return tuple(results) if keys is None else dict(zip(keys, results, strict=True))
 

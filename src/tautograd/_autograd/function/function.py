@@ -40,6 +40,7 @@ class Function(metaclass=FunctionMeta):
     _backward_cls: Any
     generate_vmap_rule = False
     boxed_grads_call = False  # whether `backward` takes all gradients in one list
+    clear_saved_tensors_on_access = False  # whether `ctx.saved_tensors` may be read only once
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         import warnings
@@ -219,18 +220,22 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         if not recording or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return outputs
         several = isinstance(outputs, tuple)
-        poisoned = tuple(_poison(o) for o in (outputs if several else (outputs,)))
+        given = outputs if several else (outputs,)
+        found = _Twice.apply(*map(_as_wanting, given))
+        poisoned = tuple(
+            [f if isinstance(g, Tensor) else g for f, g in zip(found, given, strict=True)]
+        )
         return poisoned if several else poisoned[0]
 
     return wrapper
 
 
 class _Twice(Function):
-    """An identity whose backward says that there is none."""
+    """An identity whose backward says that there is none; a graph shows it as PyTorch does, `Error`."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        return make(tensor._data)
+    def forward(ctx: Any, *tensors: Any) -> Any:
+        return tuple([make(t._data) if isinstance(t, Tensor) else t for t in tensors])
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -239,12 +244,16 @@ class _Twice(Function):
         )
 
 
-def _poison(output: Any) -> Any:
+_Twice._backward_cls = type("Error", (BackwardCFunction,), {"__slots__": (), "_forward_cls": _Twice})
+
+
+def _as_wanting(output: Any) -> Any:
+    """A result as a leaf that wants a gradient, so that whoever differentiates it comes by `_Twice`."""
     if not isinstance(output, Tensor):
-        return output
+        return make(np.empty(0))  # it has a place in the graph, and no edge
     leaf = make(output._data)
-    leaf._requires_grad = True
-    return _Twice.apply(leaf)
+    leaf._requires_grad = output._data.dtype.kind in "fcV"
+    return leaf
 
 
 __all__ = [

@@ -21,6 +21,9 @@ from ..saved import modified_message, on_behalf_of, second_time
 
 _NO_ARRAY = np.zeros(())
 
+# In place of what was saved, once a Function that clears it on access has read it.
+READ: Any = ("read",)
+
 
 def _array(grad: Any) -> Any:
     """The array of a gradient, which may be a tensor."""
@@ -142,7 +145,15 @@ class FunctionNode(Node):
             return self.to_save
         if not self.saved and self.to_save_forward:
             return self.to_save_forward
-        return tuple([entry(self) for entry in self.saved])
+        if self.saved == READ:
+            raise RuntimeError(
+                f"{self.name()}: saved_tensors can only be accessed once if "
+                "clear_saved_tensors_on_access=True. Keep what it gives in a variable."
+            )
+        found = tuple([entry(self) for entry in self.saved])
+        if self.saved and getattr(self.function, "clear_saved_tensors_on_access", False):
+            self.saved = READ
+        return found
 
     def run_custom(self, gradient: Any, lifted: bool) -> Any:
         """One step of backward: call the user's function and check what it returns."""

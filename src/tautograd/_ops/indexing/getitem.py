@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,7 @@ def _means_tuple(key: Any) -> bool:
     return any(
         part is None
         or part is Ellipsis
-        or isinstance(part, (Tensor, slice, list, tuple, np.ndarray, str))
+        or isinstance(part, (Tensor, slice, Sequence, np.ndarray))
         for part in key
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.result_layout import as_channels, each
-from ..._arrays.sums import exact_sum
+from ..._arrays.sums import exact_sum, row_dot
 from ..._autograd.views import bump
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import refuse, require_tensor
@@ -55,7 +55,7 @@ def _products(x: Any, y: Any) -> Any:
     if x.ndim < 3:
         return exact_sum(x * y, (0,))
     rows = (np.reshape(v, (*v.shape[:2], math.prod(v.shape[2:]))) for v in (x, y))
-    return exact_sum(np.vecdot(*rows), (0,))
+    return exact_sum(row_dot(*rows), (0,))
 
 
 def _count(shape: Any) -> int:

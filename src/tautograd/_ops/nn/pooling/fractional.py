@@ -127,10 +127,10 @@ def _pooled(
             f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor with non-zero size for "
             f"non-batch dimensions, but got: {list(shape)}"
         )
-    if len(kernel) != rank or len(count) != rank:
-        raise RuntimeError(
-            f"{name}: kernel_size and output_size must either be a single Int or tuple of {rank} Ints"
-        )
+    for what, given in (("kernel_size", kernel), ("output_size", count)):
+        if len(given) != rank:
+            ints = "Ints" if rank == 2 else "three Ints"
+            raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of {ints}")
     for axis, n, k, c in zip(_AXES[rank], size, kernel, count, strict=True):
         if c + k - 1 > n - (rank == 3):
             called = name if rank == 2 else f"{name}_out"
