@@ -23,6 +23,7 @@ from ..._tensor.arguments import as_element, type_name
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import warning_level
 from ..declare.guarding import explain, marked
+from ..declare.memory_overlap import check_expanded, refuse_overlap
 from ..declare.public import FUNCTIONS, attach
 from ..shape.copy_fill import copy_, fill_
 from ..shape.slices import select_view, slice_view
@@ -275,6 +276,8 @@ def _write(view: Tensor, value: Tensor) -> None:
     if value._data.shape == shape:
         copy_(view, value)
     elif not value._data.ndim:
+        if 0 in view._data.strides:
+            refuse_overlap(view._data)
         fill_(view, value)
     else:
         value = _without_leading_ones(value)
@@ -288,4 +291,6 @@ def _put(view: Tensor, given: list[Any], value: Tensor) -> None:
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
         )
+    if 0 in view._data.strides:
+        check_expanded("index_put", view._data)
     put_at(view, given, _without_leading_ones(value))

@@ -18,6 +18,7 @@ from ..._autograd.effects import value_asked
 from ..._autograd.modes import modes
 from ..._autograd.views import bump, check_writable
 from ..._tensor.tensor import Tensor
+from ..declare.memory_overlap import check_expanded, refuse_any_overlap
 from ..declare.public import METHODS, public, write_into
 from ..declare.record import LINEAR, Op
 from ..declare.samples import Sample, T
@@ -358,4 +359,8 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
 @public("index_put_", out=False)
 def index_put_inplace(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """In-place version of `index_put`."""
-    return put_at(input, _tensors(indices), values, bool(accumulate))
+    given = _tensors(indices)
+    refuse_any_overlap(input, values, *given)
+    if 0 in input._data.strides:
+        check_expanded("index_put", input._data)
+    return put_at(input, given, values, bool(accumulate))

@@ -257,7 +257,8 @@ def _normalised(
     _check_channels(channels, **stats, weight=weight, bias=bias)
     refuse_gradients("native_batch_norm", **stats)
     refuse(batch_norm_op, x.dtype)
-    check_mixed(input, weight, bias, running_mean, running_var)
+    if x.size:
+        check_mixed(input, weight, bias, running_mean, running_var)
     if not training:
         inputs = (input, weight, bias, running_mean, running_var)
         return apply_mixed(batch_norm_eval_op, inputs, {"eps": eps})
@@ -362,6 +363,8 @@ def _instance_norm(
     w, b, mean, var = [
         None if v is None else v.repeat(count) for v in (weight, bias, running_mean, running_var)
     ]
+    if not input.dtype.is_half:  # the running ones may be of another dtype
+        mean, var = [v if v is None else v.to(input.dtype) for v in (mean, var)]
     flat = view_to(input.contiguous(), (1, count * channels, *shape[2:]))
     out = _normalised(flat, w, b, mean, var, use_input_stats, momentum, eps)
     if use_input_stats:
