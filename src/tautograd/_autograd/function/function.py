@@ -188,6 +188,8 @@ def _tangent(node: FunctionNode, argument: Any, tangent: Any) -> Any:
     """An argument's tangent; for a tensor without one zeros, unless the author wants None."""
     if tangent is not None or not isinstance(argument, Tensor) or not node.materialize_grads:
         return tangent
+    if argument._data.dtype.kind not in "fcV":
+        return None
     return make(np.zeros_like(argument._data))
 
 
@@ -195,15 +197,38 @@ def _run_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, results: An
     of = {id(x): held for x, held in tangents}
     for level in sorted({level for _, held in tangents for level in held}):
         along = [_tangent(node, a, of.get(id(a), {}).get(level)) for a in args]
-        found = cls.jvp(node.shown(), *along)
+        node.in_jvp = True
+        try:
+            found = cls.jvp(node.shown(), *along)
+        finally:
+            node.in_jvp = False
         found = found if isinstance(found, (tuple, list)) else (found,)
         if len(found) != len(results):
             raise RuntimeError(
                 f"{cls.__name__}.jvp returned {len(found)} tangents for {len(results)} outputs"
             )
-        for result, tangent in zip(results, found, strict=True):
-            if tangent is not None and isinstance(result, Tensor):
+        for nr, (result, tangent) in enumerate(zip(results, found, strict=True)):
+            if not isinstance(result, Tensor):
+                continue
+            if tangent is not None and nr in node.without_gradient:
+                raise RuntimeError(
+                    f"{cls.__name__}.jvp returned a tangent for output {nr}, which forward marked as "
+                    "non-differentiable. You should return None at that position instead."
+                )
+            if id(result) in of and any(result is t for t in node.dirty):
+                _check_inplace_tangent(of[id(result)].get(level), tangent)
+            if tangent is not None:
                 set_tangent(result, level, tangent)
+
+
+def _check_inplace_tangent(before: Any, after: Any) -> None:
+    """An input changed in place keeps its tangent, which jvp must have changed in place as well."""
+    if before is not after:
+        raise RuntimeError(
+            "An inplace custom Function is not modifying the forward mode gradients inplace. If the "
+            "forward is modifying an input inplace, then the jvp function must modify the "
+            "corresponding gradient inplace."
+        )
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

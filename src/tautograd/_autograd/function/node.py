@@ -8,6 +8,7 @@ holds a face, so there is no cycle.
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -70,6 +71,11 @@ class FunctionCtx:
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """An old name of `saved_tensors`."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         return self._node.saved_tensors()
 
     # What every node of the graph shows.
@@ -122,6 +128,7 @@ class FunctionNode(Node):
     needs_input_grad: tuple[bool, ...] = ()
     argument_of_edge: tuple[int, ...] = ()  # which argument of forward each edge belongs to
     argument_count = 0
+    in_jvp = False  # while the author's jvp runs, which sees what was saved for forward
     face: Any = None  # a weak reference to the ctx that someone holds
     attributes: dict[str, Any]  # what the user put on ctx
 
@@ -141,6 +148,8 @@ class FunctionNode(Node):
     def saved_tensors(self) -> tuple[Any, ...]:
         if self.saved is FREED:
             raise RuntimeError(second_time(self))
+        if self.in_jvp:
+            return self.to_save_forward
         if self.saved == () and self.to_save:  # still inside forward, or in jvp
             return self.to_save
         if not self.saved and self.to_save_forward:
