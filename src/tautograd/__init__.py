@@ -63,6 +63,7 @@ _PARTS = {
         "fft",
         "functional",
         "hub",
+        "jit",
         "multiprocessing",
         "overrides",
         "quasirandom",
