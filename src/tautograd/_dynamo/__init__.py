@@ -5,19 +5,30 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..compiler import allow_in_graph, disable, is_compiling, list_backends, reset
+from ..compiler import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    is_dynamo_compiling,
+    list_backends,
+    reset,
+    substitute_in_graph,
+)
 from . import config as config
 from .eval_frame import OptimizedModule
 
 __all__ = [
     "OptimizedModule",
     "allow_in_graph",
+    "assume_constant_result",
     "config",
     "disable",
     "disallow_in_graph",
     "explain",
     "graph_break",
     "is_compiling",
+    "is_dynamo_compiling",
     "list_backends",
     "mark_dynamic",
     "mark_static",
@@ -26,6 +37,7 @@ __all__ = [
     "optimize",
     "reset",
     "run",
+    "substitute_in_graph",
 ]
 
 

@@ -124,3 +124,5 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Any, enable_gqa: boo
             f"{'smaller' if smaller else 'larger'} length than you're using it for, you "
             f"{'likely need to' if smaller else 'can'} create a new block mask."
         )
+
+_DEFAULT_SPARSE_BLOCK_SIZE = 128  # the name that libraries know
