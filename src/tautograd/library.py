@@ -53,7 +53,9 @@ class CustomOpDef:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._function is None:
-            raise NotImplementedError(f"Could not run '{self._name}': no kernel is registered for it")
+            raise NotImplementedError(
+                f"Could not run '{self._name}': no kernel is registered for it"
+            )
         wanted = modes.grad and any(
             isinstance(x, Tensor) and x.requires_grad for x in leaves((args, kwargs))
         )
@@ -180,7 +182,10 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
     if func is None:
         return lambda fn: impl(qualname, types, fn, lib=lib)
     kinds = (types,) if isinstance(types, str) else tuple(types)
-    if any(k.lower() in ("cpu", "default", "compositeimplicitautograd", "compositeexplicitautograd") for k in kinds):  # noqa: E501
+    if any(
+        k.lower() in ("cpu", "default", "compositeimplicitautograd", "compositeexplicitautograd")
+        for k in kinds
+    ):
         _find(qualname)._function = func
     return None
 
@@ -231,7 +236,9 @@ class Library:
     ) -> None:  # fmt: skip
         """What an operation does."""
         name = op_name if isinstance(op_name, str) else op_name._name.rpartition("::")[2]
-        impl(f"{self.ns}::{name.rpartition('::')[2]}", dispatch_key or self.dispatch_key or "CPU", fn)
+        impl(
+            f"{self.ns}::{name.rpartition('::')[2]}", dispatch_key or self.dispatch_key or "CPU", fn
+        )
 
     def _register_fake(self, op_name: str, fn: Any, **options: Any) -> None:
         register_fake(f"{self.ns}::{op_name}", fn)

@@ -103,7 +103,9 @@ def load(
     run, but named in an error, unless the caller says `may_run_code=True`.
     """
     if may_run_code and weights_only is not False:
-        raise ValueError("may_run_code=True goes with weights_only=False: such a file is no weights")
+        raise ValueError(
+            "may_run_code=True goes with weights_only=False: such a file is no weights"
+        )
     if isinstance(map_location, dict):
         for place in map_location.values():
             as_device(place)

@@ -22,7 +22,9 @@ _TensorMeta = type(Tensor)
 _disabled_torch_function_impl: Any
 
 
-def _disabled_torch_function_impl(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: E501
+def _disabled_torch_function_impl(
+    cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
+) -> Any:
     """`__torch_function__` for a class that wants plain results."""
     return func(*args, **(kwargs or {}))
 
@@ -42,7 +44,7 @@ def _get_privateuse1_backend_name() -> str:
     return "privateuseone"
 
 
-def _cuda_isInBadFork() -> bool:  # noqa: N802 - PyTorch's name
+def _cuda_isInBadFork() -> bool:
     return False
 
 

@@ -86,7 +86,7 @@ class _NameOnly(dtype):
     __slots__ = ()
 
     @property
-    def numpy(self) -> Any:  # type: ignore[override]
+    def numpy(self) -> Any:
         raise TypeError(
             f"torch.{self.name} is only a name here: NumPy has no such elements. Use complex64."
         )

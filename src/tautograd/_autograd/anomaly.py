@@ -87,7 +87,7 @@ def show_forward(node: Node) -> None:
     try:
         warnings.warn(message, UserWarning, stacklevel=2)
     except UserWarning:  # warnings are errors, and the error that is on its way must not be lost
-        print(message, file=sys.stderr)
+        print(message, file=sys.stderr)  # noqa: T201 (as PyTorch does)
 
 
 def check_finite(node: Node, grads: Any) -> None:

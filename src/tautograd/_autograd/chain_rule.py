@@ -54,9 +54,7 @@ def called(node: Node, gradients: tuple[Any, ...]) -> Any:
         if grad is not None and edge is not None:
             nr = node.edge_nrs[i] if node.edge_nrs else 0
             like = edge._data if edge.is_leaf_edge else None
-            shape, dtype = (
-                edge._input_metadata_of(nr) if like is None else (like.shape, like.dtype)
-            )
+            shape, dtype = edge._input_metadata_of(nr) if like is None else (like.shape, like.dtype)
             grad = fit(node, i, grad, shape, dtype, lifted)
         results.append(as_grad_tensor(grad))
     return results[0] if len(results) == 1 else tuple(results)

@@ -209,5 +209,3 @@ REBUILDING = frozenset(
     ("torch._utils", name)
     for name in ("_rebuild_tensor_v2", "_rebuild_parameter", "_rebuild_parameter_with_state")
 ) | {("torch", "device"), ("torch.serialization", "_get_layout"), ("torch", "Size")}
-
-

@@ -21,6 +21,7 @@ from .._arrays.strided import storage_of, storage_offset_of, strides_of
 from .._tensor.tensor import Size, Tensor
 from .storages import STORAGE_NAMES
 
+
 class NotPlain(Exception):
     """An object that is neither tensors nor plain data, and where it was."""
 

@@ -63,7 +63,9 @@ def tensor(
         _warn_arrays(value)
     made = finish(put(array_from(value, wanted_dtype("tensor", dtype)), device), requires_grad)
     if hasattr(value, "untyped"):
-        made.__dict__["_storage"] = value.untyped()  # the object lives as long as its memory is used
+        made.__dict__["_storage"] = (
+            value.untyped()
+        )  # the object lives as long as its memory is used
     return made
 
 

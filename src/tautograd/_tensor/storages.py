@@ -188,9 +188,7 @@ def _from_buffer(buffer: Any, byte_order: str, count: int, offset: int, kind: dt
     size = kind.itemsize
     if count < 0:
         if (whole - offset) % size:
-            raise ValueError(
-                f"buffer size ({whole}) must be a multiple of element size ({size})"
-            )
+            raise ValueError(f"buffer size ({whole}) must be a multiple of element size ({size})")
         count = (whole - offset) // size
     raw = np.frombuffer(buffer, np.uint8, count * size, offset).copy()
     if kind.numpy.kind == "b":

@@ -40,7 +40,9 @@ class _Recorder:
 
     @contextlib.contextmanager
     def event(self, name: str, args: Any = ()) -> Iterator[None]:
-        shapes = [list(a.shape) if isinstance(a, Tensor) else [] for a in args] if self.shapes else []
+        shapes = (
+            [list(a.shape) if isinstance(a, Tensor) else [] for a in args] if self.shapes else []
+        )
         event = FunctionEvent(name, threading.get_ident(), shapes)
         if self._open:
             self._open[-1].cpu_children.append(event)
@@ -110,7 +112,9 @@ class profile:  # noqa: N801 - PyTorch's name
             raise RuntimeError("Profiler didn't finish running")
         return self._recorder.events
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
+    ) -> EventList:
         """What was timed, by name."""
         return self.function_events.key_averages(group_by_input_shape)
 

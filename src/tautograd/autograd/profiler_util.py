@@ -69,7 +69,7 @@ class EventList(list[Any]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        return sum(e.self_cpu_time_total for e in self)
+        return float(sum(e.self_cpu_time_total for e in self))
 
     def key_averages(self, group_by_input_shapes: bool = False, **options: Any) -> EventList:
         """One entry for each name (and the inputs' shapes, if asked for)."""
@@ -98,10 +98,18 @@ class EventList(list[Any]):
             name = sort_by.replace("cuda", "device")
             rows.sort(key=lambda e: getattr(e, name, 0), reverse=True)
         whole = self.self_cpu_time_total
-        heads = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls"]  # noqa: E501
+        heads = [
+            "Name",
+            "Self CPU %",
+            "Self CPU",
+            "CPU total %",
+            "CPU total",
+            "CPU time avg",
+            "# of Calls",
+        ]
         lines = [
             [
-                e.key if len(e.key) <= max_name_column_width else e.key[: max_name_column_width - 3] + "...",  # noqa: E501
+                e.key if len(e.key) <= max_name_column_width else e.key[: max_name_column_width - 3] + "...",
                 _share(e.self_cpu_time_total, whole), _time(e.self_cpu_time_total),
                 _share(e.cpu_time_total, whole), _time(e.cpu_time_total),
                 _time(e.cpu_time_total / e.count), str(e.count),

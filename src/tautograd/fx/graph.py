@@ -65,7 +65,9 @@ class Graph:
         if label[0].isdigit():
             label = f"_{label}"
         base, number = re.sub(r"_\d+$", "", label) or label, 1
-        reserved = keyword.iskeyword(label) or hasattr(builtins, label) or label in ("self", "torch")
+        reserved = (
+            keyword.iskeyword(label) or hasattr(builtins, label) or label in ("self", "torch")
+        )
         while label in self._names or reserved:
             label, number, reserved = f"{base}_{number}", number + 1, False
         self._names.add(label)
@@ -104,7 +106,9 @@ class Graph:
         made.meta = dict(node.meta)
         return made
 
-    def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
+    def graph_copy(
+        self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
+    ) -> Any:
         """All nodes of another graph; gives what its output is here."""
         for node in g._nodes:
             if node in val_map:
@@ -188,18 +192,20 @@ class Graph:
     def print_tabular(self) -> None:
         """The nodes as a table."""
         rows = [("opcode", "name", "target", "args", "kwargs")]
-        rows += [
-            (n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self._nodes
-        ]
+        rows += [(n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self._nodes]
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         rows.insert(1, tuple("-" * w for w in widths))  # type: ignore[arg-type]
         for row in rows:
-            print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+            print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())  # noqa: T201 (what it is for)
 
     def __str__(self) -> str:
         inputs = [n.name for n in self._nodes if n.op == "placeholder"]
         body = "".join(f"\n    {n.format_node()}" for n in self._nodes)
-        return f"graph({', '.join(f'%{name}' for name in inputs)}):{body}" if inputs else f"graph():{body}"
+        return (
+            f"graph({', '.join(f'%{name}' for name in inputs)}):{body}"
+            if inputs
+            else f"graph():{body}"
+        )
 
 
 class _Nodes(list):  # type: ignore[type-arg]
@@ -208,5 +214,9 @@ class _Nodes(list):  # type: ignore[type-arg]
 
 def _name_of(target: Any) -> str:
     if isinstance(target, str):
-        return target.replace(".", "_").strip("_") if not target.startswith("__") else target.strip("_")
+        return (
+            target.replace(".", "_").strip("_")
+            if not target.startswith("__")
+            else target.strip("_")
+        )
     return str(getattr(target, "__name__", "call")).strip("_")

@@ -75,7 +75,9 @@ class GraphModule(Module):
         """Take away the modules that no node calls."""
         used = {str(n.target) for n in self.graph._nodes if n.op in ("call_module", "get_attr")}
         for name, _ in list(self.named_modules()):
-            inside = any(u == name or u.startswith(f"{name}.") or name.startswith(f"{u}.") for u in used)
+            inside = any(
+                u == name or u.startswith(f"{name}.") or name.startswith(f"{u}.") for u in used
+            )
             if name and not inside:
                 self.delete_submodule(name)
 
@@ -84,7 +86,7 @@ class GraphModule(Module):
         text = f"class {type(self).__name__}(torch.nn.Module):{self.code.rstrip()}\n"
         text = text.replace("\n", "\n    ").replace("\n    \n", "\n\n").rstrip() + "\n"
         if print_output:
-            print(text)
+            print(text)  # noqa: T201 (what it is for)
         return text
 
     def __deepcopy__(self, memo: Any) -> GraphModule:

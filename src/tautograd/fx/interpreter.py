@@ -28,7 +28,10 @@ class Interpreter:
         self.args_iter: Iterator[Any] = iter(())
 
     def run(
-        self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True
+        self,
+        *args: Any,
+        initial_env: dict[Node, Any] | None = None,
+        enable_io_processing: bool = True,
     ) -> Any:
         """The graph's output for these inputs."""
         self.env = dict(initial_env or {})

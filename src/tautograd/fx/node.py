@@ -90,7 +90,7 @@ class Node:
     def all_input_nodes(self) -> list[Node]:
         """The nodes whose results this one takes, each once."""
         found: dict[Node, None] = {}
-        map_arg((self._args, self._kwargs), lambda n: found.setdefault(n))
+        map_arg((self._args, self._kwargs), found.setdefault)
         return list(found)
 
     @property
@@ -154,7 +154,9 @@ class Node:
     def format_node(self) -> str:
         """The node in one line of text."""
         if self.op == "placeholder":
-            return f"%{self.name} : [num_users={len(self.users)}] = placeholder[target={self.target}]"
+            return (
+                f"%{self.name} : [num_users={len(self.users)}] = placeholder[target={self.target}]"
+            )
         if self.op == "output":
             return f"return {_shown(self._args[0])}"
         target = self.target if isinstance(self.target, str) else spoken(self.target)
@@ -183,7 +185,7 @@ class _Shown(str):
 
 def spoken(target: Any) -> str:
     """A function's name as source code has it: `torch.relu`, `operator.add`, …"""
-    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", repr(target))
+    name = str(getattr(target, "__qualname__", None) or getattr(target, "__name__", repr(target)))
     module = getattr(target, "__module__", "") or ""
     if module.startswith("tautograd"):
         return f"torch.nn.functional.{name}" if ".nn" in module else f"torch.{name}"

@@ -51,9 +51,7 @@ class Proxy:
         return self.tracer.create_proxy("call_method", "keys", (self,), {})
 
     @classmethod
-    def __torch_function__(
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         found: list[Any] = []
         map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)

@@ -79,7 +79,13 @@ class Tracer:
         return f"_tensor_constant{number}"
 
     def create_node(
-        self, kind: str, target: Any, args: Any, kwargs: Any, name: Any = None, type_expr: Any = None
+        self,
+        kind: str,
+        target: Any,
+        args: Any,
+        kwargs: Any,
+        name: Any = None,
+        type_expr: Any = None,
     ) -> Any:
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
@@ -114,7 +120,9 @@ class Tracer:
         self.graph.output(self.create_arg(result))
         return self.graph
 
-    def _inputs(self, function: Any, is_module: bool, fixed: Any) -> tuple[list[Any], dict[str, Any]]:
+    def _inputs(
+        self, function: Any, is_module: bool, fixed: Any
+    ) -> tuple[list[Any], dict[str, Any]]:
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         parameters = list(inspect.signature(function).parameters.values())[is_module:]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar, get_args, get_origin
 
 Function = TypeVar("Function")
@@ -120,5 +119,3 @@ def _holds(obj: Any, origin: Any, arguments: tuple[Any, ...]) -> bool:
     if origin is tuple and not (len(arguments) == 2 and arguments[1] is Ellipsis):
         return len(obj) == len(arguments) and all(map(isinstance, obj, arguments))
     return all(isinstance(item, arguments[0]) for item in obj)
-
-

@@ -49,7 +49,8 @@ def original(module: Any) -> Module:
     state = dict(module.__dict__)
     state.pop("_original_name", None)
     state["_modules"] = type(module._modules)(
-        (name, child if child is None else original(child)) for name, child in module._modules.items()
+        (name, child if child is None else original(child))
+        for name, child in module._modules.items()
     )
     out.__dict__.update(state)
     return out  # type: ignore[no-any-return]

@@ -166,9 +166,7 @@ def script(
     return ScriptFunction(obj)
 
 
-def freeze(
-    mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
-) -> Any:
+def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
     """A scripted module in evaluation mode; its parameters stay what they are."""
     if not isinstance(mod, ScriptModule):
         raise RuntimeError(

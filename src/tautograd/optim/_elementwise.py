@@ -161,9 +161,7 @@ class Elementwise(Optimizer):
         for p, state in zip(members, states, strict=True):
             check_writable(p)  # first of all: a leaf that wants a gradient cannot be updated so
             scalars = [state[name] for name in self._scalars]
-            constants = self._constants(
-                group, [t if t.requires_grad else t._data for t in scalars]
-            )
+            constants = self._constants(group, [t if t.requires_grad else t._data for t in scalars])
             c = SimpleNamespace(**{k: lift(v) for k, v in constants.items()})
             tensors = [_real(t) for t in (p, p._grad, *(state[name] for name in names))]
             # Clones, because what the formula saves for its gradient is about to be overwritten.

@@ -5,7 +5,6 @@ from .profiler import (
     ExecutionTraceObserver,
     ProfilerAction,
     ProfilerActivity,
-    _KinetoProfile,
     profile,
     schedule,
     supported_activities,

@@ -141,8 +141,9 @@ class _KinetoProfile:
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write names and times, as flame graphs take them."""
         with open(path, "w") as file:
-            for event in self.key_averages():
-                file.write(f"{event.key} {int(event.self_cpu_time_total)}\n")
+            file.writelines(
+                f"{event.key} {int(event.self_cpu_time_total)}\n" for event in self.key_averages()
+            )
 
     def add_metadata(self, key: str, value: str) -> None:
         self._metadata[key] = value

@@ -116,4 +116,4 @@ class FlopCounterMode(TorchFunctionMode):
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
         if self.display:
-            print(self.get_table())
+            print(self.get_table())  # noqa: T201 (what it is for)

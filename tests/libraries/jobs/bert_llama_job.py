@@ -31,8 +31,9 @@ bert = BertConfig(vocab_size=40, intermediate_size=64, **sizes)
 run("bert", BertForSequenceClassification(bert), input_ids=tokens, labels=torch.tensor([0, 1]))
 llama = LlamaConfig(vocab_size=40, intermediate_size=64, num_key_value_heads=1, **sizes)
 run("llama", LlamaForCausalLM(llama), input_ids=tokens, labels=tokens)
-t5 = T5Config(vocab_size=40, d_model=32, d_kv=16, d_ff=64, num_layers=2, num_heads=2,
-    decoder_start_token_id=0)
+t5 = T5Config(
+    vocab_size=40, d_model=32, d_kv=16, d_ff=64, num_layers=2, num_heads=2, decoder_start_token_id=0
+)
 run("t5", T5ForConditionalGeneration(t5), input_ids=tokens, labels=tokens)
 vit = ViTConfig(image_size=8, patch_size=4, intermediate_size=64, **sizes)
 run("vit", ViTForImageClassification(vit), pixel_values=torch.randn(2, 3, 8, 8),

@@ -269,7 +269,9 @@ class _Twice(Function):
         )
 
 
-_Twice._backward_cls = type("Error", (BackwardCFunction,), {"__slots__": (), "_forward_cls": _Twice})
+_Twice._backward_cls = type(
+    "Error", (BackwardCFunction,), {"__slots__": (), "_forward_cls": _Twice}
+)
 
 
 def _as_wanting(output: Any) -> Any:

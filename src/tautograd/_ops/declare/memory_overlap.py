@@ -11,7 +11,6 @@ from ..._arrays.strided import address
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 
-
 _SHARED = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
     "single memory location. Please clone() the tensor before performing the operation."

@@ -171,9 +171,7 @@ def _means_tuple(key: Any) -> bool:
     if not isinstance(key, list) or len(key) >= 32:
         return False
     return any(
-        part is None
-        or part is Ellipsis
-        or isinstance(part, (Tensor, slice, Sequence, np.ndarray))
+        part is None or part is Ellipsis or isinstance(part, (Tensor, slice, Sequence, np.ndarray))
         for part in key
     )
 

@@ -112,8 +112,7 @@ def pixel_shuffle(input: Any, upscale_factor: Any) -> Tensor:
     factor = _pixels("pixel_shuffle", input, upscale_factor, "upscale_factor")
     if factor * factor >= 2**63:
         raise ValueError(
-            "upscale factor is too large, (upscale_factor)^2 overflowed: "
-            f"upscale_factor={factor}"
+            f"upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor={factor}"
         )
     channels = input._data.shape[-3]
     if channels % (factor * factor):

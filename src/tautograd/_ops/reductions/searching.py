@@ -167,7 +167,8 @@ isin_op = Op(
     ("x", "tests"),
     refuses={
         d.numpy: (RuntimeError, f"Unsupported input type encountered for isin(): {spoken}")
-        for d, spoken in LEGACY_NAMES.items() if d in ALL_DTYPES
+        for d, spoken in LEGACY_NAMES.items()
+        if d in ALL_DTYPES
         if d.is_complex or d.category == BOOL
     },
     samples=lambda: [

@@ -125,4 +125,5 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Any, enable_gqa: boo
             f"{'likely need to' if smaller else 'can'} create a new block mask."
         )
 
+
 _DEFAULT_SPARSE_BLOCK_SIZE = 128  # the name that libraries know

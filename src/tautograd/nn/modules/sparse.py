@@ -32,7 +32,9 @@ class _Table(Module):
     def _make(self, given: Any, frozen: bool, device: Any, dtype: Any) -> None:
         shape = (self.num_embeddings, self.embedding_dim)
         if self.padding_idx is not None:
-            self.padding_idx = padding_row(self.padding_idx, self.num_embeddings, self._padding_spoken)
+            self.padding_idx = padding_row(
+                self.padding_idx, self.num_embeddings, self._padding_spoken
+            )
         if given is None:
             empty = torch.empty(shape, device=device, dtype=dtype)
             self.weight = Parameter(empty, requires_grad=not frozen)

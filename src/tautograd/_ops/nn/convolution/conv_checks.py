@@ -13,7 +13,6 @@ from ...._tensor.tensor import Tensor
 from ...linalg.product_checks import SPELLED
 from .windows import Ints, covered, steps
 
-
 _MOST_PADDING = (2**63 - 1) // 2
 
 

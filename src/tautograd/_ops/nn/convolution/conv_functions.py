@@ -17,7 +17,6 @@ from ...declare.record import Op
 from .conv_checks import check_dtypes, check_kernel, checked, expanded, fixed
 from .trilinear import convolution_op, transposed_convolution_op
 
-
 # Of an image without channels PyTorch makes one without channels, whatever the weight has.
 no_channels_op = Op(
     "convolution_of_no_channels",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...._autograd.apply import apply
+from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import refuse, require_tensor
 from ...declare.public import NN_FUNCTIONAL, public
 from ...declare.record import Op
