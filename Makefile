@@ -70,6 +70,12 @@ $(VENV)/.stamp-bench: pyproject.toml
 	@$(VENV)/bin/python $(PIP) --editable ".[bench]"
 	@touch $@
 
+$(VENV)/.stamp-libraries: pyproject.toml
+	$(call make-venv,$(VENV))
+	@echo "[set-up] $(VENV): libraries that run on tautograd"
+	@$(VENV)/bin/python $(PIP) --editable ".[libraries]"
+	@touch $@
+
 # ---- what people run -----------------------------------------------------------------------------
 
 demo: $(DEMO_VENV)/.stamp
@@ -90,7 +96,7 @@ COMPARING := tests/ops tests/tensor tests/nn tests/amp tests/random
 test-avx2: $(VENV)/.stamp-test
 	@$(AS_AVX2) $(PYTEST) -m "not slow" $(COMPARING) $(PYTEST_ARGS)
 
-test-all: $(VENV)/.stamp-test
+test-all: $(VENV)/.stamp-test $(VENV)/.stamp-libraries
 	@$(PYTEST) $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.stamp-test

@@ -38,6 +38,8 @@ from ._tensor.creation import LEGACY_TYPES as _LEGACY_TYPES
 from ._tensor.creation import tensor
 from ._tensor.printing import get_printoptions, set_printoptions
 from ._tensor.random_state import Generator, default_generator
+from ._tensor.storages import LEGACY_STORAGES as _LEGACY_STORAGES
+from ._tensor.storages import TypedStorage, UntypedStorage
 from ._tensor.tensor import Size, Tensor
 from ._version import __version__ as __version__
 
@@ -46,21 +48,32 @@ newaxis = None
 globals().update(_dtypes.DTYPE_NAMES)
 globals().update(_formats.FORMAT_NAMES)
 globals().update(_LEGACY_TYPES)
+globals().update(_LEGACY_STORAGES)
+Storage = _LEGACY_STORAGES["FloatStorage"]
 globals().update(_FUNCTIONS)
 
 # Parts that a program may never need are loaded when they are first named.
 _PARTS = {
     *("accelerator", "amp", "autograd", "backends", "cpu", "cuda", "func", "linalg", "nn", "optim"),
     *(
+        "_C",
         "__future__",
+        "_dynamo",
+        "_utils",
         "compiler",
+        "distributed",
         "distributions",
         "evidence",
         "fft",
         "functional",
+        "fx",
         "hub",
+        "jit",
+        "library",
         "multiprocessing",
+        "ops",
         "overrides",
+        "profiler",
         "quasirandom",
         "random",
         "return_types",
@@ -68,6 +81,7 @@ _PARTS = {
         "serialization",
         "signal",
         "special",
+        "storage",
         "testing",
         "torch_version",
         "types",
@@ -85,6 +99,9 @@ _ELSEWHERE = {
         ),
         "_ops.spectral.windows",
     ),
+    "PyTorchFileReader": "_files.file_reader",
+    "ScriptModule": "jit",
+    "ScriptFunction": "jit",
     "load": "serialization",
     "save": "serialization",
     "vmap": "func",

@@ -337,3 +337,13 @@ class safe_open:  # noqa: N801 - the package's name
     def get_slice(self, name: str) -> _Slice:
         """One tensor, for parts of it: `file.get_slice("x")[:2]`."""
         return _Slice(self._file.get_slice(name))
+
+
+def storage_ptr(tensor: Tensor) -> int:
+    """Where the memory begins that a tensor looks into."""
+    return tensor.untyped_storage().data_ptr()
+
+
+def storage_size(tensor: Tensor) -> int:
+    """How many bytes that memory has."""
+    return tensor.untyped_storage().nbytes()

@@ -1,7 +1,8 @@
 """Checkpoints: `save` and `load`, in PyTorch's own file format.
 
 Files go both ways: `torch.load(weights_only=True)` reads what `save` writes, and `load` reads what
-`torch.save` writes of tensors and state dicts. Loading never runs anything that is in a file.
+`torch.save` writes of tensors and state dicts, modules and optimizers. Loading runs nothing that is
+in a file, unless the caller says `may_run_code=True`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,51 @@ from ._files.reading import UnsafeFile, read
 from ._files.regular import open_regular
 from ._files.writing import write
 
-__all__ = ["UnsafeFile", "load", "save"]
+__all__ = [
+    "UnsafeFile",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "load",
+    "safe_globals",
+    "save",
+]
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Let files name these classes and functions (or pairs of one and the name it has in files)."""
+    from ._files.objects import SAFE
+
+    SAFE.extend(entry for entry in safe_globals if entry not in SAFE)
+
+
+def get_safe_globals() -> list[Any]:
+    """What files may name beside tensors and plain data."""
+    from ._files.objects import SAFE
+
+    return list(SAFE)
+
+
+def clear_safe_globals() -> None:
+    """Let files name nothing but tensors and plain data again."""
+    from ._files.objects import SAFE
+
+    SAFE.clear()
+
+
+class safe_globals:  # noqa: N801 - PyTorch's name
+    """Inside, files may name these classes and functions as well."""
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._allowed = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = get_safe_globals()
+        add_safe_globals(self._allowed)
+
+    def __exit__(self, *exc: object) -> None:
+        clear_safe_globals()
+        add_safe_globals(self._before)
 
 
 def save(
@@ -48,12 +93,19 @@ def load(
     *,
     weights_only: bool | None = None,
     mmap: bool | None = None,
+    may_run_code: bool = False,
     **pickle_load_args: Any,
 ) -> Any:
     """Read a file that `save` or `torch.save` wrote.
 
-    `weights_only=False` changes nothing: what a file would run is never run, but named in an error.
+    With `weights_only=False`, whole modules and optimizers are rebuilt: those of tautograd and the
+    module classes that the program has imported. What a file would have to run to be read is not
+    run, but named in an error, unless the caller says `may_run_code=True`.
     """
+    if may_run_code and weights_only is not False:
+        raise ValueError(
+            "may_run_code=True goes with weights_only=False: such a file is no weights"
+        )
     if isinstance(map_location, dict):
         for place in map_location.values():
             as_device(place)
@@ -71,9 +123,9 @@ def load(
         where = None if where.type == "cpu" else where
     if is_path(f):
         with open_regular(f) as file:  # type: ignore[arg-type]
-            return read(file, where)
+            return read(file, where, weights_only is False, may_run_code)
     if not all(hasattr(f, name) for name in ("read", "seek", "tell")):
         raise AttributeError(
             f"load(): argument 'f' must be a path or a file that can seek, not {type(f).__name__}"
         )
-    return read(f, where)  # type: ignore[arg-type]
+    return read(f, where, weights_only is False, may_run_code)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from ._arrays.devices import device as _device
 from ._arrays.dtypes import dtype as _dtype  # noqa: F401
 from ._arrays.formats import layout as _layout  # noqa: F401
 from ._autograd.graph import GradientEdge
-from ._ops.shape.layout import UntypedStorage as Storage
+from ._tensor.storages import UntypedStorage as Storage
 from ._tensor.tensor import Size, Tensor
 
 __all__ = ["Device", "FileLike", "Number", "Storage"]

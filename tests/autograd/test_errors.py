@@ -51,7 +51,7 @@ def test_second_backward_says_which_graph_and_where():
     assert "y = x * x  # recorded here" in message
     assert "y.backward()  # used here" in message
     assert "Compute the loss again" in message
-    assert "Specify retain_graph=True" not in message
+    assert "only if both passes really belong to one graph" in message
 
 
 @same

@@ -40,7 +40,7 @@ class dtype:  # noqa: N801 - PyTorch's name
         self.itemsize = self.numpy.itemsize
         self.is_floating_point = category == FLOAT
         self.is_complex = category == COMPLEX
-        self.is_signed = name not in ("uint8", "bool")
+        self.is_signed = name != "bool" and not name.startswith("uint")
         self.is_half = category == FLOAT and self.itemsize == 2
         self.alias = alias
 
@@ -57,10 +57,10 @@ class dtype:  # noqa: N801 - PyTorch's name
         return self
 
     def to_real(self) -> dtype:
-        return {complex64: float32, complex128: float64}.get(self, self)
+        return {complex64: float32, complex128: float64, complex32: float16}.get(self, self)
 
     def to_complex(self) -> dtype:
-        if self.category < FLOAT:
+        if self.category < FLOAT or self in _FLOAT8:
             raise RuntimeError(f"Unknown Complex ScalarType for {LEGACY_NAMES[self]}")
         return complex128 if self in (float64, complex128) else complex64
 
@@ -78,6 +78,44 @@ int32 = dtype("int32", np.int32, INTEGER, "int")
 int64 = dtype("int64", np.int64, INTEGER, "long")
 bool_ = dtype("bool", np.bool_, BOOL)
 
+
+class _NameOnly(dtype):
+    """A dtype that programs name and compare, and that nothing here can hold."""
+
+    __module__ = "torch"
+    __slots__ = ()
+
+    @property
+    def numpy(self) -> Any:
+        raise TypeError(
+            f"torch.{self.name} is only a name here: NumPy has no such elements. Use complex64."
+        )
+
+    @numpy.setter
+    def numpy(self, value: Any) -> None:
+        pass
+
+    def __init__(self, name: str, itemsize: int, category: int, alias: str) -> None:
+        self.name, self.alias, self.category = name, alias, category
+        self.itemsize = itemsize
+        self.is_floating_point, self.is_complex = category == FLOAT, category == COMPLEX
+        self.is_signed, self.is_half = True, False
+
+
+# Dtypes to hold and convert, which few operations compute in.
+uint16 = dtype("uint16", np.uint16, INTEGER)
+uint32 = dtype("uint32", np.uint32, INTEGER)
+uint64 = dtype("uint64", np.uint64, INTEGER)
+float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOAT)
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOAT)
+float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOAT)
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOAT)
+float8_e8m0fnu = dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOAT)
+complex32: dtype = _NameOnly("complex32", 4, COMPLEX, "chalf")
+_UNSIGNED = (uint16, uint32, uint64)
+_FLOAT8 = (float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
+STORED_DTYPES = (*_UNSIGNED, *_FLOAT8)
+
 ALL_DTYPES = (
     uint8, int8, int16, int32, int64, float16, float32, float64, bfloat16, complex64, complex128,
     bool_,
@@ -85,17 +123,19 @@ ALL_DTYPES = (
 FLOAT_DTYPES = tuple(d for d in ALL_DTYPES if d.category == FLOAT)
 
 # Names as in `torch.<name>`: `float32` and its alias `float`, and so on.
-DTYPE_NAMES: dict[str, dtype] = {d.name: d for d in ALL_DTYPES} | {
-    d.alias: d for d in ALL_DTYPES if d.alias
+_NAMED = (*ALL_DTYPES, *STORED_DTYPES, complex32)
+DTYPE_NAMES: dict[str, dtype] = {d.name: d for d in _NAMED} | {
+    d.alias: d for d in _NAMED if d.alias
 }
-_FROM_NUMPY: dict[Any, dtype] = {d.numpy: d for d in ALL_DTYPES}
+_FROM_NUMPY: dict[Any, dtype] = {d.numpy: d for d in (*ALL_DTYPES, *STORED_DTYPES)}
 _PYTHON_TYPES: dict[type, dtype] = {bool: bool_, int: int64}
 
 # What the tensor types of the old API are called: `x.type()` gives these.
 LEGACY_NAMES = {
     float32: "Float", float64: "Double", float16: "Half", bfloat16: "BFloat16", uint8: "Byte",
     int8: "Char", int16: "Short", int32: "Int", int64: "Long", bool_: "Bool",
-    complex64: "ComplexFloat", complex128: "ComplexDouble",
+    complex64: "ComplexFloat", complex128: "ComplexDouble", complex32: "ComplexHalf",
+    **{d: d.name.replace("uint", "UInt").replace("float8", "Float8") for d in STORED_DTYPES},
 }  # fmt: skip
 
 
@@ -183,6 +223,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         return a
     if not (type(a) is type(b) is dtype):
         _require("promote_types", type1=type1, type2=type2)
+    if a in _LIMITED or b in _LIMITED:
+        return _promote_limited(a, b)
     if a.category != b.category:
         low, high = (a, b) if a.category < b.category else (b, a)
         if high.category == COMPLEX and low.category == FLOAT:
@@ -197,6 +239,26 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     if {a, b} == {uint8, int8}:
         return int16
     return a if _RANK[a] > _RANK[b] else b
+
+
+_LIMITED = frozenset((*STORED_DTYPES, complex32))
+
+
+def _promote_limited(a: dtype, b: dtype) -> dtype:
+    """Two dtypes of which one takes part in promotion only in part."""
+    for kinds, spoken in ((_FLOAT8, "Float8 Types"), (_UNSIGNED, "uint16, uint32, uint64 types")):
+        if a in kinds or b in kinds:
+            other = b if a in kinds else a
+            if kinds is _UNSIGNED and other.is_floating_point:
+                return other
+            raise RuntimeError(
+                f"Promotion for {spoken} is not supported, attempted to promote "
+                f"{LEGACY_NAMES[a]} and {LEGACY_NAMES[b]}"
+            )
+    other = b if a is complex32 else a
+    if other.category < FLOAT or other is float16:
+        return complex32
+    return complex128 if other in (float64, complex128) else complex64
 
 
 def scalar_dtype(value: Any) -> dtype:

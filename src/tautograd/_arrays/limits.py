@@ -15,6 +15,13 @@ _FORMATS = {
     "float32": (23, 8, 6),
     "float64": (52, 11, 15),
 }
+# Largest, smallest normal, and the distance from one to the next, of formats without infinities.
+_EIGHT_BITS = {
+    "float8_e4m3fn": (448.0, 2.0**-6, 0.125),
+    "float8_e4m3fnuz": (240.0, 2.0**-7, 0.125),
+    "float8_e5m2": (57344.0, 2.0**-14, 0.25),
+    "float8_e5m2fnuz": (57344.0, 2.0**-15, 0.25),
+}
 
 
 class finfo:  # noqa: N801 - PyTorch's name
@@ -27,6 +34,11 @@ class finfo:  # noqa: N801 - PyTorch's name
     def __init__(self, type: Any = None) -> None:
         kind = get_default_dtype() if type is None else _dtype_argument("finfo", type)
         real = kind.to_real()
+        if real.name in _EIGHT_BITS:
+            self.bits, self.dtype, self.resolution = 8, real.name, 1.0
+            self.max, self.tiny, self.eps = _EIGHT_BITS[real.name]
+            self.min, self.smallest_normal = -self.max, self.tiny
+            return
         if real.name not in _FORMATS:
             raise TypeError(
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "

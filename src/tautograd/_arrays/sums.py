@@ -75,3 +75,17 @@ def broadcast_axes(have: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, .
                 return None
             axes.append(i)
     return tuple(axes)
+
+
+_PIECE = 8192  # how many products BLAS adds up one after another at most
+
+
+def row_dot(x: Any, y: Any) -> Any:
+    """Σ x y along the last dimension; long rows in pieces, so that rounding does not grow with them."""
+    width = x.shape[-1]
+    if width <= 2 * _PIECE or type(x) is not np.ndarray or type(y) is not np.ndarray:
+        return np.vecdot(x, y)
+    whole = width - width % _PIECE
+    pieces = (np.reshape(v[..., :whole], (*v.shape[:-1], -1, _PIECE)) for v in (x, y))
+    found = np.add.reduce(np.vecdot(*pieces), axis=-1)
+    return found + np.vecdot(x[..., whole:], y[..., whole:]) if whole < width else found

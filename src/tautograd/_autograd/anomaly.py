@@ -83,7 +83,11 @@ def show_forward(node: Node) -> None:
             ". No forward pass information available. Enable detect anomaly during forward pass "
             "for more information."
         )
-    warnings.warn(f"Error detected in {node.name()}{text}", UserWarning, stacklevel=2)
+    message = f"Error detected in {node.name()}{text}"
+    try:
+        warnings.warn(message, UserWarning, stacklevel=2)
+    except UserWarning:  # warnings are errors, and the error that is on its way must not be lost
+        print(message, file=sys.stderr)  # noqa: T201 (as PyTorch does)
 
 
 def check_finite(node: Node, grads: Any) -> None:

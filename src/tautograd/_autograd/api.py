@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -157,11 +156,18 @@ def _flag(value: Any) -> bool:
         raise TypeError(f"a {kind} is no flag: it cannot be interpreted as an integer") from None
 
 
-@functools.cache
+_warned: list[str] = []
+
+
 def _warn_of_cycle() -> None:
     """Said once: a leaf's `.grad` that has a history leads back to the leaf."""
     import warnings
 
+    from .._tensor.settings import is_warn_always_enabled
+
+    if _warned and not is_warn_always_enabled():
+        return
+    _warned.append("cycle")
     warnings.warn(
         "Using backward() with create_graph=True will create a reference cycle between the "
         "parameter and its gradient which can cause a memory leak. We recommend using "
@@ -245,7 +251,8 @@ def grad(
                 "graph. Set allow_unused=True if this is the desired behavior."
             )
         if gradient is None and materialize_grads:
-            gradient = np.zeros_like(tensor._data)
+            gradient = make(np.zeros_like(tensor._data))
+            gradient._requires_grad = create_graph
         results.append(own(gradient))
     return tuple(results) if keys is None else dict(zip(keys, results, strict=True))
 
@@ -292,6 +299,15 @@ def _batched(
             "<class 'NoneType'>. We cannot vmap over non-Tensor arguments: is_grads_batched=True needs "
             "grad_outputs"
         )
+    for output, gradient in zip(outputs, gradients, strict=True):
+        if isinstance(gradient, Tensor) and tuple(gradient.shape[1:]) != tuple(output.shape):
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as "
+                "the batch dimension. The sizes of the remaining dimensions are expected to match "
+                f"the shape of corresponding output, but a mismatch was detected: grad_output has a "
+                f"shape of {gradient.shape} and output has a shape of {output.shape}. If you only "
+                "want some tensors in `grad_output` to be considered batched, consider using vmap."
+            )
     with open_level(sizes[0]) as level:
         found = grad(
             outputs,

@@ -139,7 +139,10 @@ def accumulate_leaf(leaf: Tensor, grad: Any, lifted: bool, alone: bool = False) 
             result = call_hook(hook, (as_grad_tensor(grad),))
             if result is not None:
                 grad = _unwrap(result[0] if isinstance(result, tuple) else result, lifted)
+    taken = leaf._grad is None and not lifted and type(grad) is _ndarray and is_dense(grad)
     _add_to_grad(leaf, grad, lifted)
+    if taken:  # as where PyTorch takes an array over: hooks see the memory that is now the leaf's
+        grad = leaf._grad._data
     if leaf._post_hooks:
         for hook in list(leaf._post_hooks.values()):
             if call_hook(hook, leaf) is not None:

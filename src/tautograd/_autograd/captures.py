@@ -28,8 +28,12 @@ class Captures:
         for position in self.slots[edge if edge.is_leaf_edge else (edge, nr)]:
             self.gradients[position] = grad
 
-    def needed(self, starts: list[Any]) -> Needed:
-        """Every node on a path from the roots to an input."""
+    def needed(self, starts: list[Any], accumulate: bool) -> Needed:
+        """Every node on a path from the roots to an input.
+
+        Where gradients are kept (`accumulate`), the nodes of the inputs run too: their hooks are
+        part of what `backward(inputs=…)` does, though nothing is handed on from there.
+        """
         reachable = dict.fromkeys(edge for edge in starts if not edge.is_leaf_edge)
         stack = list(reachable)
         while stack:
@@ -43,6 +47,8 @@ class Captures:
             if any(edge in everything for edge in node.edges if edge is not None):
                 through.add(node)
                 everything.add(node)
+        if accumulate:
+            through.update(edge for edge in self.edges if edge in reachable)
         return Needed(through, everything)
 
 

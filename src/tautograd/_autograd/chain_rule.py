@@ -15,7 +15,7 @@ from .._arrays.dtypes import HALF_CODES, HALVES
 from .._arrays.sums import broadcast_axes, exact_sum
 from .._tensor.tensor import Tensor
 from .apply import apply
-from .arrivals import call_node_hooks, call_prehooks
+from .arrivals import as_grad_tensor, call_node_hooks, call_prehooks
 from .modes import modes
 from .node import Node, recorded_at
 from .saved import unpack
@@ -36,6 +36,28 @@ def run_node(node: Node, gradient: Any, lifted: bool) -> Any:
         show_forward(node)
         raise
     return grads
+
+
+def called(node: Node, gradients: tuple[Any, ...]) -> Any:
+    """A node as a function of its outputs' gradients; recorded where a graph is."""
+    expected = 1 if node.outputs is None else len(node.outputs)
+    if len(gradients) != expected:
+        raise TypeError(f"expected {expected} arguments, got {len(gradients)} instead")
+    for i, gradient in enumerate(gradients):
+        if gradient is not None and not isinstance(gradient, Tensor):
+            raise TypeError(f"argument {i} is not a Variable")
+    lifted = modes.grad
+    values = [g if g is None or lifted else g._data for g in gradients]
+    found = run_node(node, values[0] if node.outputs is None else values, lifted)
+    results: list[Any] = []
+    for i, (edge, grad) in enumerate(zip(node.edges, found, strict=True)):
+        if grad is not None and edge is not None:
+            nr = node.edge_nrs[i] if node.edge_nrs else 0
+            like = edge._data if edge.is_leaf_edge else None
+            shape, dtype = edge._input_metadata_of(nr) if like is None else (like.shape, like.dtype)
+            grad = fit(node, i, grad, shape, dtype, lifted)
+        results.append(as_grad_tensor(grad))
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _run_node(node: Node, gradient: Any, lifted: bool) -> Any:

@@ -26,7 +26,7 @@ from .apply import edge_of
 from .arrivals import ALONE, accumulate_leaf, arrive, call_leaf_hooks
 from .captures import Captures, Needed
 from .chain_rule import fit, run_node, run_rules
-from .modes import modes, shared
+from .modes import modes, shared, update_special
 from .node import FREED, Node
 from .saved import unpack
 
@@ -70,7 +70,7 @@ def walk(
     accumulate: bool = True,
 ) -> None:
     """Run every node from the starts down, each with the gradient that is pending for it."""
-    needed = None if captures is None else captures.needed(starts)
+    needed = None if captures is None else captures.needed(starts, accumulate)
     run = _new(Run)
     run.number = number = next_run_number()
     run.starts = starts
@@ -81,6 +81,7 @@ def walk(
     quietly = mode["quietly"]
     before = mode["_grad"], mode["way"], mode["run"]
     anomaly = mode.get("anomaly", False)
+    hooks_on_saved = modes.saved_hooks
     frame = _getframe(1)
     code = frame.f_code
     while internal[code.co_filename] and frame.f_back is not None:
@@ -198,6 +199,9 @@ def walk(
     finally:
         mode["_grad"], mode["way"], mode["run"] = before
         shared.ordinary = shared.threads == 1 and before[1][0] is True
+        if modes.saved_hooks is not hooks_on_saved:  # a hook entered a context and did not leave it
+            modes.saved_hooks = hooks_on_saved
+            update_special()
 
 
 _new = object.__new__

@@ -222,7 +222,8 @@ def _when_all(tensors: list[Tensor], fn: Callable[..., None]) -> _Handles:
 def increment_version(tensor: Any) -> None:
     """Tell autograd that these tensors were changed by other means."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        t._version_box[0] += 1
+        if not t._is_inference:
+            t._version_box[0] += 1
 
 
 __all__ = [

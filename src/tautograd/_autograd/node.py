@@ -56,6 +56,7 @@ class Node:
     prehooks: Any = None  # run before the node, with gradients of outputs
     packed: Any = None  # saved through saved_tensors_hooks or under forward mode
     traceback: Any = None  # the forward's stack, under anomaly detection
+    accumulators: Any = None  # the `AccumulateGrad`s of its leaves, once somebody has seen them
     is_leaf_edge = False
 
     edges: tuple[Any, ...]
@@ -87,10 +88,15 @@ class Node:
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that made the inputs, each with the number of its output."""
         numbers = self.edge_nrs or (0,) * len(self.edges)
-        return tuple(
+        found = tuple(
             (None, 0) if edge is None else (as_node(edge), nr)
             for edge, nr in zip(self.edges, numbers, strict=True)
         )
+        # A graph holds its leaves' nodes, once there are any: hooks hung on them stay.
+        held = tuple([node for node, _ in found if isinstance(node, AccumulateGrad)])
+        if held:
+            self.accumulators = held
+        return found
 
     @property
     def created_at(self) -> Site | None:
@@ -110,6 +116,12 @@ class Node:
             (self.shape, self.dtype) if self.outputs is None else self.outputs[nr]
         )
         return found
+
+    def __call__(self, *gradients: Any) -> Any:
+        """The gradients of the inputs from those of the outputs: this one step of the chain rule."""
+        from .chain_rule import called
+
+        return called(self, gradients)
 
     def register_hook(self, fn: Callable[..., Any]) -> Any:
         """Call `fn(grad_inputs, grad_outputs)` after this node has run in backward."""

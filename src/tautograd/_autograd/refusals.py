@@ -49,7 +49,7 @@ def why_not_rebased(view: Tensor, changed: str) -> str:
     which = "" if node is None else f"Output {view._output_nr} of {spoken_name(node)} is a view"
     if reason == "multi_output" and which:
         return f"{which} and {changed} modified inplace.{_SEVERAL}"
-    if reason == "custom":
+    if reason == "custom" and which:
         return f"{which} and {changed} modified inplace.{_CUSTOM}"
     start = f"{which} of a view which was created in" if which else "A view was created in"
     if reason == "inference":
@@ -58,4 +58,6 @@ def why_not_rebased(view: Tensor, changed: str) -> str:
             + _BLOCK.format("inference_mode")
         )
     said = f"{start} no_grad mode and {changed} modified inplace with grad mode enabled."
+    if reason == "custom":
+        return said + _CUSTOM
     return said + (_SEVERAL if reason == "multi_output" else _BLOCK.format("no_grad"))

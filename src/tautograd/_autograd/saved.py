@@ -8,7 +8,7 @@ from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype
 from .._tensor.tensor import Tensor, make
 from .._user_code.sites import resolve
 from .modes import modes
-from .node import FREED, Node
+from .node import FREED, Node, recorded_at
 
 _USED_TWICE = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "
@@ -23,8 +23,36 @@ def unpack(node: Node) -> Any:
         raise RuntimeError(second_time(node))
     for box, version, slot in node.versions:
         if box[0] != version:
+            if isinstance(box[0], Detached) and int(box[0]) == version:
+                _check_detached(node, slot)
+                continue
             raise RuntimeError(_modified(node, box, version, slot))
     return node.saved
+
+
+class Detached(int):
+    """The version of memory whose tensor was detached in place: the values are what they were, but
+    an input that was saved before has lost its history. Equal only to itself."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = int.__hash__
+
+
+def _check_detached(node: Node, slot: int) -> None:
+    """Refuse an input that lost its history; an output saved without it lost nothing."""
+    if slot < 0 or slot >= len(node.edges) or node.edges[slot] is None:
+        return
+    raise RuntimeError(
+        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is "
+        "not supported, please use out-of-place `.detach()` instead" + recorded_at(node)
+    )
 
 
 def second_time(node: Node) -> str:
@@ -36,8 +64,8 @@ def second_time(node: Node) -> str:
     message += "was used and freed" if recorded else " It was used and freed"
     message += f" by the backward pass at\n  {used}\n" if used else " by an earlier backward pass. "
     return message + (
-        "Compute the loss again for another backward(); if both passes really belong to one graph, "
-        "the first must keep it, with retain_graph=True."
+        "Compute the loss again for another backward(). Specify retain_graph=True for the first only "
+        "if both passes really belong to one graph."
     )
 
 

@@ -10,6 +10,7 @@ from .api import backward, ones_like_root
 from .engine import walk
 from .hooks import register_hook, register_post_accumulate_grad_hook, retain_grad
 from .modes import modes
+from .saved import Detached
 from .views import detached
 
 
@@ -64,6 +65,9 @@ def detach_(self: Tensor) -> Tensor:
                 "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
                 "these gradients."
             )
+        if self._node is not None:
+            box = self._version_box
+            box[0] = Detached(box[0])
         self._node = None
         self._output_nr = 0
         self._requires_grad = False
@@ -164,6 +168,17 @@ def _backward_hooks(self: Tensor) -> Any:
     return node.tensor_hooks and node.tensor_hooks.get(self._output_nr)
 
 
+def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
+    node = current_node(self)
+    if node is None:
+        self._hooks = hooks
+        self._watched = self._watched or hooks is not None
+        return
+    others = {nr: held for nr, held in (node.tensor_hooks or {}).items() if nr != self._output_nr}
+    node.tensor_hooks = others if hooks is None else {**others, self._output_nr: hooks}
+    node.unusual = True
+
+
 def _is_view(self: Tensor) -> bool:
     return self._base is not None
 
@@ -180,7 +195,7 @@ def install() -> None:
     cls.grad = property(_get_grad, _set_grad, _del_grad)
     cls.data = property(_get_data, _set_data)
     cls._is_view = _is_view
-    cls._backward_hooks = property(_backward_hooks)
+    cls._backward_hooks = property(_backward_hooks, _set_backward_hooks)
     cls._post_accumulate_grad_hooks = property(lambda self: self._post_hooks)
     cls.is_inference = lambda self: self._is_inference
 

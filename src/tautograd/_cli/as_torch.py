@@ -35,7 +35,9 @@ _SAFETENSORS = "safetensors.torch", "tautograd.safetensors"
 _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_path")
 
 # Private by name, and used by so many that tautograd has them under PyTorch's names.
-_PRIVATE_AND_KNOWN = ("__future__", "_pytree")
+_PRIVATE_AND_KNOWN = (
+    *("__future__", "_C", "_dynamo", "_nn", "_pytree", "_trace_wrapped_higher_order_op", "_utils"),
+)
 
 _alias_of: dict[str, str] = {}
 """The `torch` path of each of tautograd's modules met so far, by the module's own name."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 import pickletools
 import struct
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from typing import Any, Protocol
 
 from . import allowance as costs
@@ -25,7 +25,7 @@ _MARKS = 4 * NESTING  # marks that wait for their end
 _NAME = 200  # bytes of a module's or an object's name
 
 _OPCODES = {ord(code.code): code.name for code in pickletools.opcodes}
-_PLAIN_DICTS = frozenset((dict, OrderedDict, Counter))
+_PLAIN_DICTS = frozenset((dict, OrderedDict, Counter, defaultdict))
 
 
 def _op(name: str) -> int:

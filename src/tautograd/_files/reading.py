@@ -14,7 +14,9 @@ was there before the file is changed, and beside its tensors a file takes no mor
 from __future__ import annotations
 
 import errno
+import io
 import struct
+import sys
 import zipfile
 import zlib
 from typing import IO, Any
@@ -34,12 +36,17 @@ PICKLE, PICKLE_PER_BYTE = 2 << 20, 16
 """How long a pickle may be that is compressed: so many bytes, and so many for each of its own."""
 
 
-def read(file: IO[bytes], where: device | None = None) -> Any:
-    """The object that `torch.save`, or `tautograd.save`, wrote; its tensors on a device."""
+def read(
+    file: IO[bytes], where: device | None = None, objects: bool = False, trusted: bool = False
+) -> Any:
+    """The object that `torch.save`, or `tautograd.save`, wrote; its tensors on a device.
+
+    `objects` lets modules and optimizers be rebuilt; `trusted` lets the file run what it names.
+    """
     try:
         _check_is_archive(file)
         file.seek(0)
-        return _read(Archive(file), where)
+        return _read(Archive(file), where, objects, trusted)
     except _Empty:
         raise EOFError("Ran out of input: the file is empty") from None
     except (DamagedFile, *_DAMAGE) as error:
@@ -77,7 +84,7 @@ def _check_is_archive(file: IO[bytes]) -> None:
     )
 
 
-def _read(archive: Archive, where: device | None) -> Any:
+def _read(archive: Archive, where: device | None, objects: bool, trusted: bool) -> Any:
     from ..nn.parameter import Parameter
 
     names = [n for n in archive.names() if n.endswith("/data.pkl") or n == "data.pkl"]
@@ -94,11 +101,36 @@ def _read(archive: Archive, where: device | None) -> Any:
     stored = record.compress_size
     pickled = archive.read(record, at_most=max(stored, PICKLE + PICKLE_PER_BYTE * stored))
     allowance = Allowance(stored, (*IDENTIFIED, Parameter))
-    vocabulary = TorchVocabulary(Storages(archive, prefix, allowance), allowance, where)
+    storages = Storages(archive, prefix, allowance)
+    if trusted:
+        return _read_trusting(pickled.tobytes(), TorchVocabulary(storages, allowance, where))
+    vocabulary = _vocabulary(storages, allowance, where, objects)
     found = PickleMachine(pickled.tobytes(), vocabulary, allowance).run()
+    if getattr(vocabulary, "made_objects", False):
+        return found
     check = ResultCheck(LEAVES | {Parameter}, vocabulary.attributed, allowance)
     check.check(found, pickled.size)
     return found
+
+
+def _vocabulary(storages: Any, allowance: Any, where: device | None, objects: bool) -> Any:
+    """What the file may name: plain data, and whole objects where the program has allowed any."""
+    module = sys.modules.get("tautograd._files.objects")
+    if not objects and (module is None or not module.SAFE):
+        return TorchVocabulary(storages, allowance, where)
+    from .objects import ObjectVocabulary
+
+    vocabulary = ObjectVocabulary(storages, allowance, where)
+    vocabulary.open_to_modules = objects
+    return vocabulary
+
+
+def _read_trusting(pickled: bytes, vocabulary: TorchVocabulary) -> Any:
+    from .objects import TrustingUnpickler
+
+    unpickler = TrustingUnpickler(io.BytesIO(pickled))
+    unpickler.vocabulary = vocabulary
+    return unpickler.load()
 
 
 # What the standard library, and a pickle that ends too soon, can end in.

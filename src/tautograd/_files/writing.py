@@ -21,10 +21,18 @@ from .._arrays.strided import storage_of, storage_offset_of, strides_of
 from .._tensor.tensor import Size, Tensor
 from .storages import STORAGE_NAMES
 
+
+class NotPlain(Exception):
+    """An object that is neither tensors nor plain data, and where it was."""
+
+    def __init__(self, kind: type, where: str) -> None:
+        super().__init__(f"a {kind.__module__}.{kind.__qualname__} at {where}")
+
+
 _PLAIN = (int, float, complex, bool, str, bytes, bytearray, type(None))
 
 
-class _Name:
+class Name:
     """A global of PyTorch, written by its name."""
 
     def __init__(self, module: str, name: str) -> None:
@@ -35,7 +43,7 @@ class _Name:
 class _Call:
     """An object written as the call that makes it."""
 
-    def __init__(self, function: _Name, args: tuple[Any, ...]) -> None:
+    def __init__(self, function: Name, args: tuple[Any, ...]) -> None:
         self.function = function
         self.args = args
 
@@ -47,24 +55,24 @@ class _Storage:
         self.id = ("storage", _name("torch", name), key, "cpu", size)
 
 
-_names: dict[tuple[str, str], _Name] = {}
+_names: dict[tuple[str, str], Name] = {}
 
 
-def _name(module: str, name: str) -> _Name:
-    return _names.setdefault((module, name), _Name(module, name))
+def _name(module: str, name: str) -> Name:
+    return _names.setdefault((module, name), Name(module, name))
 
 
 _PythonPickler: Any = pickle._Pickler  # not in the standard library's stubs
 
 
-class _Pickler(_PythonPickler):  # type: ignore[misc]
+class Pickler(_PythonPickler):  # type: ignore[misc]
     """Python's own pickler (the one in C checks that a name can be imported), for plain data."""
 
     def persistent_id(self, obj: Any) -> Any:
         return obj.id if isinstance(obj, _Storage) else None
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:
-        if isinstance(obj, _Name):
+        if isinstance(obj, Name):
             known = self.memo.get(id(obj))
             if known is not None:
                 self.write(self.get(known[0]))
@@ -120,17 +128,12 @@ class Writer:
             return type(obj)(self.plain(v, f"{where}[{i}]") for i, v in enumerate(obj))
         if isinstance(obj, tuple) and not hasattr(obj, "_fields"):
             return tuple(self.plain(v, f"{where}[{i}]") for i, v in enumerate(obj))
-        raise TypeError(
-            f"save(): argument 'obj' holds a {type(obj).__module__}.{type(obj).__qualname__} at "
-            f"{where}, and only tensors, numbers, text and containers of them are written: a file "
-            "that rebuilds other objects runs code when it is loaded. Save what they hold instead, "
-            "as in save(model.state_dict(), f)."
-        )
+        raise NotPlain(type(obj), where)
 
     def _mapping(self, obj: Any, where: str) -> Any:
         kind = OrderedDict if isinstance(obj, OrderedDict) else dict
         if type(obj) is not kind and type(obj).__name__ != "defaultdict":
-            raise TypeError(f"save(): a {type(obj).__qualname__} at {where} is not plain data")
+            raise NotPlain(type(obj), where)
         items = ((self.plain(k, where), self.plain(v, f"{where}[{k!r}]")) for k, v in obj.items())
         found: Any = kind(items)
         if vars(obj) if kind is OrderedDict else None:
@@ -174,10 +177,14 @@ class Writer:
 
 def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:
     """Write an object as `torch.save` would."""
-    writer = Writer()
-    plain = writer.plain(obj)
-    text = io.BytesIO()
-    _Pickler(text, protocol=2).dump(plain)
+    writer, text = Writer(), io.BytesIO()
+    try:
+        Pickler(text, protocol=2).dump(writer.plain(obj))
+    except NotPlain:  # whole objects, by Python's rules
+        from .objects import ObjectPickler
+
+        writer, text = Writer(), io.BytesIO()
+        ObjectPickler(text, writer, protocol=2).dump(obj)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
 
         def put(part: str, data: Any) -> None:

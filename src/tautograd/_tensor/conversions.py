@@ -9,8 +9,10 @@ import numpy as np
 
 from .._arrays.dtypes import get_default_dtype
 from .._autograd.effects import value_asked
+from .._autograd.modes import modes
 from .._ops.declare.guarding import marked, no_method
 from .._ops.declare.public import FUNCTIONS, attach
+from .._user_code.sites import warning_level
 from . import printing
 from .tensor import Tensor
 
@@ -72,6 +74,29 @@ def _only(self: Tensor) -> Any:
     return item(self)
 
 
+_warned: list[str] = []
+
+
+def _warn_of_gradient(self: Tensor) -> None:
+    """Said once in a process: the number that a tensor becomes has no history."""
+    if not modes.grad or not self.requires_grad:
+        return
+    import warnings
+
+    from .settings import is_warn_always_enabled
+
+    if _warned and not is_warn_always_enabled():
+        return
+
+    _warned.append("scalar")
+    warnings.warn(
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+        "Consider using tensor.detach() first.",
+        UserWarning,
+        stacklevel=warning_level(),
+    )
+
+
 def _real(value: Any, kind: str) -> Any:
     """A number without its imaginary part, which must be zero."""
     if not isinstance(value, complex):
@@ -82,6 +107,7 @@ def _real(value: Any, kind: str) -> Any:
 
 
 def _float(self: Tensor) -> float:
+    _warn_of_gradient(self)
     return float(_real(_only(self), "double"))
 
 
@@ -93,6 +119,7 @@ def _int(self: Tensor) -> int:
 
 
 def _complex(self: Tensor) -> complex:
+    _warn_of_gradient(self)
     return complex(_only(self))
 
 

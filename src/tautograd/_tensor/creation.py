@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.devices import as_device, default, moved
-from .._arrays.dtypes import LEGACY_NAMES, from_numpy_dtype, get_default_dtype
+from .._arrays.dtypes import ALL_DTYPES, LEGACY_NAMES, from_numpy_dtype, get_default_dtype
 from .._autograd.modes import modes, shared
 from .._ops.declare.public import FUNCTIONS
 from .._user_code.sites import warning_level
@@ -61,7 +61,12 @@ def tensor(
         device = value.device if device is None else device
     elif isinstance(value, (list, tuple)) and value and type(value[0]) is np.ndarray:
         _warn_arrays(value)
-    return finish(put(array_from(value, wanted_dtype("tensor", dtype)), device), requires_grad)
+    made = finish(put(array_from(value, wanted_dtype("tensor", dtype)), device), requires_grad)
+    if hasattr(value, "untyped"):
+        made.__dict__["_storage"] = (
+            value.untyped()
+        )  # the object lives as long as its memory is used
+    return made
 
 
 FUNCTIONS["tensor"] = tensor
@@ -359,5 +364,5 @@ LEGACY_TYPES: dict[str, Any] = {
         f"{name}Tensor", (), {"kind": kind, "dtype": kind, "__module__": "torch"}
     )
     for kind, name in LEGACY_NAMES.items()
-    if not kind.is_complex
+    if kind in ALL_DTYPES and not kind.is_complex
 }

@@ -42,6 +42,15 @@ def function(fn: Any) -> Any:
     return fn
 
 
+def check_kind_of_out(out: Any, kind: Any) -> None:
+    """Refuse a dtype that is asked for beside an `out=` of another."""
+    if isinstance(out, Tensor) and kind is not None and out.dtype is not kind:
+        raise RuntimeError(
+            f"dtype {LEGACY_NAMES[kind]} does not match dtype of out parameter "
+            f"({LEGACY_NAMES[out.dtype]})"
+        )
+
+
 def into(out: Tensor, shape: tuple[int, ...], name: str) -> Any:
     """The array of an `out=` tensor, resized to `shape`."""
     if not isinstance(out, Tensor):
@@ -144,6 +153,7 @@ def full(
         )
     value = number("full", fill_value, "fill_value", 2)
     kind = wanted_dtype("full", dtype)
+    check_kind_of_out(out, kind)
     if kind is None:
         kind = _dtype_of_number(value)
     return _new("full", checked_size("full", size, False), value, kind, device, requires_grad, out)
@@ -253,7 +263,9 @@ def eye(
     """A matrix with ones on the diagonal and zeros elsewhere."""
     rows = _count("eye", n, "n", 1)
     columns = rows if m is None else _count("eye", m, "m", 2)
-    kind = wanted_dtype("eye", dtype) or get_default_dtype()
+    kind = wanted_dtype("eye", dtype)
+    check_kind_of_out(out, kind)
+    kind = kind or get_default_dtype()
     if out is not None:
         into(out, (rows, columns), "eye")[...] = np.eye(rows, columns)
         return out  # type: ignore[no-any-return]

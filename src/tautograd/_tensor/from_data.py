@@ -52,7 +52,9 @@ def _array_from(data: Any, wanted: dtype | None) -> Any:
         return np.array(data._data, dtype=(wanted or data.dtype).numpy, order="K")
     elif isinstance(data, (np.ndarray, np.generic)):
         return _from_array(np.asarray(data), wanted)
-    elif _is_sequence(data):
+    elif hasattr(data, "untyped"):
+        return from_storage(data, wanted or getattr(data, "dtype", None) or get_default_dtype())
+    elif isinstance(data, (list, tuple, range, Sequence)) and not isinstance(data, (str, bytes)):
         if (plain := _from_plain(data, wanted)) is not None:
             return plain
     elif hasattr(data, "__array__"):
@@ -71,6 +73,15 @@ def _from_array(array: Any, wanted: dtype | None) -> Any:
     out = empty_preserving(array, found.numpy)
     np.copyto(out, array, casting="unsafe")
     return out
+
+
+def from_storage(storage: Any, kind: dtype) -> Any:
+    """The elements in a storage's memory, which is shared and not copied."""
+    from .storages import check_kind
+
+    check_kind(storage, kind)
+    whole = storage.untyped().bytes_view()
+    return whole[: whole.size // kind.itemsize * kind.itemsize].view(kind.numpy)
 
 
 def check_byte_order(array: Any) -> None:
@@ -93,9 +104,23 @@ def check_strides(array: Any) -> None:
 
 
 def _is_sequence(value: Any) -> bool:
-    return isinstance(value, (list, tuple, range)) or (
-        isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+    """What Python calls a sequence: its class has `__getitem__` and is no mapping of its own kind."""
+    if isinstance(value, (list, tuple, range)):
+        return True
+    if isinstance(value, (str, bytes, dict, Tensor, np.ndarray, np.generic, type)):
+        return False
+    return isinstance(value, Sequence) or (
+        hasattr(type(value), "__getitem__") and hasattr(type(value), "__len__")
     )
+
+
+def _element_at(data: Any, place: int) -> Any:
+    try:
+        return data[place]
+    except Exception:  # whatever it says, it is not what it seemed
+        raise ValueError(
+            f"could not determine the shape of object type '{type(data).__name__}'"
+        ) from None
 
 
 # --- plain numbers, by NumPy ----------------------------------------------------------------------
@@ -104,7 +129,7 @@ def _is_sequence(value: Any) -> bool:
 def _types(data: Any, found: set[type], depth: int = 0) -> None:
     if depth > _MOST_DIMS:
         found.add(object)
-    elif data and _is_sequence(data[0]):
+    elif len(data) and _is_sequence(data[0]):
         for item in data:
             if isinstance(item, (list, tuple)):
                 _types(item, found, depth + 1)
@@ -187,7 +212,7 @@ def _sizes(data: Any) -> tuple[int, ...]:
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
         if length == 0:
             break
-        data = data[0]
+        data = _element_at(data, 0)
     return tuple(sizes)
 
 

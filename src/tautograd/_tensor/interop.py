@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.dtypes import as_dtype, get_default_dtype
 from .._autograd.effects import value_asked
 from .._autograd.modes import modes
 from .._ops.declare.public import FUNCTIONS, attach
 from .creation import from_numpy
-from .tensor import Tensor
+from .storages import mapped_file
+from .tensor import Tensor, make
 
 
 def numpy(self: Tensor, *, force: bool = False) -> Any:
@@ -50,6 +52,23 @@ def array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: boo
     found = np.asarray(array)
     return from_numpy(found.astype(np.uint8) if found.dtype == np.bool_ else found)
 
+
+def from_file(
+    filename: Any,
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor over the elements in a file; with `shared`, what is written shows in the file."""
+    kind = as_dtype(dtype) if dtype is not None else get_default_dtype()
+    return make(mapped_file(filename, bool(shared), int(size), kind.numpy))
+
+
+FUNCTIONS["from_file"] = from_file
 
 _equal: Any = Tensor.__eq__
 

@@ -11,6 +11,7 @@ from .._arrays.checks import require_nonnegative
 from .._arrays.dtypes import dtype as Dtype
 from .._arrays.dtypes import get_default_dtype, int64
 from .._autograd.modes import modes
+from .._ops.declare.memory_overlap import refuse_overlap
 from .._ops.declare.promotion import plain_number
 from .arguments import (
     as_size,
@@ -23,7 +24,7 @@ from .arguments import (
     wanted_dtype,
 )
 from .draws import draw, fill_like, refuse_same
-from .filled import function, into
+from .filled import check_kind_of_out, function, into
 from .random_nodes import drawn, successes
 from .random_state import Generator, checked, default_generator, source_for
 from .tensor import Tensor
@@ -35,8 +36,7 @@ def _dtype_for(name: str, dtype: Any, out: Any, default: Dtype) -> Dtype:
     kind = wanted_dtype(name, dtype)
     if out is None:
         return kind or default
-    if kind is not None and kind is not out.dtype:
-        raise RuntimeError(f"dtype {kind} does not match dtype of out parameter ({out.dtype})")
+    check_kind_of_out(out, kind)
     found: Dtype = out.dtype
     return found
 
@@ -45,6 +45,8 @@ def _given(values: Any, out: Any, name: str, requires_grad: bool = False) -> Ten
     if out is None:
         return finish(values, requires_grad)
     target: Tensor = out
+    if target._data.shape == values.shape:
+        refuse_overlap(target._data)
     into(target, tuple(values.shape), name)[...] = values
     return target
 

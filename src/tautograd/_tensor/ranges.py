@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._arrays.dtypes import LEGACY_NAMES, dtype, float32, get_default_dtype, int64
+from .._ops.declare.memory_overlap import refuse_overlap
 from .._user_code.sites import warning_level
 from .arguments import as_element, finish, number, place, wanted_dtype
-from .filled import function, into
+from .filled import check_kind_of_out, function, into
 from .tensor import Tensor
 
 
@@ -51,6 +52,7 @@ def arange(
     given = _bounds("arange", args, start, end, step)
     start, end, step = given
     kind = wanted_dtype("arange", dtype)
+    check_kind_of_out(out, kind)
     if kind is None:
         integral = not any(isinstance(v, float) for v in given)
         kind = out.dtype if out is not None else int64 if integral else get_default_dtype()
@@ -207,6 +209,8 @@ def _scalar_progression(start: Any, step: Any, count: int, kind: dtype) -> Any:
 def _fill(out: Tensor, values: Any, name: str) -> None:
     """Write into `out` in the order of its elements; another number of them makes it a vector."""
     shape = tuple(out.shape) if out._data.size == values.size else values.shape
+    if out._data.shape == shape:
+        refuse_overlap(out._data)
     into(out, shape, name)[...] = values.reshape(shape)
 
 
@@ -284,6 +288,7 @@ def _steps(name: str, start: Any, end: Any, steps: Any) -> int:
 
 def _kind(name: str, dtype: Any, out: Any, *ends: Any) -> dtype:
     found = wanted_dtype(name, dtype)
+    check_kind_of_out(out, found)
     if found is None:
         if out is not None:
             return out.dtype  # type: ignore[no-any-return]

@@ -16,6 +16,7 @@ from .._arrays.once import making
 from .._autograd.effects import structure
 from .._ops.declare.public import FUNCTIONS
 from .._user_code.sites import warning_level
+from .storages import TypedStorage, UntypedStorage
 from .tensor import Tensor
 
 
@@ -36,7 +37,7 @@ def is_tensor(obj: Any, /) -> bool:
 @_function
 def is_storage(obj: Any, /) -> bool:
     """Whether an object is the untyped memory of a tensor."""
-    return type(obj).__name__ in ("UntypedStorage", "TypedStorage")
+    return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
 @_function

@@ -160,7 +160,8 @@ class Elementwise(Optimizer):
         flags, names = self._flags(group), self._names(group)
         for p, state in zip(members, states, strict=True):
             check_writable(p)  # first of all: a leaf that wants a gradient cannot be updated so
-            constants = self._constants(group, [state[name]._data for name in self._scalars])
+            scalars = [state[name] for name in self._scalars]
+            constants = self._constants(group, [t if t.requires_grad else t._data for t in scalars])
             c = SimpleNamespace(**{k: lift(v) for k, v in constants.items()})
             tensors = [_real(t) for t in (p, p._grad, *(state[name] for name in names))]
             # Clones, because what the formula saves for its gradient is about to be overwritten.
@@ -213,6 +214,8 @@ def advance(row: Any) -> Any:
 
 def at(row: Any) -> Any:
     """A scalar state's value: a Python number, or what PyTorch's tensors would compute with."""
+    if isinstance(row, Tensor):  # one that wants a gradient; it will be changed again
+        return row.clone()
     return row[()] if modes.grad else row.item(0)
 
 

@@ -393,4 +393,27 @@ def treespec_pprint(treespec: TreeSpec) -> str:
     return repr(treespec.unflatten([_Star() for _ in range(treespec.num_leaves)]))
 
 
+# How a dictionary is taken apart and put together: libraries hand these on for their own mappings.
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    """The values of a dictionary, and its keys."""
+    return list(d.values()), list(d)
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    """The values of a dictionary, each with its place, and its keys."""
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: list[Any]) -> dict[Any, Any]:
+    """A dictionary from its values and keys."""
+    return dict(zip(context, values, strict=True))
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The kind of a node: its type, or `namedtuple` for all of those."""
+    return kind_of(tree)
+
+
 speak(globals(), __all__)

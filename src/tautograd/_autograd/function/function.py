@@ -40,6 +40,7 @@ class Function(metaclass=FunctionMeta):
     _backward_cls: Any
     generate_vmap_rule = False
     boxed_grads_call = False  # whether `backward` takes all gradients in one list
+    clear_saved_tensors_on_access = False  # whether `ctx.saved_tensors` may be read only once
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         import warnings
@@ -187,6 +188,8 @@ def _tangent(node: FunctionNode, argument: Any, tangent: Any) -> Any:
     """An argument's tangent; for a tensor without one zeros, unless the author wants None."""
     if tangent is not None or not isinstance(argument, Tensor) or not node.materialize_grads:
         return tangent
+    if argument._data.dtype.kind not in "fcV":
+        return None
     return make(np.zeros_like(argument._data))
 
 
@@ -194,15 +197,38 @@ def _run_jvp(cls: Any, node: FunctionNode, args: Any, tangents: Any, results: An
     of = {id(x): held for x, held in tangents}
     for level in sorted({level for _, held in tangents for level in held}):
         along = [_tangent(node, a, of.get(id(a), {}).get(level)) for a in args]
-        found = cls.jvp(node.shown(), *along)
+        node.in_jvp = True
+        try:
+            found = cls.jvp(node.shown(), *along)
+        finally:
+            node.in_jvp = False
         found = found if isinstance(found, (tuple, list)) else (found,)
         if len(found) != len(results):
             raise RuntimeError(
                 f"{cls.__name__}.jvp returned {len(found)} tangents for {len(results)} outputs"
             )
-        for result, tangent in zip(results, found, strict=True):
-            if tangent is not None and isinstance(result, Tensor):
+        for nr, (result, tangent) in enumerate(zip(results, found, strict=True)):
+            if not isinstance(result, Tensor):
+                continue
+            if tangent is not None and nr in node.without_gradient:
+                raise RuntimeError(
+                    f"{cls.__name__}.jvp returned a tangent for output {nr}, which forward marked as "
+                    "non-differentiable. You should return None at that position instead."
+                )
+            if id(result) in of and any(result is t for t in node.dirty):
+                _check_inplace_tangent(of[id(result)].get(level), tangent)
+            if tangent is not None:
                 set_tangent(result, level, tangent)
+
+
+def _check_inplace_tangent(before: Any, after: Any) -> None:
+    """An input changed in place keeps its tangent, which jvp must have changed in place as well."""
+    if before is not after:
+        raise RuntimeError(
+            "An inplace custom Function is not modifying the forward mode gradients inplace. If the "
+            "forward is modifying an input inplace, then the jvp function must modify the "
+            "corresponding gradient inplace."
+        )
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -219,18 +245,22 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         if not recording or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return outputs
         several = isinstance(outputs, tuple)
-        poisoned = tuple(_poison(o) for o in (outputs if several else (outputs,)))
+        given = outputs if several else (outputs,)
+        found = _Twice.apply(*map(_as_wanting, given))
+        poisoned = tuple(
+            [f if isinstance(g, Tensor) else g for f, g in zip(found, given, strict=True)]
+        )
         return poisoned if several else poisoned[0]
 
     return wrapper
 
 
 class _Twice(Function):
-    """An identity whose backward says that there is none."""
+    """An identity whose backward says that there is none; a graph shows it as PyTorch does, `Error`."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        return make(tensor._data)
+    def forward(ctx: Any, *tensors: Any) -> Any:
+        return tuple([make(t._data) if isinstance(t, Tensor) else t for t in tensors])
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -239,12 +269,18 @@ class _Twice(Function):
         )
 
 
-def _poison(output: Any) -> Any:
+_Twice._backward_cls = type(
+    "Error", (BackwardCFunction,), {"__slots__": (), "_forward_cls": _Twice}
+)
+
+
+def _as_wanting(output: Any) -> Any:
+    """A result as a leaf that wants a gradient, so that whoever differentiates it comes by `_Twice`."""
     if not isinstance(output, Tensor):
-        return output
+        return make(np.empty(0))  # it has a place in the graph, and no edge
     leaf = make(output._data)
-    leaf._requires_grad = True
-    return _Twice.apply(leaf)
+    leaf._requires_grad = output._data.dtype.kind in "fcV"
+    return leaf
 
 
 __all__ = [

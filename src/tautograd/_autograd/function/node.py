@@ -8,6 +8,7 @@ holds a face, so there is no cycle.
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,9 @@ from ..node import FREED, Node, recorded_at
 from ..saved import modified_message, on_behalf_of, second_time
 
 _NO_ARRAY = np.zeros(())
+
+# In place of what was saved, once a Function that clears it on access has read it.
+READ: Any = ("read",)
 
 
 def _array(grad: Any) -> Any:
@@ -67,6 +71,11 @@ class FunctionCtx:
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """An old name of `saved_tensors`."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         return self._node.saved_tensors()
 
     # What every node of the graph shows.
@@ -119,6 +128,7 @@ class FunctionNode(Node):
     needs_input_grad: tuple[bool, ...] = ()
     argument_of_edge: tuple[int, ...] = ()  # which argument of forward each edge belongs to
     argument_count = 0
+    in_jvp = False  # while the author's jvp runs, which sees what was saved for forward
     face: Any = None  # a weak reference to the ctx that someone holds
     attributes: dict[str, Any]  # what the user put on ctx
 
@@ -138,11 +148,21 @@ class FunctionNode(Node):
     def saved_tensors(self) -> tuple[Any, ...]:
         if self.saved is FREED:
             raise RuntimeError(second_time(self))
+        if self.in_jvp:
+            return self.to_save_forward
         if self.saved == () and self.to_save:  # still inside forward, or in jvp
             return self.to_save
         if not self.saved and self.to_save_forward:
             return self.to_save_forward
-        return tuple([entry(self) for entry in self.saved])
+        if self.saved == READ:
+            raise RuntimeError(
+                f"{self.name()}: saved_tensors can only be accessed once if "
+                "clear_saved_tensors_on_access=True. Keep what it gives in a variable."
+            )
+        found = tuple([entry(self) for entry in self.saved])
+        if self.saved and getattr(self.function, "clear_saved_tensors_on_access", False):
+            self.saved = READ
+        return found
 
     def run_custom(self, gradient: Any, lifted: bool) -> Any:
         """One step of backward: call the user's function and check what it returns."""

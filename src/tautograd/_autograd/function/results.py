@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ..._tensor.tensor import Tensor, make
+from ..._user_code.sites import warning_level
 from ..apply import edge_of
 from ..modes import modes
 from ..node import next_sequence
@@ -19,8 +21,8 @@ def finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) 
     dirty = {id(t) for t in node.dirty}
     flat = {id(t) for t in node.non_differentiable}
     inputs = {id(a) for a in args if isinstance(a, Tensor)}
-    if not dirty <= inputs:
-        raise RuntimeError("mark_dirty only accepts input tensors, but argument is not an input")
+    _check_dirty(node.dirty, inputs)
+    dirty &= inputs
     if records and not dirty <= {id(o) for o in outputs}:
         raise RuntimeError(
             "Some elements marked as dirty during the forward method were not returned as output. "
@@ -30,8 +32,17 @@ def finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) 
         node.without_gradient = frozenset(nr for nr, o in enumerate(outputs) if id(o) in flat)
     node.sequence = next_sequence()
     node.mark = 0
-    results = []
+    results: list[Any] = []
+    first = {id(o): nr for nr, o in reversed(list(enumerate(outputs)))}
     for nr, output in enumerate(outputs):
+        if first[id(output)] != nr and isinstance(output, Tensor):
+            # Given twice, it is one tensor; its gradient arrives as that of the last place.
+            again = results[first[id(output)]]
+            node.outputs.append((again._data.shape, again._data.dtype))
+            if again._node is node:
+                again._output_nr = nr
+            results.append(again)
+            continue
         if not isinstance(output, Tensor):
             results.append(output)
             node.outputs.append((None, None))
@@ -39,6 +50,15 @@ def finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) 
         node.outputs.append((output._data.shape, output._data.dtype))
         differentiable = records and id(output) not in flat and output._data.dtype.kind in "fcV"
         if id(output) in dirty:
+            if output._base is not None and len(outputs) > 1:
+                raise RuntimeError(
+                    "If your Function modifies inplace an input that is a view of another Tensor, "
+                    "your Function cannot return more than one Tensor. This is not supported by the "
+                    "current autograd engine. You should either make sure the input is not a view "
+                    "(using .clone() for example) or make your Function only return one Tensor "
+                    "(potentially splitting it into two Functions: one doing the inplace that "
+                    "returns a single Tensor and a second one that does the other operations)."
+                )
             check_writable(output)
             bump(output, 3)
             results.append(_rewrite(output, node, nr) if differentiable else output)
@@ -56,14 +76,31 @@ def finish(node: FunctionNode, args: tuple[Any, ...], outputs: tuple[Any, ...]) 
     return tuple(results)
 
 
+def _check_dirty(marked: tuple[Any, ...], inputs: set[int]) -> None:
+    """What is no input needs no mark; of a view of an intermediate result it would be wrong."""
+    for tensor in marked:
+        if id(tensor) in inputs:
+            continue
+        message = (
+            "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have "
+            "been mutated should be passed to ctx.mark_dirty()."
+        )
+        if tensor._base is not None:
+            raise RuntimeError(message)
+        warnings.warn(message, UserWarning, stacklevel=warning_level())
+
+
 def _as_own_view(tensor: Tensor, differentiable: bool) -> Tensor:
     """An output in memory that is not its own; a write into it would bypass the custom backward."""
     out = _alias(tensor)
-    if differentiable:
-        base = tensor if tensor._base is None else tensor._base
-        out._base, out._view = base, tensor._view
-        out._seen_version = out._version_box[0]
-        out._view_creation = "custom"
+    base = tensor if tensor._base is None else tensor._base
+    if not differentiable and tensor._base is None and base.requires_grad:
+        return out  # an input handed back where nothing is recorded: detached
+    out._base, out._view = base, tensor._view
+    out._seen_version = out._version_box[0]
+    out._view_creation = "custom"
+    if not differentiable:
+        out._requires_grad = tensor._requires_grad
     return out
 
 

@@ -25,7 +25,13 @@ from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
 from .guarding import explain, guarded, marked, no_method, with_numbers
-from .memory_overlap import refuse_overlap, refuse_partial_overlap
+from .memory_overlap import (
+    SCATTERING,
+    check_expanded,
+    refuse_any_overlap,
+    refuse_overlap,
+    refuse_partial_overlap,
+)
 from .out_dtypes import check_out, refuse_cast
 
 Function = Callable[..., Any]
@@ -220,7 +226,9 @@ def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
     check_out(name, result.dtype, out.dtype)
     if not can_cast(result.dtype, out.dtype):
         raise refuse_cast(name, result.dtype, out.dtype)
-    if out._data.shape != result._data.shape:
+    if out._data.shape == result._data.shape:
+        refuse_overlap(out._data)
+    else:
         if out._data.size:
             import warnings
 
@@ -306,6 +314,8 @@ def as_function(twin: Function) -> Function:
 def inplace_twin(name: str, fn: Function) -> Function:
     """`x.add_(…)` from `add(x, …)`: the same operation, written into x."""
 
+    refuse_shared = refuse_any_overlap if name in SCATTERING else refuse_partial_overlap
+
     @functools.wraps(fn)
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -315,7 +325,7 @@ def inplace_twin(name: str, fn: Function) -> Function:
                 return as_it_is(twin, (self, *args), kwargs)
             others = (*args, *kwargs.values())
             check_writable(self, *others)
-            refuse_partial_overlap(self, *others)
+            refuse_shared(self, *others)
             if modes.special:
                 if modes.function_modes:  # called by its function, which no method is in front of
                     from ..._autograd.function_modes import shown
@@ -362,7 +372,7 @@ def write_into(self: Tensor, result: Tensor, name: str, history: bool = True) ->
             f"result type {_spoken(result)} can't be cast to the desired output type {_spoken(self)}"
         )
     if 0 in target.strides:
-        refuse_overlap(target)
+        check_expanded(name, target)
     keep_original(self, result._node)
     if data.dtype == target.dtype:
         np.copyto(target, data)

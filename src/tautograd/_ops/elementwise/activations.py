@@ -355,6 +355,7 @@ activation(
     softplus_op,
     "beta=1.0, threshold=20.0",
     "`log(1 + exp(beta * x)) / beta`, or x where that is as good.",
+    "out",
 )
 activation(elu_op, "alpha=1.0", "x, or `alpha * (exp(x) - 1)` below 0.", "inplace twin", **_ELU)
 activation(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..._arrays.blend import blend, masked
+from ..._arrays.dtypes import LEGACY_NAMES
+from ..._arrays.limits import finfo
 from ..._arrays.result_layout import as_iterated
 from ..._autograd.views import check_writable
 from ..._tensor.tensor import Tensor
@@ -157,8 +160,12 @@ def _softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     require_tensor("softshrink", input)
     refuse(softshrink_op, input._data.dtype)
     lambd = plain_number(lambd)
-    if not lambd >= 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    most = float(finfo(input.dtype).max) if input.dtype.is_floating_point else float("inf")
+    if not 0 <= lambd <= most:
+        raise RuntimeError(
+            f"lambda must be in range [0, {most:g}] for input dtype {LEGACY_NAMES[input.dtype]}, "
+            f"but found {lambd:g}"
+        )
     return call_elementwise(softshrink_op, (input,), {"lambd": lambd})
 
 
@@ -275,6 +282,9 @@ def _noise(input: Any, lower: float, upper: float, training: bool, generator: An
 def _rrelu(input: Any, lower: float, upper: float, training: bool, generator: Any = None) -> Tensor:
     require_tensor("rrelu", input)
     refuse(rrelu_op, input._data.dtype)
+    for side, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {side} bound must be finite, got {bound:g}")
     if lower > upper:
         raise RuntimeError(
             "Lower bound should be less than or equal to the upper bound, but got lower: "

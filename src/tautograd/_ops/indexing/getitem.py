@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..._tensor.arguments import as_element, type_name
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import warning_level
 from ..declare.guarding import explain, marked
+from ..declare.memory_overlap import check_expanded, refuse_overlap
 from ..declare.public import FUNCTIONS, attach
 from ..shape.copy_fill import copy_, fill_
 from ..shape.slices import select_view, slice_view
@@ -169,9 +171,7 @@ def _means_tuple(key: Any) -> bool:
     if not isinstance(key, list) or len(key) >= 32:
         return False
     return any(
-        part is None
-        or part is Ellipsis
-        or isinstance(part, (Tensor, slice, list, tuple, np.ndarray, str))
+        part is None or part is Ellipsis or isinstance(part, (Tensor, slice, Sequence, np.ndarray))
         for part in key
     )
 
@@ -274,6 +274,8 @@ def _write(view: Tensor, value: Tensor) -> None:
     if value._data.shape == shape:
         copy_(view, value)
     elif not value._data.ndim:
+        if 0 in view._data.strides:
+            refuse_overlap(view._data)
         fill_(view, value)
     else:
         value = _without_leading_ones(value)
@@ -287,4 +289,6 @@ def _put(view: Tensor, given: list[Any], value: Tensor) -> None:
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
         )
+    if 0 in view._data.strides:
+        check_expanded("index_put", view._data)
     put_at(view, given, _without_leading_ones(value))

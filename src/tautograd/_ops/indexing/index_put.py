@@ -18,6 +18,7 @@ from ..._autograd.effects import value_asked
 from ..._autograd.modes import modes
 from ..._autograd.views import bump, check_writable
 from ..._tensor.tensor import Tensor
+from ..declare.memory_overlap import check_expanded, refuse_any_overlap
 from ..declare.public import METHODS, public, write_into
 from ..declare.record import LINEAR, Op
 from ..declare.samples import Sample, T
@@ -258,14 +259,9 @@ def index_by(input: Tensor, given: list[Any]) -> Tensor:
 
 def _prepare_put(input: Tensor, given: list[Any], values: Tensor) -> Indices:
     indices = prepare(input, given)
-    if input._data.dtype != values._data.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {spoken(input)} for "
-            "the "
-            f"destination and {spoken(values)} for the source."
-        )
     shape = indices.result_shape
     if _batched_mask(indices, values._data.ndim) is not None:
+        _check_same_dtype(input, values)
         return indices
     if indices.is_mask:
         refuse_batched_mask(indices)
@@ -278,7 +274,16 @@ def _prepare_put(input: Tensor, given: list[Any], values: Tensor) -> Indices:
             f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing "
             f"result of shape {list(shape)}"
         )
+    _check_same_dtype(input, values)
     return indices
+
+
+def _check_same_dtype(input: Tensor, values: Tensor) -> None:
+    if input._data.dtype != values._data.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {spoken(input)} for "
+            f"the destination and {spoken(values)} for the source."
+        )
 
 
 def is_switch(given: list[Any], values: Tensor) -> bool:
@@ -289,12 +294,23 @@ def is_switch(given: list[Any], values: Tensor) -> bool:
     return isinstance(index, Tensor) and index._data.dtype == np.bool_ and not index._data.ndim
 
 
+def _as_one_value(input: Tensor, given: list[Any], values: Tensor, accumulate: bool) -> Tensor:
+    """One value that fills a mask is a number: of any dtype, as for `masked_fill`."""
+    if accumulate or values._data.size != 1 or values._data.dtype == input._data.dtype:
+        return values
+    masks = [t for t in given if t is not None]
+    if len(masks) == 1 and masks[0]._data.dtype in (np.bool_, np.uint8):
+        return values.to(input.dtype)
+    return values
+
+
 def put_at(input: Tensor, given: list[Any], values: Tensor, accumulate: bool = False) -> Tensor:
     """Write values at index tensors, in place."""
     check_writable(input)
     if not accumulate and is_switch(given, values):
         masked: Tensor = METHODS["masked_fill_"](input, given[0], values.reshape(()))
         return masked
+    values = _as_one_value(input, given, values, accumulate)
     indices = _prepare_put(input, given, values)
     recorded = modes.special or (modes.grad and (input.requires_grad or values.requires_grad))
     if recorded:
@@ -334,6 +350,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     if not accumulate and is_switch(given, values):
         masked: Tensor = METHODS["masked_fill"](input, given[0], values.reshape(()))
         return masked
+    values = _as_one_value(input, given, values, accumulate)
     prepared = _prepare_put(input, given, values)
     result = apply(index_put_op, (input, prepared, values), {"accumulate": bool(accumulate)})
     return watch(result, prepared)
@@ -342,4 +359,8 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
 @public("index_put_", out=False)
 def index_put_inplace(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """In-place version of `index_put`."""
-    return put_at(input, _tensors(indices), values, bool(accumulate))
+    given = _tensors(indices)
+    refuse_any_overlap(input, values, *given)
+    if 0 in input._data.strides:
+        check_expanded("index_put", input._data)
+    return put_at(input, given, values, bool(accumulate))

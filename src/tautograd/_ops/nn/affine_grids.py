@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._autograd.apply import apply
-from ..._tensor.tensor import Tensor
+from ..._tensor.tensor import Size, Tensor
 from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
@@ -85,7 +85,7 @@ def _check(theta: Tensor, size: Ints) -> None:
     if tuple(theta._data.shape)[1:] != (rank, rank + 1):
         raise ValueError(
             f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size "
-            f"{size}. Got {theta.shape}."
+            f"{Size(size)}. Got {theta.shape}."
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
@@ -107,6 +107,15 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
         align_corners = False
     size = ints("affine_grid", "size", (tuple(size),), {}, 2)
     _check(theta, size)
+    if align_corners and min(size[2:]) == 1:
+        import warnings
+
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+            "align_corners=True. This is not an intended use case of affine_grid. See the "
+            "documentation of affine_grid for details.",
+            stacklevel=warning_level(),
+        )
     parameters = {"size": size[2:], "align_corners": align_corners}
     result: Tensor = apply(affine_grid_op, (theta,), parameters)
     return result

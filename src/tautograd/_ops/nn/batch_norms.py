@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.result_layout import as_channels, each
-from ..._arrays.sums import exact_sum
+from ..._arrays.sums import exact_sum, row_dot
 from ..._autograd.views import bump
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import refuse, require_tensor
@@ -55,7 +55,7 @@ def _products(x: Any, y: Any) -> Any:
     if x.ndim < 3:
         return exact_sum(x * y, (0,))
     rows = (np.reshape(v, (*v.shape[:2], math.prod(v.shape[2:]))) for v in (x, y))
-    return exact_sum(np.vecdot(*rows), (0,))
+    return exact_sum(row_dot(*rows), (0,))
 
 
 def _count(shape: Any) -> int:
@@ -257,7 +257,8 @@ def _normalised(
     _check_channels(channels, **stats, weight=weight, bias=bias)
     refuse_gradients("native_batch_norm", **stats)
     refuse(batch_norm_op, x.dtype)
-    check_mixed(input, weight, bias, running_mean, running_var)
+    if x.size:
+        check_mixed(input, weight, bias, running_mean, running_var)
     if not training:
         inputs = (input, weight, bias, running_mean, running_var)
         return apply_mixed(batch_norm_eval_op, inputs, {"eps": eps})
@@ -362,6 +363,8 @@ def _instance_norm(
     w, b, mean, var = [
         None if v is None else v.repeat(count) for v in (weight, bias, running_mean, running_var)
     ]
+    if not input.dtype.is_half:  # the running ones may be of another dtype
+        mean, var = [v if v is None else v.to(input.dtype) for v in (mean, var)]
     flat = view_to(input.contiguous(), (1, count * channels, *shape[2:]))
     out = _normalised(flat, w, b, mean, var, use_input_stats, momentum, eps)
     if use_input_stats:

@@ -203,12 +203,12 @@ def renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: flo
     bump(weight)
 
 
-def padding_row(padding_idx: int | None, count: int) -> int:
+def padding_row(padding_idx: int | None, count: int, spoken: str = "Padding_idx") -> int:
     """The padding row counted from the start; -1: none."""
     if padding_idx is None:
         return -1
     if not -count <= padding_idx < count:
-        raise AssertionError("Padding_idx must be within num_embeddings")
+        raise AssertionError(f"{spoken} must be within num_embeddings")
     return padding_idx % count
 
 

@@ -269,7 +269,9 @@ def embedding_bag(
         0,
         count,
         lambda found: RuntimeError(
-            f"Index {found.place} of input takes value {found} which is not in the valid range "
+            f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {found}"
+            if mode == "max" or padding_idx is not None
+            else f"Index {found.place} of input takes value {found} which is not in the valid range "
             f"[0, {count})"
         ),
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.result_layout import as_channels, as_iterated, channels_come_last, each
+from ..._arrays.sums import row_dot
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import conj, contiguous, refuse, require_tensor
 from ..declare.public import NN_FUNCTIONAL
@@ -167,7 +168,7 @@ def _inverse_root(x: Any, rank: int, eps: float) -> Any:
     """1 / √(mean(x²) + eps), over the last `rank` dimensions."""
     count = math.prod(x.shape[x.ndim - rank :])
     if rank == 1 and x.dtype.kind != "c":
-        square = np.expand_dims(np.vecdot(x, x), -1)
+        square = np.expand_dims(row_dot(x, x), -1)
     else:
         square = np.sum(x * x, axis=tuple(range(-rank, 0)), keepdims=True)
     return 1 / np.sqrt(square / count + eps)

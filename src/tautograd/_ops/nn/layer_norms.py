@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.sums import row_dot
 from ..._autograd.apply import apply
 from ..._autograd.lifted import counterpart
 from ..._tensor.tensor import Tensor
@@ -40,7 +41,7 @@ def statistics(x: Any, axes: Any, eps: float) -> tuple[Any, Any, Any]:
     mean = np.sum(x, axis=axes, keepdims=True) / count
     centred = x - mean
     if axes == (-1,):
-        variance = np.expand_dims(np.vecdot(centred, centred), -1) / count
+        variance = np.expand_dims(row_dot(centred, centred), -1) / count
     else:
         variance = np.sum(centred * centred, axis=axes, keepdims=True) / count
     return centred, mean, 1 / np.sqrt(variance + eps)
@@ -73,7 +74,7 @@ def row_norms(x: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any
         count, width, weight, bias, x, out, mean, inverse
     ):
         np.subtract(x_part, mean_part, out=out_part)
-        variance = np.vecdot(out_part, out_part)
+        variance = row_dot(out_part, out_part)
         variance /= width
         variance += eps
         np.sqrt(variance, out=variance)
@@ -111,10 +112,10 @@ def row_gradient(g: Any, normal: Any, inverse: Any, weight: Any) -> Any:
     if type(g) is not _ndarray or type(normal) is not _ndarray or not _plain(weight):
         h = g if weight is None else g * weight
         mean = np.sum(h, axis=-1, keepdims=True) / width
-        along = np.expand_dims(np.vecdot(h, normal), -1) / width
+        along = np.expand_dims(row_dot(h, normal), -1) / width
         return (h - mean - normal * along) * inverse
     h = np.copy(g, order="C") if weight is None else g * weight
-    along = np.vecdot(h, normal)[..., None]
+    along = row_dot(h, normal)[..., None]
     along /= width
     mean = np.add.reduce(h, axis=-1, keepdims=True)
     mean /= width

@@ -110,6 +110,10 @@ def _pixels(name: str, input: Any, factor: Any, argument: str) -> int:
 def pixel_shuffle(input: Any, upscale_factor: Any) -> Tensor:
     """Channels turned into pixels: the image grows by the factor in both directions."""
     factor = _pixels("pixel_shuffle", input, upscale_factor, "upscale_factor")
+    if factor * factor >= 2**63:
+        raise ValueError(
+            f"upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor={factor}"
+        )
     channels = input._data.shape[-3]
     if channels % (factor * factor):
         raise RuntimeError(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.checks import require_range
-from ..._arrays.dtypes import BOOL, LEGACY_NAMES
+from ..._arrays.dtypes import ALL_DTYPES, BOOL, LEGACY_NAMES
 from ..._arrays.result_layout import in_c_order
 from ..._autograd.apply import apply
 from ..._tensor.creation import tensor
@@ -168,6 +168,7 @@ isin_op = Op(
     refuses={
         d.numpy: (RuntimeError, f"Unsupported input type encountered for isin(): {spoken}")
         for d, spoken in LEGACY_NAMES.items()
+        if d in ALL_DTYPES
         if d.is_complex or d.category == BOOL
     },
     samples=lambda: [

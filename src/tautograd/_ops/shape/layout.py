@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._arrays.devices import device, device_of
+from ..._arrays.dtypes import LEGACY_NAMES
 from ..._arrays.formats import contiguous_format
 from ..._arrays.strided import address, storage_of, storage_offset_of, strides_of
+from ..._tensor.storages import LEGACY_STORAGES, TypedStorage, UntypedStorage, warn_deprecated
 from ..._tensor.tensor import Size, Tensor
 from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import require_tensor
@@ -131,42 +132,29 @@ def is_same_size(input: Any, other: Any) -> bool:
     return bool(input._data.shape == other._data.shape)
 
 
-class UntypedStorage:
-    """The memory behind a tensor and its views, as bytes."""
-
-    __slots__ = ("_array",)
-
-    def __init__(self, array: Any) -> None:
-        self._array = storage_of(array)
-
-    def __len__(self) -> int:
-        return int(self._array.nbytes)
-
-    nbytes = size = __len__
-
-    def data_ptr(self) -> int:
-        """The address of the first byte."""
-        return address(self._array) if self._array.size else 0
-
-    @property
-    def device(self) -> device:
-        return device_of(self._array)
-
-    def tolist(self) -> list[int]:
-        """The bytes as numbers."""
-        return list(self._array.tobytes("A"))
-
-    def __getitem__(self, index: int) -> int:
-        return self.tolist()[index]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self._array is other._array
-
-    def __hash__(self) -> int:
-        return id(self._array)
-
-
 @public(function=False, out=False)
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory this tensor looks into."""
-    return UntypedStorage(self._data)
+    return UntypedStorage.of(self._data)
+
+
+@public(function=False, out=False)
+def storage(self: Tensor) -> TypedStorage:
+    """The memory this tensor looks into, as elements of its dtype."""
+    warn_deprecated()
+    kept = UntypedStorage.of(self._data)
+    return TypedStorage(wrap_storage=kept, dtype=self.dtype, _internal=True)
+
+
+def _typed_storage(self: Tensor) -> TypedStorage:
+    kept = UntypedStorage.of(self._data)
+    return TypedStorage(wrap_storage=kept, dtype=self.dtype, _internal=True)
+
+
+def storage_type(self: Tensor) -> Any:
+    """The type of this tensor's storage."""
+    return LEGACY_STORAGES[f"{LEGACY_NAMES[self.dtype]}Storage"]
+
+
+attach("_typed_storage", _typed_storage)
+attach("storage_type", storage_type)

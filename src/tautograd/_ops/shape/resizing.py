@@ -9,6 +9,7 @@ import numpy as np
 from ..._arrays.formats import contiguous_format, order_of, preserve_format, strides_in_order
 from ..._arrays.strided import contiguous_strides, storage_of, storage_offset_of, strided
 from ..._autograd.views import bump, check_writable
+from ..._tensor.storages import check_kind
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import require_tensor
 from ..declare.public import public
@@ -77,7 +78,10 @@ def set_(
             )
         array = source._data
     else:
-        array = source._array.view(self._data.dtype)
+        check_kind(source, self.dtype)
+        array = source.untyped().bytes_view()
+        size_in_bytes = self._data.dtype.itemsize
+        array = array[: array.size // size_in_bytes * size_in_bytes].view(self._data.dtype)
     if size is None and isinstance(source, Tensor):
         self._data = array
         return self

@@ -127,4 +127,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Any, enable_gqa: boo
         )
 
 
+_DEFAULT_SPARSE_BLOCK_SIZE = 128  # the name that libraries know
+
+
 speak(globals(), __all__)

@@ -22,6 +22,7 @@ class _Table(Module):
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
+    _padding_spoken = "Padding_idx"  # as PyTorch's message has it
     max_norm: float | None
     norm_type: float
     scale_grad_by_freq: bool
@@ -31,7 +32,9 @@ class _Table(Module):
     def _make(self, given: Any, frozen: bool, device: Any, dtype: Any) -> None:
         shape = (self.num_embeddings, self.embedding_dim)
         if self.padding_idx is not None:
-            self.padding_idx = padding_row(self.padding_idx, self.num_embeddings)
+            self.padding_idx = padding_row(
+                self.padding_idx, self.num_embeddings, self._padding_spoken
+            )
         if given is None:
             empty = torch.empty(shape, device=device, dtype=dtype)
             self.weight = Parameter(empty, requires_grad=not frozen)
@@ -136,6 +139,8 @@ def _extents(embeddings: Tensor) -> tuple[int, int]:
 
 class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of rows of a table."""
+
+    _padding_spoken = "padding_idx"
 
     mode: str
     include_last_offset: bool

@@ -284,6 +284,8 @@ class PassOfWorkers(Pass):
             self._closed = True
             self._stop()
 
+    _shutdown_workers = close  # the name that libraries know
+
 
 def _stop(owner: int, workers: list[Any], tasks: list[Any], results: Any) -> None:
     """Ask the workers to end, and see that they do."""

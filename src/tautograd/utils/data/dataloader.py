@@ -210,3 +210,9 @@ def _context(given: Any, num_workers: int) -> Any:
             f"the start method, but got multiprocessing_context={given}"
         )
     return given
+
+
+# PyTorch's names of what iterates over a loader, which libraries ask for.
+_BaseDataLoaderIter = Pass
+_SingleProcessDataLoaderIter = PassHere
+_MultiProcessingDataLoaderIter = PassOfWorkers

@@ -13,6 +13,8 @@ from ...._tensor.tensor import Tensor
 from ...linalg.product_checks import SPELLED
 from .windows import Ints, covered, steps
 
+_MOST_PADDING = (2**63 - 1) // 2
+
 
 def expanded(value: Any, rank: int, name: str) -> Ints:
     """A parameter as one integer for each dimension."""
@@ -32,6 +34,12 @@ def expanded(value: Any, rank: int, name: str) -> Ints:
 def _check_numbers(stride: Ints, padding: Ints, dilation: Ints, extra: Ints, groups: int) -> None:
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
+    for d, p in enumerate(padding):
+        if p > _MOST_PADDING:
+            raise RuntimeError(
+                f"Given padding={p} at dimension {d} , expected padding to be at most "
+                f"{_MOST_PADDING}"
+            )
     if any(p < 0 for p in extra):
         raise RuntimeError("negative output_padding is not supported")
     if any(s <= 0 for s in stride):

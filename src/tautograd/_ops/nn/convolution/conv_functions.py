@@ -9,12 +9,27 @@ from typing import Any
 import numpy as np
 
 from ...._autograd.apply import apply
-from ...._tensor.tensor import Tensor, make
+from ...._tensor.tensor import Tensor
 from ...._user_code.sites import warning_level
 from ...declare.dims import no_signature
 from ...declare.public import FUNCTIONS, NN_FUNCTIONAL, public
+from ...declare.record import Op
 from .conv_checks import check_dtypes, check_kernel, checked, expanded, fixed
 from .trilinear import convolution_op, transposed_convolution_op
+
+# Of an image without channels PyTorch makes one without channels, whatever the weight has.
+no_channels_op = Op(
+    "convolution_of_no_channels",
+    lambda x, w, b, count: np.zeros_like(x, shape=(x.shape[0], 0, *count)),
+    ("x", "w", "b"),
+    node="ConvolutionBackward0",
+    vjp={
+        "x": lambda g, x_shape, count: np.zeros_like(g, shape=x_shape),
+        "w": lambda g, w_shape, count: np.zeros_like(g, shape=w_shape),
+        "b": lambda g, b_shape, count: np.zeros_like(g, shape=b_shape),
+    },
+    internal=True,
+)
 
 
 def _run(
@@ -46,7 +61,7 @@ def _run(
     if x.dtype.kind != "f":
         check_kernel(input, parameters["dilation"], transposed)
     if not x.shape[1]:
-        return make(np.zeros_like(x, shape=(x.shape[0], 0, *count)))
+        return apply(no_channels_op, (input, weight, bias), {"count": count})  # type: ignore[no-any-return]
     op = transposed_convolution_op if transposed else convolution_op
     result: Tensor = apply(op, (input, weight, bias), parameters)
     return result

@@ -173,6 +173,11 @@ def fold(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
             f"non-zero dimensions for input, but got: {list(shape)}"
         )
+    if kernel[0] * kernel[1] >= 2**63:
+        raise RuntimeError(
+            f"Given kernel_width = {kernel[1]} and kernel_height = {kernel[0]} the product of "
+            "kernel_width and kernel_height overflowed."
+        )
     if shape[-2] % (kernel[0] * kernel[1]):
         raise RuntimeError(
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "

@@ -248,6 +248,10 @@ def _likelihood(
     if y.dtype.char == "B":
         target = target.long()
     if x.ndim == 1 and y.ndim == 1:  # one example, in a batch of one
+        if y.shape[0] != 1:
+            raise ValueError(
+                f"For 1D input, 1D target must have size 1, but got target size: {y.shape[0]}"
+            )
         target = target.reshape(())
     parameters = {
         "ignore_index": _ignored(target._data, classes, ignore_index),

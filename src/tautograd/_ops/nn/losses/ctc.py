@@ -277,6 +277,8 @@ def _loss(
         log_probs = log_probs.unsqueeze(1)
         targets = targets.unsqueeze(0) if targets.dim() == 1 else targets
     refuse(ctc_op, log_probs._data.dtype)
+    if not log_probs._data.size:
+        raise RuntimeError("log_probs tensor must not be empty")
     inputs = _as_lengths("input_lengths", input_lengths)
     lengths = _as_lengths("target_lengths", target_lengths)
     times, batch, classes = log_probs._data.shape

@@ -38,6 +38,18 @@ def _sums(size: Ints, count: Ints) -> tuple[Maps, Any]:
     return tuple(maps), area
 
 
+def _check_gradient(g: Any, name: str, rank: int) -> Any:
+    """A gradient of no windows says nothing of the input, and PyTorch refuses it."""
+    shape = tuple(g.shape)
+    for d in range(len(shape) - rank - (rank == 3), len(shape)):
+        if not shape[d] and d:
+            raise RuntimeError(
+                f"{name}_backward(): Expected grad_output to have non-zero size for non-batch "
+                f"dimensions, but grad_output has sizes {list(shape)} with dimension {d} being empty"
+            )
+    return g
+
+
 def _means(x: Any, size: Ints, count: Ints) -> Any:
     maps, area = _sums(size, count)
     return apply_maps(x, maps) / constant(area.astype(x.dtype), x)
@@ -67,7 +79,11 @@ def _average(rank: int) -> Op:
         ("x",),
         layout=as_channels if rank == 2 else in_c_order,
         node=f"AdaptiveAvgPool{rank}DBackward0",
-        vjp={"x": lambda g, size, count: adaptive_average_spread_op(g, size=size, count=count)},
+        vjp={
+            "x": lambda g, size, count: adaptive_average_spread_op(
+                _check_gradient(g, f"adaptive_avg_pool{rank}d", rank), size=size, count=count
+            )
+        },
         jvp=LINEAR,
         public=f"nn.functional.adaptive_avg_pool{rank}d",
         refuses=no_kernel(label, "bic"),
@@ -138,7 +154,11 @@ def _max(rank: int) -> Op:
         ("x",),
         layout=each(as_channels if rank == 2 else in_c_order),
         node=f"AdaptiveMaxPool{rank}DBackward0",
-        vjp={"x": lambda g, out1, size: placed(g, out1, size)},
+        vjp={
+            "x": lambda g, out1, size: placed(
+                _check_gradient(g, f"adaptive_max_pool{rank}d", rank), out1, size
+            )
+        },
         jvp={"x": lambda t, out1, size: (picked(t, out1, len(size)), None)},
         outputs=2,
         differentiable_outputs=(0,),
@@ -191,7 +211,8 @@ def _check(name: str, shape: Ints, rank: int, colon: str) -> None:
         raise RuntimeError(
             f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{colon} {list(shape)}"
         )
-    for d in range(len(shape) - rank, len(shape)):
+    first = len(shape) - rank if name == "adaptive_avg_pool2d" else len(shape) - rank - 1
+    for d in range(first, len(shape)):
         if not shape[d]:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "

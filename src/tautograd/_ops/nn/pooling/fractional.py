@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...._autograd.apply import apply
+from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import refuse, require_tensor
 from ...declare.public import NN_FUNCTIONAL, public
 from ...declare.record import Op
@@ -122,18 +123,23 @@ def _pooled(
         count = tuple([int(n * r) for n, r in zip(size, _each(output_ratio, rank), strict=True)])
     else:
         count = tuple([int_of(n) for n in _each(output_size, rank)])
-    if len(shape) not in (rank + 1, rank + 2) or 0 in shape[len(shape) - rank - 1 :]:
+    called = name if rank == 2 else f"{name}_out"
+    if len(shape) not in (rank + 1, rank + 2):
         raise RuntimeError(
-            f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor with non-zero size for "
-            f"non-batch dimensions, but got: {list(shape)}"
+            f"{called}(): Expected {rank + 1}D or {rank + 2}D tensor, but got: {list(shape)}"
         )
-    if len(kernel) != rank or len(count) != rank:
-        raise RuntimeError(
-            f"{name}: kernel_size and output_size must either be a single Int or tuple of {rank} Ints"
-        )
+    for d in range(len(shape) - rank - 1, len(shape)):
+        if not shape[d]:
+            raise RuntimeError(
+                f"{called}(): Expected input to have non-zero size for non-batch dimensions, but "
+                f"got{list(shape)} with dimension {d} being empty."
+            )
+    for what, given in (("kernel_size", kernel), ("output_size", count)):
+        if len(given) != rank:
+            ints = "Ints" if rank == 2 else "three Ints"
+            raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of {ints}")
     for axis, n, k, c in zip(_AXES[rank], size, kernel, count, strict=True):
         if c + k - 1 > n - (rank == 3):
-            called = name if rank == 2 else f"{name}_out"
             raise RuntimeError(
                 f"{called}(): pool {axis} {k} too large relative to input {axis} {n}"
             )
@@ -142,9 +148,27 @@ def _pooled(
 
         batch = 1 if len(shape) == rank + 1 else shape[0]
         samples = tautograd.rand(batch, shape[len(shape) - rank - 1], rank, dtype=input.dtype)
+    else:
+        _check_samples(samples, input, rank)
     op = FRACTIONAL_POOLS[rank]
     refuse(op, input._data.dtype)
     return apply(op, (input, samples), {"kernel": kernel, "count": count})
+
+
+def _check_samples(samples: Tensor, input: Tensor, rank: int) -> None:
+    """Random numbers that are given: one for each dimension of each plane."""
+    have, shape = tuple(samples._data.shape), tuple(input._data.shape)
+    batch, channels = (1, shape[0]) if len(shape) == rank + 1 else shape[:2]
+    if samples._data.dtype != input._data.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if len(have) != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {len(have)}")
+    if have[0] < batch:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if have[1] != channels:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if have[2] != rank:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {rank}; got {have[2]}.")
 
 
 def _declare(rank: int) -> None:

@@ -81,7 +81,7 @@ def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[
     """The rows of padded sequences step by step, and how many there are at each."""
     if batch_first:
         input = input.transpose(0, 1)
-    if not lengths.numel():
+    if not lengths.numel() or not input.numel():
         raise RuntimeError("Cannot pack empty tensors.")
     batch = input.size(1)
     counts = lengths.tolist()

@@ -1,0 +1,211 @@
+"""Whole objects in `.pt` files: modules, optimizers and what a program allows by name.
+
+Writing: what is no plain data is pickled by Python's own rules, with tautograd's classes under
+PyTorch's names. Reading: an object is made without calling its class (`__new__`), and given its
+state; nothing in the file is run. Which classes that may be is decided here, from three sources:
+
+* what the program has allowed (`torch.serialization.add_safe_globals`, `safe_globals`);
+* with `weights_only=False`, tautograd's own modules, optimizers and functions, and the subclasses of
+  `nn.Module` that the program itself has imported already;
+* nothing else. What would have to be called to be rebuilt needs `may_run_code=True`, see `load`.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import pickle
+import sys
+from collections import defaultdict
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+from .._arrays.devices import device
+from .._arrays.dtypes import dtype
+from .._arrays.formats import layout
+from .._tensor.tensor import Size, Tensor
+from .refusals import UnsafeFile
+from .vocabulary import TorchVocabulary
+from .writing import Name, Pickler, Writer
+
+_OWN, _FOREIGN = "tautograd", "torch"
+# What a dictionary in a file may make of a key that is not there, and the base of old classes.
+_FACTORIES: dict[str, Any] = {k.__name__: k for k in (dict, list, set, int, float, object)}
+SAFE: list[Any] = []
+"""Classes and functions that a program has allowed files to name."""
+
+
+# ---- writing ---------------------------------------------------------------------------------------
+
+
+class ObjectPickler(Pickler):
+    """Python's pickler for any object, with tensors as PyTorch writes them."""
+
+    def __init__(self, file: Any, writer: Writer, protocol: int) -> None:
+        super().__init__(file, protocol=protocol)
+        self._writer = writer
+
+    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
+        if isinstance(obj, (Tensor, Size, dtype, device, layout)):
+            known = self.memo.get(id(obj))
+            if known is not None:
+                self.write(self.get(known[0]))
+                return
+            super().save(self._writer.plain(obj), save_persistent_id)
+            self.memoize(obj)
+        else:
+            super().save(obj, save_persistent_id)
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        """A class or function by its name: tautograd's under PyTorch's."""
+        module = getattr(obj, "__module__", None) or ""
+        if module.partition(".")[0] == _OWN:
+            self.save(Name(*_public_name(obj, module, name or obj.__qualname__)))
+        else:
+            super().save_global(obj, name)
+
+    dispatch = {  # noqa: RUF012 (as the base class has it)
+        **Pickler.dispatch,
+        FunctionType: save_global,
+        BuiltinFunctionType: save_global,
+    }
+
+
+def _public_name(obj: Any, module: str, name: str) -> tuple[str, str]:
+    """The name that PyTorch has for a class or function of tautograd."""
+    if not isinstance(obj, type):
+        for holder in (_OWN, f"{_OWN}.nn.functional", f"{_OWN}.linalg", f"{_OWN}.special"):
+            if vars(sys.modules.get(holder, sys)).get(name) is obj:
+                return holder.replace(_OWN, _FOREIGN, 1), name
+    return _FOREIGN + module.removeprefix(_OWN), name
+
+
+# ---- reading ---------------------------------------------------------------------------------------
+
+
+class ObjectVocabulary(TorchVocabulary):
+    """The names of a file's pickle that may have whole objects in it."""
+
+    open_to_modules = False  # whether tautograd's and the program's own modules may be named
+    made_objects = False  # whether there was any
+
+    def find(self, module: str, name: str) -> Any:
+        if module == "copyreg" and name == "_reconstructor":
+            return copyreg._reconstructor  # type: ignore[attr-defined]
+        if (module, name) == ("collections", "defaultdict"):
+            return defaultdict
+        if module in ("builtins", "__builtin__") and name in _FACTORIES:
+            return _FACTORIES[name]
+        allowed = _allowed(module, name)
+        if allowed is None and self.open_to_modules:
+            allowed = _own_or_imported(module, name)
+        if allowed is not None:
+            return allowed
+        return super().find(module, name)
+
+    def call(self, function: Any, args: Any) -> Any:
+        if function is copyreg._reconstructor:  # type: ignore[attr-defined]
+            function, args = (args[0], ()) if len(args) == 3 and args[1] is object else (None, ())
+        if function is defaultdict:
+            if len(args) > 1 or (args and args[0] not in (None, *_FACTORIES.values())):
+                raise UnsafeFile("the file has a defaultdict whose entries are no plain containers")
+            self.allowance.take(1024)
+            return defaultdict(*args)
+        if isinstance(function, type) and _may_be_made(function, self.open_to_modules):
+            self.made_objects = True
+            self.allowance.take(1024)
+            return function.__new__(function, *args)
+        if any(function is allowed for allowed in SAFE):
+            self.made_objects = True
+            return function(*args)
+        return super().call(function, args)
+
+    def build(self, target: Any, state: Any) -> None:
+        if _may_be_made(type(target), self.open_to_modules):
+            restore = getattr(target, "__setstate__", None)
+            if restore is not None:
+                restore(state)
+            else:
+                attributes, slots = state if isinstance(state, tuple) else (state, None)
+                vars(target).update(attributes or {})
+                for key, value in (slots or {}).items():
+                    setattr(target, key, value)
+            return
+        super().build(target, state)
+
+
+def _allowed(module: str, name: str) -> Any:
+    for entry in SAFE:
+        obj, full = entry if isinstance(entry, tuple) else (entry, None)
+        known = full or f"{obj.__module__}.{obj.__qualname__}"
+        if known.replace(_OWN + ".", _FOREIGN + ".", 1) == f"{module}.{name}":
+            return obj
+        if known == f"{module}.{name}":
+            return obj
+    return None
+
+
+def _own_or_imported(module: str, name: str) -> Any:
+    """One of tautograd's classes or functions, or a module class that the program has imported."""
+    own = module
+    if module.partition(".")[0] == _FOREIGN:
+        own = _OWN + module.removeprefix(_FOREIGN)
+        _import_own(own)
+    holder: Any = sys.modules.get(own)
+    found: Any = holder
+    for step in name.split("."):
+        found = getattr(found, step, None)
+    if found is None or getattr(found, "__module__", None) is None:
+        return None
+    if isinstance(found, type):
+        return found if _may_be_made(found, True) else None
+    is_own = str(found.__module__).partition(".")[0] == _OWN
+    return found if is_own and callable(found) and not name.startswith("_") else None
+
+
+def _import_own(name: str) -> None:
+    import importlib
+
+    parts = name.split(".")
+    if len(parts) > 1 and parts[1] in ("nn", "optim") and name not in sys.modules:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:
+            return
+
+
+def _may_be_made(cls: type, open_to_modules: bool) -> bool:
+    if any(cls is allowed for allowed in SAFE):
+        return True
+    if not open_to_modules:
+        return False
+    from ..nn.modules.module import Module
+    from ..optim.lr_scheduler import LRScheduler
+    from ..optim.optimizer import Optimizer
+
+    return issubclass(cls, (Module, Optimizer, LRScheduler))
+
+
+class TrustingUnpickler(pickle.Unpickler):
+    """Python's own unpickler, for a file whose code the caller has asked to run."""
+
+    vocabulary: TorchVocabulary
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in REBUILDING:
+            return lambda *args: self.vocabulary.call(self.vocabulary.find(module, name), args)
+        if module.partition(".")[0] == _FOREIGN:
+            try:
+                found = self.vocabulary.find(module, name)
+            except UnsafeFile:
+                return super().find_class(_OWN + module.removeprefix(_FOREIGN), name)
+            return found
+        return super().find_class(module, name)
+
+    def persistent_load(self, pid: Any) -> Any:
+        return self.vocabulary.refer(pid)
+
+
+REBUILDING = frozenset(
+    ("torch._utils", name)
+    for name in ("_rebuild_tensor_v2", "_rebuild_parameter", "_rebuild_parameter_with_state")
+) | {("torch", "device"), ("torch.serialization", "_get_layout"), ("torch", "Size")}

@@ -1,0 +1,444 @@
+"""The memory behind tensors as an object of its own: bytes (`UntypedStorage`), or elements of a dtype.
+
+A storage is a face of the array that owns the memory. It holds no memory itself: what is written
+through it shows in every tensor that looks there, and the other way round. Memory belongs to NumPy,
+so a storage can grow only by taking other memory, which tensors made before do not follow.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._arrays.devices import device, device_of
+from .._arrays.dtypes import ALL_DTYPES, LEGACY_NAMES, as_dtype, dtype, get_default_dtype
+from .._arrays.strided import address, storage_of
+from .._user_code.sites import warning_level
+from .from_data import array_from
+
+_DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only "
+    "storage class. This should only matter to you if you are using storages directly.  To access "
+    "UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+)
+
+
+class UntypedStorage:
+    """The memory behind a tensor and its views, as bytes."""
+
+    __slots__ = ("__weakref__", "_array", "_filename")
+
+    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
+
+    def __init__(self, source: Any = 0, *, device: Any = None) -> None:
+        if isinstance(source, (int, np.integer)):
+            self._array: Any = np.zeros(int(source), np.uint8)
+        else:
+            self._array = np.array([int(b) & 255 for b in source], np.uint8)
+        self._filename: str | None = None
+
+    @classmethod
+    def of(cls, array: Any) -> UntypedStorage:
+        """The memory that an array looks into."""
+        storage = cls.__new__(cls)
+        storage._array = storage_of(array)
+        storage._filename = None
+        return storage
+
+    @classmethod
+    def from_buffer(
+        cls,
+        buffer: Any,
+        byte_order: str = "native",
+        count: int = -1,
+        offset: int = 0,
+        *,
+        dtype: Any = None,
+    ) -> UntypedStorage:
+        """A copy of a buffer's bytes, in this machine's order."""
+        return cls.of(_from_buffer(buffer, byte_order, count, offset, as_dtype(dtype)))
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file; with `shared`, what is written shows in the file."""
+        storage = cls.of(mapped_file(filename, shared, int(nbytes), np.dtype(np.uint8)))
+        storage._filename = os.fspath(filename)
+        return storage
+
+    def bytes_view(self) -> Any:
+        """All bytes, as an array that shares this memory."""
+        array = self._array
+        flat = array.reshape(-1, order="A") if array.flags.forc else array.ravel("K")
+        return flat.view(np.uint8)
+
+    def __len__(self) -> int:
+        return int(self._array.nbytes)
+
+    nbytes = size = __len__
+
+    def element_size(self) -> int:
+        return 1
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return address(self._array) if self._array.size else 0
+
+    @property
+    def device(self) -> device:
+        return device_of(self._array)
+
+    @property
+    def filename(self) -> str | None:
+        """The file that this is the memory of, if any."""
+        return self._filename
+
+    def tolist(self) -> list[int]:
+        """The bytes as numbers."""
+        found: list[int] = self.bytes_view().tolist()
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self.bytes_view()[index]
+        return UntypedStorage.of(found) if isinstance(index, slice) else int(found)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.bytes_view()[index] = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and self._array is other._array
+
+    def __hash__(self) -> int:
+        return id(self._array)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + len(self)
+
+    def __repr__(self) -> str:
+        rows = "".join(f" {byte}\n" for byte in self.tolist())
+        return f"{rows}[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
+
+    def clone(self) -> UntypedStorage:
+        return UntypedStorage.of(self.bytes_view().copy())
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
+        self.bytes_view()[:] = _untyped(source).bytes_view()
+        return self
+
+    def fill_(self, value: int) -> UntypedStorage:
+        self.bytes_view()[:] = value
+        return self
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Take memory of another size; tensors made before keep what they have."""
+        grown = np.zeros(int(size), np.uint8)
+        common = min(len(self), int(size))
+        grown[:common] = self.bytes_view()[:common]
+        self._array = grown
+        return self
+
+    def resizable(self) -> bool:
+        return bool(self._array.flags.owndata)
+
+    def new(self) -> UntypedStorage:
+        return UntypedStorage(0)
+
+    def cpu(self) -> UntypedStorage:
+        return self
+
+    def untyped(self) -> UntypedStorage:
+        return self
+
+    def is_shared(self) -> bool:
+        return self._filename is not None
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        return False
+
+    def _type(self, kind: dtype) -> TypedStorage:
+        return TypedStorage(wrap_storage=self, dtype=kind, _internal=True)
+
+    def __reduce__(self) -> Any:
+        return _from_bytes, (self.bytes_view().tobytes(),)
+
+
+def _from_bytes(data: bytes) -> UntypedStorage:
+    return UntypedStorage.of(np.frombuffer(bytearray(data), np.uint8))
+
+
+def _untyped(source: Any) -> UntypedStorage:
+    found: UntypedStorage = source.untyped()
+    return found
+
+
+def _from_buffer(buffer: Any, byte_order: str, count: int, offset: int, kind: dtype) -> Any:
+    if byte_order not in ("native", "little", "big"):
+        raise ValueError(
+            f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"
+        )
+    whole = memoryview(buffer).nbytes
+    if offset < 0 or offset > whole:
+        raise ValueError(f"offset must be non-negative and no greater than buffer length ({whole})")
+    size = kind.itemsize
+    if count < 0:
+        if (whole - offset) % size:
+            raise ValueError(f"buffer size ({whole}) must be a multiple of element size ({size})")
+        count = (whole - offset) // size
+    raw = np.frombuffer(buffer, np.uint8, count * size, offset).copy()
+    if kind.numpy.kind == "b":
+        return (raw != 0).view(np.bool_)
+    found = raw.view(kind.numpy)
+    return found.byteswap() if byte_order == "big" and size > 1 else found
+
+
+def mapped_file(filename: Any, shared: bool, count: int, kind: Any) -> Any:
+    """An array over a file's bytes; the file grows to hold `count` elements if `shared`."""
+    needed = count * kind.itemsize
+    if not shared:
+        with open(filename, "rb") as file:
+            data = file.read(needed)
+        if len(data) < needed:
+            raise RuntimeError(f"file <{filename}> is smaller than {needed} bytes")
+        return np.frombuffer(bytearray(data), kind)
+    descriptor = os.open(filename, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if os.fstat(descriptor).st_size < needed:
+            os.ftruncate(descriptor, needed)
+        return np.frombuffer(mmap.mmap(descriptor, needed), kind)
+    finally:
+        os.close(descriptor)
+
+
+class _StorageType(type):
+    """The type of `FloatStorage` and its kind: a constructor, and a question about the dtype."""
+
+    kind: Any
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        if cls.kind is None:
+            return super().__call__(*args, **options)
+        return TypedStorage(*args, dtype=cls.kind, _internal=True, **options)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if cls.kind is None:
+            return type.__instancecheck__(cls, instance)
+        return type.__instancecheck__(TypedStorage, instance) and instance.dtype is cls.kind  # type: ignore[attr-defined]
+
+
+class TypedStorage(metaclass=_StorageType):
+    """The memory behind a tensor and its views, as elements of one dtype."""
+
+    __slots__ = ("__weakref__", "_kind", "_storage")
+
+    kind: Any = None  # a subclass's dtype
+    is_cuda = is_hpu = is_sparse = False
+
+    def __init__(
+        self,
+        source: Any = 0,
+        *,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        _internal: bool = False,
+    ) -> None:
+        if not _internal:
+            warn_deprecated()
+        kind = as_dtype(dtype) if dtype is not None else get_default_dtype()
+        self._kind: dtype = kind
+        if wrap_storage is not None:
+            self._storage = wrap_storage
+        elif isinstance(source, (int, np.integer)):
+            self._storage = UntypedStorage.of(np.zeros(int(source), kind.numpy))
+        else:
+            self._storage = UntypedStorage.of(np.atleast_1d(array_from(list(source), kind)))
+
+    @classmethod
+    def from_buffer(
+        cls,
+        buffer: Any,
+        byte_order: str = "native",
+        count: int = -1,
+        offset: int = 0,
+        *,
+        dtype: Any = None,
+    ) -> TypedStorage:
+        """A copy of a buffer's bytes, in this machine's order."""
+        kind = cls.kind or as_dtype(dtype)
+        made = UntypedStorage.of(_from_buffer(buffer, byte_order, count, offset, kind))
+        return TypedStorage(wrap_storage=made, dtype=kind, _internal=True)
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The elements in a file; with `shared`, what is written shows in the file."""
+        kind = cls.kind or get_default_dtype()
+        made = UntypedStorage.of(mapped_file(filename, shared, int(size), kind.numpy))
+        made._filename = os.fspath(filename)
+        return TypedStorage(wrap_storage=made, dtype=kind, _internal=True)
+
+    @property
+    def dtype(self) -> dtype:
+        return self._kind
+
+    @property
+    def device(self) -> device:
+        return self._storage.device
+
+    @property
+    def filename(self) -> str | None:
+        return self._storage.filename
+
+    def untyped(self) -> UntypedStorage:
+        return self._storage
+
+    _untyped_storage = property(untyped)
+
+    def elements(self) -> Any:
+        """All elements, as an array that shares this memory."""
+        whole = self._storage.bytes_view()
+        size = self._kind.itemsize
+        return whole[: len(whole) // size * size].view(self._kind.numpy)
+
+    def __len__(self) -> int:
+        return len(self._storage) // self._kind.itemsize
+
+    size = _size = __len__
+
+    def nbytes(self) -> int:
+        return len(self._storage)
+
+    def element_size(self) -> int:
+        return self._kind.itemsize
+
+    def data_ptr(self) -> int:
+        return self._storage.data_ptr()
+
+    def tolist(self) -> list[Any]:
+        found: list[Any] = self.elements().tolist()
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self.elements()[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.elements()[index] = array_from(value, self._kind)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and self._storage == other._storage
+
+    def __hash__(self) -> int:
+        return hash(self._storage)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def __repr__(self) -> str:
+        rows = "".join(f" {value}\n" for value in self.tolist())
+        return (
+            f"{rows}[torch.storage.TypedStorage(dtype={self._kind}, device={self.device}) of size "
+            f"{len(self)}]"
+        )
+
+    def type(self, kind: Any = None) -> Any:
+        """The name of this storage's type, or a copy of another one."""
+        if kind is None:
+            return f"torch.{LEGACY_NAMES[self._kind]}Storage"
+        wanted = getattr(kind, "kind", None) or as_dtype(kind)
+        return self._as(wanted)
+
+    def _as(self, kind: Any) -> TypedStorage:
+        with np.errstate(all="ignore"):
+            made = UntypedStorage.of(self.elements().astype(kind.numpy))
+        return TypedStorage(wrap_storage=made, dtype=kind, _internal=True)
+
+    def clone(self) -> TypedStorage:
+        return self._as(self._kind)
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+        self.elements()[:] = source.elements()
+        return self
+
+    def fill_(self, value: Any) -> TypedStorage:
+        self.elements()[:] = value
+        return self
+
+    def resize_(self, size: int) -> TypedStorage:
+        self._storage.resize_(int(size) * self._kind.itemsize)
+        return self
+
+    def resizable(self) -> bool:
+        return self._storage.resizable()
+
+    def cpu(self) -> TypedStorage:
+        return self
+
+    def is_shared(self) -> bool:
+        return self._storage.is_shared()
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        return False
+
+    def pickle_storage_type(self) -> str:
+        """The name that a checkpoint has for this kind of storage."""
+        return f"{LEGACY_NAMES[self._kind]}Storage"
+
+    def __reduce__(self) -> Any:
+        return _typed_from_bytes, (self.elements().tobytes(), self._kind)
+
+
+def _typed_from_bytes(data: bytes, kind: Any) -> TypedStorage:
+    return TypedStorage(wrap_storage=_from_bytes(data), dtype=kind, _internal=True)
+
+
+_SPOKEN = {"ComplexFloat": "complex_float", "ComplexDouble": "complex_double"}
+
+
+def _cast_to(kind: Any) -> Any:
+    def cast(self: TypedStorage) -> TypedStorage:
+        return self._as(kind)
+
+    cast.__doc__ = f"A copy with the elements as {kind}."
+    return cast
+
+
+LEGACY_STORAGES: dict[str, Any] = {}
+for _kind in ALL_DTYPES:
+    _name = LEGACY_NAMES[_kind]
+    LEGACY_STORAGES[f"{_name}Storage"] = _StorageType(
+        f"{_name}Storage", (TypedStorage,), {"kind": _kind, "__slots__": (), "__module__": "torch"}
+    )
+    setattr(TypedStorage, _SPOKEN.get(_name, _name.lower()), _cast_to(_kind))
+
+_warned: list[str] = []
+
+
+def warn_deprecated() -> None:
+    """Said once in a process: typed storages will go."""
+    import warnings
+
+    from .settings import is_warn_always_enabled
+
+    if _warned and not is_warn_always_enabled():
+        return
+    _warned.append("typed")
+    warnings.warn(_DEPRECATED, UserWarning, stacklevel=warning_level())
+
+
+def check_kind(storage: Any, wanted: Any) -> None:
+    """Refuse a typed storage where elements of another dtype are expected."""
+    if isinstance(storage, TypedStorage) and storage.dtype is not wanted:
+        raise RuntimeError(
+            f"Expected a Storage of type {LEGACY_NAMES[wanted]} or an UntypedStorage, but got a "
+            f"Storage of type {LEGACY_NAMES[storage.dtype]}"
+        )

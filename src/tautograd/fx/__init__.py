@@ -1,0 +1,31 @@
+"""`torch.fx`: a function or module traced into a graph of calls, changed, and run again.
+
+A trace calls the function with `Proxy` objects that write down what is done with them. The graph is
+plain data (`graph`); a `GraphModule` turns it into Python source and runs that; an `Interpreter` runs
+it node by node.
+"""
+
+from . import node as node
+from . import proxy as proxy
+from .graph import Graph
+from .graph_module import GraphModule
+from .interpreter import Interpreter, Transformer
+from .node import Node, has_side_effect, map_aggregate, map_arg
+from .proxy import Proxy, TraceError
+from .tracing import Tracer, symbolic_trace, wrap
+
+__all__ = [
+    "Graph",
+    "GraphModule",
+    "Interpreter",
+    "Node",
+    "Proxy",
+    "TraceError",
+    "Tracer",
+    "Transformer",
+    "has_side_effect",
+    "map_aggregate",
+    "map_arg",
+    "symbolic_trace",
+    "wrap",
+]

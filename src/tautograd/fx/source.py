@@ -1,0 +1,122 @@
+"""A graph as Python source: one line for each node, and a name for each thing it mentions."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from .graph import Graph, PythonCode
+from .node import Node, map_arg, spoken
+
+_INFIX = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/",
+    operator.floordiv: "//", operator.mod: "%", operator.matmul: "@", operator.pow: "**",
+    operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==",
+    operator.ne: "!=", operator.and_: "&", operator.or_: "|", operator.xor: "^",
+}  # fmt: skip
+
+
+class _Named(str):
+    """A name in the source, shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def python_code(graph: Graph, root: str) -> PythonCode:
+    """The function `forward` that runs a graph."""
+    names: dict[str, Any] = {"inf": math.inf, "nan": math.nan}
+    inputs, lines = [], []
+    last_use = _last_uses(graph)
+
+    def shown(value: Any) -> str:
+        return repr(map_arg(_plain(value, names), lambda n: _Named(n.name)))
+
+    for node in graph._nodes:
+        done = "; ".join(f"{n.name} = None" for n in last_use.get(node, ()))
+        if node.op == "placeholder":
+            default = f" = {shown(node.args[0])}" if node.args else ""
+            inputs.append(f"{node.target}{default}")
+            if node.name != str(node.target).lstrip("*"):
+                lines.append(f"{node.name} = {str(node.target).lstrip('*')}")
+            continue
+        if node.op == "output":
+            lines.append(f"return {shown(node.args[0])}")
+            continue
+        lines.append(f"{node.name} = {_expression(node, root, names, shown)}")
+        if done:
+            lines[-1] += f";  {done}"
+    body = "\n".join(f"    {line}" for line in lines) or "    pass"
+    source = f"\n\n\ndef forward({', '.join([root, *inputs])}):\n{body}\n"
+    return PythonCode(source, names)
+
+
+def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
+    """Which results are needed no more after each node."""
+    found: dict[Node, list[Node]] = {}
+    seen: set[Node] = set()
+    for node in reversed(graph._nodes):
+        for given in node.all_input_nodes:
+            if given not in seen:
+                seen.add(given)
+                if node.op != "output":
+                    found.setdefault(node, []).append(given)
+    return found
+
+
+def _expression(node: Node, root: str, names: dict[str, Any], shown: Any) -> str:
+    args = [shown(a) for a in node.args]
+    given = ", ".join([*args, *(f"{k} = {shown(v)}" for k, v in node.kwargs.items())])
+    if node.op == "get_attr":
+        return _path(root, node.target)
+    if node.op == "call_module":
+        return f"{_path(root, node.target)}({given})"
+    if node.op == "call_method":
+        first, _, rest = given.partition(", ")
+        return f"{first}.{node.target}({rest})"
+    if node.target in _INFIX and len(args) == 2 and not node.kwargs:
+        return f"{args[0]} {_INFIX[node.target]} {args[1]}"
+    if node.target is operator.getitem:
+        return f"{args[0]}[{args[1]}]"
+    if node.target is getattr and len(node.args) == 2 and str(node.args[1]).isidentifier():
+        return f"{args[0]}.{node.args[1]}"
+    return f"{_global(node.target, names)}({given})"
+
+
+def _path(root: str, target: str) -> str:
+    found = root
+    for step in str(target).split("."):
+        found = f"{found}.{step}" if step.isidentifier() else f'getattr({found}, "{step}")'
+    return found
+
+
+def _global(target: Any, names: dict[str, Any]) -> str:
+    """A name under which the source finds a function."""
+    label = spoken(target).replace(".", "_").replace("<", "_").replace(">", "_")
+    while names.get(label, target) is not target:
+        label += "_"
+    names[label] = target
+    return label
+
+
+def _plain(value: Any, names: dict[str, Any]) -> Any:
+    """Values whose repr is no source (dtypes, functions, tensors) by names."""
+    if isinstance(value, tuple):
+        items = [_plain(v, names) for v in value]
+        return tuple(items) if not hasattr(value, "_fields") else type(value)(*items)
+    if isinstance(value, list):
+        return [_plain(v, names) for v in value]
+    if isinstance(value, dict):
+        return {k: _plain(v, names) for k, v in value.items()}
+    if isinstance(value, slice):
+        return slice(*(_plain(v, names) for v in (value.start, value.stop, value.step)))
+    if isinstance(value, (str, int, float, bool, complex, Node, type(None), type(Ellipsis))):
+        return value
+    label = "_value_" + "".join(c if c.isalnum() else "_" for c in repr(value))[:40]
+    while names.get(label, value) is not value:
+        label += "_"
+    names[label] = value
+    return _Named(label)

@@ -1,0 +1,75 @@
+"""`torch.ops`: operations by namespace, `aten`'s among them.
+
+`torch.ops.aten.add` is tautograd's `add`, with its overloads (`.Tensor`, `.default`) as the same
+function; `torch.ops.<namespace>.<name>` is what `torch.library` has defined.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+__all__ = ["load_library"]
+
+
+class OpOverloadPacket:
+    """An operation of `aten`, whose overloads are all the one function."""
+
+    def __init__(self, name: str, function: Any) -> None:
+        self._name, self._function = name, function
+        self.__name__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def overloads(self) -> list[str]:
+        return ["default"]
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='aten.{self._name}')>"
+
+
+class _Namespace(ModuleType):
+    """The operations of one namespace."""
+
+    def __getattr__(self, name: str) -> Any:
+        namespace = self.__name__.rpartition(".")[2]
+        if namespace == "aten":
+            function = _aten(name)
+            if function is not None:
+                packet = OpOverloadPacket(name, function)
+                setattr(self, name, packet)
+                return packet
+        library = sys.modules.get("tautograd.library")
+        found = None if library is None else library.OPERATIONS.get(f"{namespace}::{name}")
+        if found is None:
+            raise AttributeError(
+                f"'_OpNamespace' '{namespace}' object has no attribute '{name}'", name=name
+            )
+        return found
+
+
+def _aten(name: str) -> Any:
+    from . import nn
+    from ._ops.declare.public import FUNCTIONS, METHODS, NN_FUNCTIONAL
+
+    del nn
+    return FUNCTIONS.get(name) or NN_FUNCTIONAL.get(name) or METHODS.get(name)
+
+
+def load_library(path: str) -> None:
+    """Load compiled operations, which PyTorch's core would have to run."""
+    raise OSError(f"{path}: compiled operations run on PyTorch's core, which is not here")
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    namespace = globals()[name] = _Namespace(f"{__name__}.{name}")
+    return namespace
