@@ -11,10 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
+from .arriving.examine import examine_arrivals, remembering
 from .locate.suspects import explain, explain_forward
 from .locate.unimplemented import raise_with_line
 from .numerics.compare import Comparison
 from .numerics.evaluate import Values
+from .references.across_kinks import beside_kinks
 from .references.derived_by_hand import against_analytical, wrong_by_hand
 from .references.fast_mode import Probes
 from .references.first_order import Outcome, fast, full
@@ -133,6 +137,11 @@ def _examine(
     told("comparing with differences", 0.1)
     outcome = _first_order(checked, values, mode, probes, seed)
     _add(report, outcome)
+    aside = beside_kinks(outcome) if not outcome.wrong else None
+    if aside is not None:
+        report.checks.append(aside.check)
+        report.entries += (aside.entries or [])[:20]
+        report.wrong_entries += len(aside.entries or [])
     told("asking the other references", 0.5)
     wrong = outcome if outcome.wrong else None
     _other_references(report, outcome)
@@ -160,6 +169,10 @@ def _examine(
         second.check.compares = "the gradient of the gradient"
         _add(report, second)
         wrong = wrong or (second if second.wrong else None)
+    told("sending every kind of gradient and input", 0.75)
+    examine_arrivals(report, checked, seed, locate)
+    if aside is not None and aside.subject is not None and locate:
+        explain(report, aside.subject, None)
     _conclude(report, wrong, subject, checked, locate, told, guilty)
 
 
@@ -280,8 +293,20 @@ def _conclude(
         explain(report, subject, None)
     elif any(check.reference == "forward mode" for check in failed):
         explain_forward(report, checked)
+    if wrong is not None and not report.suspects and not report.cuts and _was_another(wrong):
+        report.suspects += remembering(wrong.subject)
     if any(check.reference == TRAINED for check in failed):
         report.suspects += hooked_parameters(subject)
+
+
+def _was_another(outcome: Outcome) -> bool:
+    """Whether backward gives another gradient now than it gave the first time."""
+    cotangents, before = outcome.backwards()
+    now = outcome.subject.gradients(outcome.subject.row, cotangents)
+    with np.errstate(all="ignore"):
+        size = np.abs(np.where(np.isfinite(before), before, 0.0)).max(initial=0.0)
+        gap = np.abs(now - before)
+    return bool(np.any(gap > 1e-6 * size))
 
 
 __all__ = ["verify"]

@@ -38,6 +38,8 @@ def _count(engine, half, names_of, parts, verbose) -> None:
                 result = outcome(rows[name], engine)
             except Exception as error:
                 broken.append(name)
+                if rows is WRONG:
+                    missed.append(name)
                 if tell:
                     print(f"BROKEN {name}: {type(error).__name__}: {str(error)[:300]}")
                 continue

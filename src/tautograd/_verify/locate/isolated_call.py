@@ -102,7 +102,15 @@ class Isolated:
             found.append(made)
         return found
 
+    def plain_leaves(self) -> list[Any]:
+        """The variables at the values of the call, contiguous in memory of their own."""
+        return [t.detach().contiguous().clone() for t in self._tensors(self.x)]
+
     # --- running -------------------------------------------------------------------------------
+
+    def outputs_from(self, leaves: Sequence[Any]) -> list[Any]:
+        """What the call gives for these variables, recorded as they are."""
+        return self._run(leaves)
 
     def _run(self, tensors: Sequence[Any]) -> list[Any]:
         """The floating-point tensors that the call gives or changes."""

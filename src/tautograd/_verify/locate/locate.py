@@ -157,7 +157,7 @@ class _Search:
         located = self.located
         for call in self.tape.altered:
             located.suspects.append(Suspect("register_hook", "", call.module, call.site, [], HOOK))
-        for call in _in_turn(self.tape.calls):
+        for call in in_turn(self.tape.calls):
             if time.monotonic() > self.end:
                 located.unchecked += 1
                 continue
@@ -261,7 +261,7 @@ class _Search:
         return found
 
 
-def _in_turn(calls: Sequence[Call]) -> list[Call]:
+def in_turn(calls: Sequence[Call]) -> list[Call]:
     """The calls to check: the user's own Functions first, then each line once before any twice."""
     wanted = [
         c

@@ -29,6 +29,14 @@ def trace(engine: Any, run: Callable[[], Any]) -> Tape:
     return Tape(recorder.calls, result, recorder.altered, recorder.kept)
 
 
+def custom_calls(engine: Any, run: Callable[[], Any]) -> list[Call]:
+    """Run a program once and write down its calls of custom Functions only, which is quick."""
+    recorder = Recorder(engine)
+    with recorder.recording(functions_only=True):
+        run()
+    return [call for call in recorder.calls if call.custom]
+
+
 class Recorder:
     """Writes down what a mode and the profiling hook show."""
 
@@ -49,15 +57,16 @@ class Recorder:
         self._last_copy: dict[int, tuple[Any, Any]] = {}
 
     @contextlib.contextmanager
-    def recording(self) -> Iterator[None]:
-        """Inside, what this thread does is written down."""
+    def recording(self, functions_only: bool = False) -> Iterator[None]:
+        """Inside, what this thread does is written down: all calls, or those of custom Functions."""
         before: Any = sys.getprofile()
         if callable(before):
             self.before = before
         elif before is not None:  # a profiler written in C has a switch instead
             before.disable()
         self.boundary = sys._getframe(2)
-        with self.paths, FunctionMode(self.engine, self.see):
+        seen = contextlib.nullcontext() if functions_only else FunctionMode(self.engine, self.see)
+        with self.paths, seen:
             sys.setprofile(self.profile)
             try:
                 yield
@@ -157,6 +166,7 @@ class Recorder:
             autocast=_autocast(self.engine),
             site=own_site(frame, self.boundary),
             module=self.paths.current,
+            engine=self.engine,
         )
         call.random_state = self.engine.get_rng_state() if inputs else None
         call.value = [_version(t) for t in inputs]
