@@ -31,6 +31,7 @@ from .report.findings import in_a_line
 from .report.report import Check, Report
 from .subject.determinism import behaviour, why_it_changes
 from .subject.engines import is_module, is_tensor, name_of
+from .subject.lost_precision import losses_of
 from .subject.subject import Subject
 
 Progress = Callable[[str, float], None]
@@ -132,7 +133,8 @@ def _examine(
     if not subject.row.size or not subject.size:
         report.notes.append("There are no numbers to compare: the inputs or the results are empty.")
         return
-    checked = _widest(subject, report)
+    losses = losses_of(subject)
+    checked = _widest(subject, report, bool(losses))
     values = Values(checked, here if checked is subject else None)
     told("comparing with differences", 0.1)
     outcome = _first_order(checked, values, mode, probes, seed)
@@ -154,7 +156,7 @@ def _examine(
         report.suspects += wrong_by_hand(analytical, found)
     if checked is not subject:
         told("looking at its own precision", 0.6)
-        check, entries = own_precision(subject, checked, seed)
+        check, entries = own_precision(subject, checked, seed, losses)
         report.checks.append(check)
         report.entries += entries[:20]
         report.wrong_entries += len(entries)
@@ -174,6 +176,9 @@ def _examine(
     if aside is not None and aside.subject is not None and locate:
         explain(report, aside.subject, None)
     _conclude(report, wrong, subject, checked, locate, told, guilty)
+    if losses and checked is not subject and report.verdict == "correct":
+        report.figures["bits"] = losses[0].bits
+        report.notes.append(f"The gradient is {losses[0].sentence()}.")
 
 
 def _refuse_others(target: Any) -> None:
@@ -212,12 +217,12 @@ def _name(target: Any) -> str:
     return str(getattr(target, key, None) or type(target).__name__)
 
 
-def _widest(subject: Subject, report: Report) -> Subject:
-    """The same in float64, unless that is what it is, or it cannot be run there."""
-    if subject.is_double:
+def _widest(subject: Subject, report: Report, loses: bool) -> Subject:
+    """The same in float64 throughout, unless that is what it is, or it cannot be run there."""
+    if subject.is_double and not loses:
         return subject
     try:
-        return subject.in_double()
+        return subject.in_double(wide=loses)
     except Exception as error:
         report.notes.append(
             f"It cannot be run in float64 ({in_a_line(error)}), so differences were "

@@ -8,6 +8,7 @@ leaves and plain gradients of the same values give.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,10 @@ class Problem:
         """Whether a leaf may come in any layout: a parameter lies as its module made it."""
         return True
 
+    def precision(self) -> Any:
+        """The context that backward runs in."""
+        return nullcontext()
+
     # --- gradients -----------------------------------------------------------------------------
 
     def recorded(
@@ -63,7 +68,7 @@ class Problem:
         rows: Rows = [None] * len(leaves)
         if not live or not asked:
             return rows
-        with without_warnings:
+        with without_warnings, self.precision():
             found = self.engine.autograd.grad(
                 [outputs[i] for i in live],
                 [leaves[i] for i in asked],
@@ -96,6 +101,9 @@ class Whole(Problem):
 
     def may_be_laid_out(self, number: int) -> bool:
         return not self.subject.leaves[number].is_parameter
+
+    def precision(self) -> Any:
+        return self.subject.precision()
 
 
 class OneCall(Problem):

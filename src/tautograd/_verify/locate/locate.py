@@ -37,6 +37,8 @@ _BY_CONVENTION = frozenset(
 """Operations of an engine whose gradient takes something for granted: that a matrix is symmetric, or
 zero where it is not read, that probabilities are normalised, that a drawn number is a constant."""
 
+_CASTS = frozenset(("to", "float", "double", "half", "bfloat16", "type", "type_as", "cfloat"))
+
 CHANGED = "a value it saved was changed afterwards"
 TWICE = "its gradient is right, but the derivative of its gradient is not"
 LOWER = "it is right in float64, but not in {dtype}"
@@ -268,6 +270,7 @@ def in_turn(calls: Sequence[Call]) -> list[Call]:
         for c in calls
         if _is_recorded(c)
         and c.name not in ABOUT_GRAPH
+        and not _is_cast(c)
         and (c.custom or c.name.removeprefix("linalg_") not in _BY_CONVENTION)
     ]
     times: dict[Any, int] = {}
@@ -277,6 +280,13 @@ def in_turn(calls: Sequence[Call]) -> list[Call]:
         times[key] = times.get(key, 0) + 1
         ranked.append((not call.custom, times[key], i, call))
     return [call for *_, call in sorted(ranked, key=lambda r: r[:3])]
+
+
+def _is_cast(call: Call) -> bool:
+    """Whether a call does nothing but round: its gradient is the one that arrives."""
+    if call.custom or call.name not in _CASTS or len(call.outputs) != 1 or len(call.inputs) < 1:
+        return False
+    return bool(call.outputs[0].dtype != call.copies[0].dtype)
 
 
 def _is_recorded(call: Call) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 from ..._stand_ins.silence import without_warnings
 from ..._trees.nests import ANY_MAPPING as NESTS
 from .engines import as_reals, as_tensors, engine_of, is_module, is_tensor, reals_in, tensors_of
+from .widening import widened
 
 DOUBLE = {"complex64": "complex128", "complex32": "complex128"}
 
@@ -53,7 +55,9 @@ class Subject:
         *,
         wrt: str | int | Iterable[str | int] | None = None,
         parameters: bool = True,
+        wide: bool = False,
     ) -> None:
+        self.wide = wide  # whether casts to lower precision are left out
         wrt = [wrt] if isinstance(wrt, (str, int)) else wrt
         self.target, self.args, self.kwargs = target, args, dict(kwargs)
         self.wrt, self.with_parameters = wrt, parameters
@@ -145,6 +149,14 @@ class Subject:
         given = {leaf.name: t for leaf, t in zip(self.leaves, tensors, strict=True)}
         if self.clones:
             given = {name: t.clone() for name, t in given.items()}
+        with self.precision():
+            return self._called(given)
+
+    def precision(self) -> Any:
+        """The context to run it in, forward and backward: its own, or without its roundings."""
+        return widened(self.engine) if self.wide else nullcontext()
+
+    def _called(self, given: dict[str, Any]) -> Any:
         if self.by_position:
             return self.target(*given.values())
         values = NESTS.mapped_by_name(
@@ -270,7 +282,7 @@ class Subject:
                 rows.append(np.zeros(sum(leaf.reals for leaf in self.leaves)))
                 continue
             parts = self.as_outputs(cotangent, outputs)
-            with without_warnings:
+            with without_warnings, self.precision():
                 grads = self.engine.autograd.grad(
                     [outputs[i] for i in live],
                     tensors,
@@ -294,13 +306,16 @@ class Subject:
 
     # --- at another precision ------------------------------------------------------------------
 
-    def in_double(self) -> Subject:
-        """The same computation on float64 and complex128; raises what it raises there."""
+    def in_double(self, wide: bool = False) -> Subject:
+        """The same computation on float64 and complex128; raises what it raises there.
+
+        `wide` leaves out its own casts to lower precision too.
+        """
         target = copy.deepcopy(self.target).double() if self.is_module else self.target  # type: ignore[attr-defined]
         args, kwargs = NESTS.mapped((self.args, self.kwargs), _doubled)
         return Subject(
             target, args, kwargs, wrt=[leaf.name for leaf in self.leaves],
-            parameters=self.with_parameters,
+            parameters=self.with_parameters, wide=wide,
         )  # fmt: skip
 
     @property
