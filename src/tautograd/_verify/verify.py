@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .arriving.examine import examine_arrivals, remembering
-from .locate.suspects import explain, explain_forward
+from .locate.suspects import explain, explain_forward, runnable
+from .locate.trace import custom_calls
 from .locate.unimplemented import raise_with_line
 from .numerics.compare import Comparison
 from .numerics.evaluate import Values
@@ -31,6 +32,7 @@ from .report.findings import in_a_line
 from .report.report import Check, Report
 from .subject.determinism import behaviour, why_it_changes
 from .subject.engines import is_module, is_tensor, name_of
+from .subject.intent import Intent
 from .subject.lost_precision import losses_of
 from .subject.subject import Subject
 
@@ -49,6 +51,7 @@ def verify(
     mode: str = "auto",
     order: int = 1,
     analytical: Any = None,
+    intended: Any = None,
     probes: int = 8,
     seed: int = 0,
     wrt: str | int | Iterable[str | int] | None = None,
@@ -70,6 +73,8 @@ def verify(
         order: 2 checks the gradient's own gradient too.
         analytical: the gradient you derived yourself: a function of the same inputs, or tensors;
             by default what the function has as its attribute `analytical`, if it has one.
+        intended: the gradient that is meant where it is not the derivative: a function of the same inputs
+            whose gradient it is, or a dictionary of such functions by custom Function (or its name).
         probes: how many random directions fast mode uses.
         seed: of the probes.
         wrt: the leaves to check, by name or number (all by default).
@@ -100,6 +105,7 @@ def verify(
         "wrt": [leaf.name for leaf in subject.leaves],
     }  # fmt: skip
     try:
+        _state_intent(report, subject, intended)
         _examine(report, subject, analytical, locate, told)
     except RuntimeError as error:
         raise_with_line(error, subject)
@@ -134,7 +140,10 @@ def _examine(
         report.notes.append("There are no numbers to compare: the inputs or the results are empty.")
         return
     losses = losses_of(subject)
+    intent = subject.intent
     checked = _widest(subject, report, bool(losses))
+    if intent is not None and checked is not subject:
+        checked.means(intent)
     values = Values(checked, here if checked is subject else None)
     told("comparing with differences", 0.1)
     outcome = _first_order(checked, values, mode, probes, seed)
@@ -146,7 +155,7 @@ def _examine(
         report.wrong_entries += len(aside.entries or [])
     told("asking the other references", 0.5)
     wrong = outcome if outcome.wrong else None
-    _other_references(report, outcome)
+    _other_references(report, outcome, intent is not None)
     cotangents, gradients = outcome.backwards()
     check, guilty = linear_backward(checked, cotangents, gradients, seed)
     report.checks.append(check)
@@ -179,6 +188,29 @@ def _examine(
     if losses and checked is not subject and report.verdict == "correct":
         report.figures["bits"] = losses[0].bits
         report.notes.append(f"The gradient is {losses[0].sentence()}.")
+
+
+def _state_intent(report: Report, subject: Subject, stated: Any) -> None:
+    """Have the gradient that is meant verified, where one is stated; and say so."""
+    if stated is not None and not callable(stated) and not isinstance(stated, Mapping):
+        kind = type(stated).__name__
+        raise TypeError(f"intended: a function, or a dictionary of them expected, got {kind}")
+    if callable(stated) and subject.is_module:
+        raise TypeError(
+            "intended: for a module say which custom Function of it is meant otherwise: "
+            "intended={Function: function}"
+        )
+    run, _ = runnable(subject)
+    intent = Intent(stated, custom_calls(subject.engine, run))
+    subject.means(intent)
+    if subject.intent is None:
+        return
+    names = ["the whole"] if intent.whole is not None else list(intent.used)
+    report.settings["intended"] = names
+    report.notes.append(
+        f"Verified is the gradient that is meant, as stated for {', '.join(names)}; the derivative of "
+        "what is computed there is another."
+    )
 
 
 def _refuse_others(target: Any) -> None:
@@ -251,13 +283,14 @@ def _add(report: Report, outcome: Outcome) -> None:
         report.figures["caught_with_probability_0.99"] = outcome.sensitivity.certain_size()
 
 
-def _other_references(report: Report, outcome: Outcome) -> None:
+def _other_references(report: Report, outcome: Outcome, meant: bool) -> None:
     """Along the probes of the first comparison (full mode takes a few of its own)."""
     probes: Probes = outcome.probes
     found, gradients, compared = outcome.along_probes()
     epsilon = probes.subject.epsilon * amplification(probes)
-    report.checks.append(_kept(forward_mode(probes, gradients, epsilon), compared))
-    report.checks.append(complex_step(probes, gradients, found, compared, epsilon))
+    if not meant:  # they would find the derivative
+        report.checks.append(_kept(forward_mode(probes, gradients, epsilon), compared))
+        report.checks.append(complex_step(probes, gradients, found, compared, epsilon))
     report.checks.append(taylor(probes, gradients, compared))
 
 

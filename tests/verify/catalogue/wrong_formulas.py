@@ -159,7 +159,7 @@ formula("loss", "target_sign", lambda x, y: ((x - y) ** 2).sum(),
 formula("loss", "bce_without_sigmoid", lambda x: (1 + x.exp()).log().sum(),
         lambda ctx, g, x: g * x, (4,))
 formula("loss", "huber_slope", lambda x: torch.where(x.abs() < 1, x * x / 2, x.abs() - 0.5).sum(),
-        lambda ctx, g, x: g * torch.where(x.abs() < 1, x, x), (6,))
+        lambda ctx, g, x: g * torch.where(x.abs() < 1, x, x), (6,), low=0.5, high=2.5)
 formula("loss", "kl_of_the_wrong_way", lambda p, q: (p.exp() * (p - q)).sum(),
         lambda ctx, g, p, q: (g * p.exp() * (p - q), -g * p.exp()), (4,), (4,))
 formula("loss", "cosine_unnormalized", lambda a, b: (a * b).sum() / (a.norm() * b.norm()),

@@ -19,6 +19,7 @@ from ..._stand_ins.silence import without_warnings
 from ..numerics.tolerance import Verdict, WrongEntry
 from ..report.findings import Cut, Entry, Kink, Suspect
 from ..subject.engines import tensors_of
+from ..subject.intent import Intent, word_at
 from .backward_flow import Arrivals
 from .call_gradient import check_rule
 from .graph_cuts import find_cuts
@@ -68,19 +69,36 @@ def locate(
     order: int = 1,
     seconds: float = 30.0,
     seed: int = 0,
+    intent: Intent | None = None,
 ) -> Located:
     """Check every call that `run()` makes to compute its result from `leaves`.
 
     `cotangents` are the gradients to start from, one per floating-point tensor of the result
     (random signs if not given). With `order=2` the derivative of each gradient is checked as well.
-    Calls that do not come to their turn within `seconds` are counted as `unchecked`.
+    Calls that do not come to their turn within `seconds` are counted as `unchecked`. `intent` says which
+    of them are meant to have another gradient than their derivative.
     """
     state = engine.get_rng_state()
     try:
         with without_warnings:
-            return _Search(engine, run, leaves, cotangents, order, seconds, seed, state).found()
+            search = _Search(engine, run, leaves, cotangents, order, seconds, seed, state)
+            _state_meant(search.tape.calls, intent)
+            located = search.found()
+            located.cuts = [cut for cut in located.cuts if not _is_meant(cut)]
+            return located
     finally:
         engine.set_rng_state(state)
+
+
+def _state_meant(calls: Sequence[Call], intent: Intent | None) -> None:
+    for call in calls if intent is not None else ():
+        if call.custom:
+            call.meant = intent.functions.get(call.function.__self__)  # type: ignore[union-attr,attr-defined]
+
+
+def _is_meant(cut: Cut) -> bool:
+    """Whether the line of a cut says that it is meant."""
+    return cut.site is not None and word_at(cut.site.file, cut.site.line) == "stop-gradient"
 
 
 class _Search:

@@ -25,7 +25,7 @@ def explain(
         sent = None
         if cotangent is not None:
             sent = subject.as_outputs(cotangent, [t for _, t in subject.outputs])
-        found = locate(subject.engine, run, leaves, sent)
+        found = locate(subject.engine, run, leaves, sent, intent=subject.intent)
     except Exception as error:
         report.notes.append(_could_not(error))
         return

@@ -69,9 +69,9 @@ class Values:
         tensors = subject.tensors_from(point)
         if self._quiet:
             with subject.engine.no_grad():
-                return subject.flat(subject.call(tensors))
+                return subject.flat(subject.evaluated(tensors))
         with subject.engine.enable_grad():
-            return subject.flat(subject.call([t.requires_grad_() for t in tensors]))
+            return subject.flat(subject.evaluated([t.requires_grad_() for t in tensors]))
 
     def _may_run_without_recording(self) -> bool:
         """Whether it gives the same without a graph (a gradient penalty, say, needs one)."""
@@ -105,7 +105,7 @@ class Values:
             tensors.append(made.to(dtype=leaf.tensor.dtype, device=leaf.tensor.device))
 
         def one(*given: Any) -> Any:
-            return tuple(t for _, t in subject.named_outputs(subject.call(list(given))))
+            return tuple(t for _, t in subject.named_outputs(subject.evaluated(list(given))))
 
         with without_warnings, engine.no_grad():
             outputs = engine.func.vmap(one, randomness="same")(*tensors)

@@ -20,6 +20,7 @@ import numpy as np
 from ..._stand_ins.silence import without_warnings
 from ..._trees.nests import ANY_MAPPING as NESTS
 from .engines import as_reals, as_tensors, engine_of, is_module, is_tensor, reals_in, tensors_of
+from .intent import Intent, moved
 from .widening import widened
 
 DOUBLE = {"complex64": "complex128", "complex32": "complex128"}
@@ -58,6 +59,7 @@ class Subject:
         wide: bool = False,
     ) -> None:
         self.wide = wide  # whether casts to lower precision are left out
+        self.intent: Intent | None = None  # which gradient is meant, where it is not the derivative
         wrt = [wrt] if isinstance(wrt, (str, int)) else wrt
         self.target, self.args, self.kwargs = target, args, dict(kwargs)
         self.wrt, self.with_parameters = wrt, parameters
@@ -171,6 +173,31 @@ class Subject:
             own = {leaf.name: given[leaf.name] for leaf in self.leaves if leaf.is_parameter}
             own |= self._state.fresh_buffers()
             return self.engine.func.functional_call(self.target, own, tuple(args), kwargs)
+
+    def evaluated(self, tensors: list[Any]) -> Any:
+        """The result at these leaves, as a function whose slope is the one that is meant."""
+        intent = self.intent
+        if intent is None:
+            return self.call(tensors)
+        if intent.whole is None:
+            with intent.evaluating():
+                return self.call(tensors)
+        base = self.tensors_from(self.row)
+        there, here = (self._of_whole(intent.whole, values) for values in (tensors, base))
+        return moved(self.call(base), there, here)
+
+    def _of_whole(self, stand_in: Any, tensors: list[Any]) -> Any:
+        itself, self.target = self.target, stand_in
+        try:
+            return self.call(tensors)
+        finally:
+            self.target = itself
+
+    def means(self, intent: Intent) -> None:
+        """From now on values are those of a function whose slope is the one that is meant."""
+        intent.engine = self.engine
+        intent.note(lambda: self.call(self.tensors_from(self.row)))
+        self.intent = intent if intent else None
 
     def call_itself(self) -> Any:
         """The module as it is, with its own parameters, on fresh inputs."""
