@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .arriving.examine import examine_arrivals, remembering
-from .locate.suspects import explain, explain_forward, runnable
+from .locate.suspects import explain, explain_forward, runnable, tell_infinities
 from .locate.trace import custom_calls
 from .locate.unimplemented import raise_with_line
 from .numerics.compare import Comparison
@@ -33,6 +33,7 @@ from .report.report import Check, Report
 from .subject.determinism import behaviour, why_it_changes
 from .subject.engines import is_module, is_tensor, name_of
 from .subject.intent import Intent
+from .subject.argument_order import tell_order
 from .subject.lost_precision import losses_of
 from .subject.subject import Subject
 
@@ -46,7 +47,7 @@ _FULL_AGAIN = 64  # inputs up to which that is done for the second order too
 def verify(
     target: Callable[..., Any],
     inputs: Any = (),
-    *,
+    *rest: Any,
     kwargs: Mapping[str, Any] | None = None,
     mode: str = "auto",
     order: int = 1,
@@ -91,14 +92,18 @@ def verify(
         raise ValueError(f"order: 1 or 2 expected, got {order!r}")
     if probes < 1:
         raise ValueError(f"probes: at least 1 is needed, got {probes!r}")
-    _refuse_others(target)
+    _refuse_others(target, inputs, rest)
     if analytical is None and isinstance(target, FunctionType):
         analytical = target.__dict__.get("analytical")
     told = progress or (lambda what, part: None)
     args, named = _arguments(inputs, kwargs)
 
     told("running it once", 0.0)
-    subject = Subject(target, args, named, wrt=wrt, parameters=parameters)
+    try:
+        subject = Subject(target, args, named, wrt=wrt, parameters=parameters)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        tell_order(error, target, args, named)
+        raise
     report = Report(name or _name(target), name_of(subject.engine), subject=subject)
     report.settings = {
         "mode": mode, "order": order, "probes": probes, "seed": seed,
@@ -213,10 +218,23 @@ def _state_intent(report: Report, subject: Subject, stated: Any) -> None:
     )
 
 
-def _refuse_others(target: Any) -> None:
-    """What is no function of tensors and no module, but easily taken for one."""
+def _refuse_others(target: Any, inputs: Any, rest: tuple[Any, ...]) -> None:
+    """What is no function of tensors and no module, but easily taken for one; arguments elsewhere."""
     if not callable(target):
-        raise TypeError(f"target: a function or a module expected, got {type(target).__name__}")
+        order = "; the function comes first: verify(function, inputs)" if callable(inputs) else ""
+        raise TypeError(
+            f"target: a function or a module expected, got {type(target).__name__}{order}"
+        )
+    if rest:
+        raise TypeError(
+            f"inputs: {1 + len(rest)} were given one by one; several go into one tuple: "
+            "verify(function, (x, y)). Everything else goes by name"
+        )
+    if callable(inputs) and not is_tensor(inputs):
+        raise TypeError(
+            f"inputs: tensors expected, got {type(inputs).__name__}, which is callable; an intended or "
+            "analytical gradient goes by name"
+        )
     if not isinstance(target, type):
         return
     name = target.__name__
@@ -318,6 +336,8 @@ def _conclude(
                 "It is not finite at these inputs, or beside them, so there was nothing to compare: "
                 "choose inputs at which it is defined."
             )
+        if locate and not np.isfinite(report.figures.get("gradient_norm", 0.0)):
+            tell_infinities(report, checked)
         return
     report.verdict = "wrong"
     if not locate:

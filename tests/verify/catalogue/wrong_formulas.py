@@ -372,7 +372,7 @@ NOT_FINITE: dict[str, Any] = {
     "norm_of_zeros": ("norm|sqrt|Odd", lambda torch: lambda x: (x * x).sum(1).sqrt().sum(), [[1.0, 2.0], [0.0, 0.0]]),
     "where_of_sqrt": ("sqrt", lambda torch: lambda x: torch.where(x > 0, x.sqrt(), 0 * x).sum(), [1.0, 0.0, 2.0]),
     "log_of_masked": ("log", lambda torch: lambda x: torch.where(x > 0, x.log(), 0 * x).sum(), [1.0, -1.0, 0.0]),
-    "power_of_zero": ("pow|__pow__", lambda torch: lambda x: (x**0.5).sum(), [4.0, 0.0]),
+    "power_of_zero": ("pow|__pow__", lambda torch: lambda x: (x**0.5 * (x > 0)).sum(), [4.0, 0.0]),
     "division_hidden": ("div|__truediv__|truediv", lambda torch: lambda x: torch.where(x != 0, 1 / x, 0 * x).sum(), [2.0, 0.0]),
 }
 for _name, (_ops, _program, _values) in NOT_FINITE.items():

@@ -83,7 +83,8 @@ class Incoming:
     def _judged(self, sent: Sent, spread: Spread) -> Difference | None:
         found = self.pulled(sent.arriving)
         if sent.scale is not None:
-            expected: Rows = [None if row is None else sent.scale * row for row in self.plain]
+            with np.errstate(all="ignore"):
+                expected: Rows = [None if row is None else sent.scale * row for row in self.plain]
             reach: Rows = expected
         else:
             expected, reach = self._by_sums(sent.arriving)

@@ -23,9 +23,10 @@ from ..subject.intent import Intent, word_at
 from .backward_flow import Arrivals
 from .call_gradient import check_rule
 from .graph_cuts import find_cuts
-from .in_context import changed_since, lower_precision, not_a_number
+from .in_context import changed_since, infinite, lower_precision, not_a_number
 from .isolated_call import Backward, Isolated
 from .leaving import ABOUT_GRAPH
+from .reasons import reason
 from .tape import MODULE_HOOK, Call, Tape
 from .trace import trace
 
@@ -44,6 +45,7 @@ CHANGED = "a value it saved was changed afterwards"
 TWICE = "its gradient is right, but the derivative of its gradient is not"
 LOWER = "it is right in float64, but not in {dtype}"
 NOT_A_NUMBER = "given finite values and a finite gradient it gave NaN"
+INFINITE = "given finite values and a finite gradient it gave infinity"
 HOOK = "a hook gave back another gradient than it was given"
 
 
@@ -58,6 +60,7 @@ class Located:
     checked: int = 0  # calls whose rule was checked
     unchecked: int = 0  # calls for which there was no time, or that could not be run again
     notes: list[str] = field(default_factory=list)
+    infinite: list[Suspect] = field(default_factory=list)  # calls at which infinity begins
 
 
 def locate(
@@ -132,6 +135,7 @@ class _Search:
         if order == 1 and any(c.name == "grad" and _records(c) for c in self.tape.calls):
             self.order = 2  # the program differentiates twice by itself
         self.arrivals: Arrivals | None = None
+        self.infinite: list[Suspect] = []
         self.gradients = self._backward(self.tape)
 
     def _backward(self, tape: Tape) -> dict[str, Any]:
@@ -192,6 +196,9 @@ class _Search:
             located.kinks += kinks
             if suspect is not None:
                 self._add(suspect)
+        if not located.suspects and _has_nan(self.gradients):
+            located.suspects += self.infinite[:1]  # ∞ times 0, or ∞ less ∞, on the way from there
+        located.infinite = self.infinite
         located.cuts = find_cuts(
             self.engine, self.run, self.leaves, self.tape, self.cotangents, self.gradients,
             state=self.state, end=max(self.end, time.monotonic() + 5.0), seed=self.seed,
@@ -231,7 +238,12 @@ class _Search:
         kinks = [self._kink(double, call, verdict)] if verdict.kinks else []
         flat = [kink for group in kinks for kink in group]
         if verdict.wrong:
-            return self._suspect(call, double, verdict.wrong, ""), flat
+            # What is not finite is told as that, with the entry at which it begins.
+            if self.arrivals is not None and arriving is not None and _only_nan(verdict.wrong):
+                wrong = not_a_number(own, call, self.arrivals, arriving)
+                if wrong:
+                    return self._suspect(call, own, wrong, NOT_A_NUMBER), flat
+            return self._suspect(call, double, verdict.wrong, reason(double, self.seed)), flat
         if double is not own:
             wrong = lower_precision(own, double, self.seed)
             if wrong:
@@ -245,6 +257,9 @@ class _Search:
             wrong = not_a_number(own, call, self.arrivals, arriving)
             if wrong:
                 return self._suspect(call, own, wrong, NOT_A_NUMBER), flat
+            wrong = infinite(own, call, self.arrivals, arriving)
+            if wrong:
+                self.infinite.append(self._suspect(call, own, wrong, INFINITE))
         if self.order > 1:
             return self._second_order(call, double.double), flat
         return None, flat
@@ -279,6 +294,14 @@ class _Search:
             where = f"{call.name}: {tensor}"
             found.append(Kink(where, index, kink.left, kink.right, kink.taken, call.site))
         return found
+
+
+def _only_nan(wrong: list[WrongEntry]) -> bool:
+    return all(np.isnan(one.got) for one in wrong)
+
+
+def _has_nan(gradients: Mapping[str, Any]) -> bool:
+    return any(g is not None and bool(g.isnan().any()) for g in gradients.values())
 
 
 def in_turn(calls: Sequence[Call]) -> list[Call]:

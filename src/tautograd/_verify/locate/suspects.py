@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from ..references.first_order import Outcome
@@ -47,6 +48,25 @@ def explain(
                 check.verdict = "kinks"
     else:
         report.notes.append("Every recorded operation's own rule agrees with differences.")
+
+
+def tell_infinities(report: Report, subject: Subject) -> None:
+    """Say where a gradient becomes infinite: the operation, and the entry."""
+    run, leaves = runnable(subject)
+    try:
+        found = locate(subject.engine, run, leaves, intent=subject.intent)
+    except Exception as error:
+        report.notes.append(_could_not(error))
+        return
+    for suspect in (*found.infinite, *found.suspects)[:1]:
+        entry = suspect.entries[0]
+        at = f"[{', '.join(map(str, entry.index))}]" if entry.index else ""
+        site = suspect.site
+        where = f" ({Path(site.file).name}, line {site.line})" if site is not None else ""
+        report.notes.append(
+            f"The gradient is not finite: {suspect.operation}{where} gave {entry.got:g} for "
+            f"{entry.tensor}{at}, where finite values and a finite gradient arrived."
+        )
 
 
 def explain_forward(report: Report, subject: Subject) -> None:
