@@ -8,6 +8,7 @@ only if something is off go through the recorded operations one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from types import FunctionType
 from typing import Any
 
@@ -35,12 +36,19 @@ from .subject.engines import is_module, is_tensor, name_of
 from .subject.intent import Intent
 from .subject.argument_order import tell_order
 from .subject.lost_precision import losses_of
+from .subject.projected import LARGE, Projected
 from .subject.subject import Subject
+from .subject.time_limit import TookTooLong, time_limit
+from .subject.training_step import with_parameters_of
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of all is done, from 0 to 1."""
 
 _FULL = 2048, 512, 262_144  # inputs, outputs and entries up to which the whole Jacobian is compared
+WIRTINGER = (
+    "Gradients by complex inputs z = x + iy are those of PyTorch: ∂L/∂x + i·∂L/∂y, which is 2·∂L/∂z̄ in "
+    "Wirtinger's terms and the direction of steepest ascent. The other convention, 2·∂L/∂z, is its conjugate."
+)
 _FULL_AGAIN = 64  # inputs up to which that is done for the second order too
 
 
@@ -56,7 +64,8 @@ def verify(
     probes: int = 8,
     seed: int = 0,
     wrt: str | int | Iterable[str | int] | None = None,
-    parameters: bool = True,
+    parameters: Any = True,
+    seconds: float | None = None,
     locate: bool = True,
     confirm: bool = True,
     try_inputs: bool = False,
@@ -79,7 +88,9 @@ def verify(
         probes: how many random directions fast mode uses.
         seed: of the probes.
         wrt: the leaves to check, by name or number (all by default).
-        parameters: whether a module's parameters are checked.
+        parameters: whether a module's parameters are checked; for a function, the module whose
+            parameters it uses: `verify(training_loss, batch, parameters=model)`.
+        seconds: the time after which comparing ends; the report says what was left out.
         locate: on a mismatch, find the operation and the line.
         confirm: also look at shapes, dtypes, modes and determinism.
         try_inputs: also try boundary, empty and invalid inputs.
@@ -95,8 +106,13 @@ def verify(
     _refuse_others(target, inputs, rest)
     if analytical is None and isinstance(target, FunctionType):
         analytical = target.__dict__.get("analytical")
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"seconds: must be positive, got {seconds!r}")
     told = progress or (lambda what, part: None)
     args, named = _arguments(inputs, kwargs)
+    title = name or _name(target)
+    if not isinstance(parameters, bool):
+        target, parameters = with_parameters_of(target, parameters), True
 
     told("running it once", 0.0)
     try:
@@ -104,14 +120,17 @@ def verify(
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         tell_order(error, target, args, named)
         raise
-    report = Report(name or _name(target), name_of(subject.engine), subject=subject)
+    report = Report(title, name_of(subject.engine), subject=subject)
     report.settings = {
         "mode": mode, "order": order, "probes": probes, "seed": seed,
         "wrt": [leaf.name for leaf in subject.leaves],
     }  # fmt: skip
     try:
-        _state_intent(report, subject, intended)
-        _examine(report, subject, analytical, locate, told)
+        with time_limit(seconds) if seconds is not None else nullcontext():
+            _state_intent(report, subject, intended)
+            _examine(report, subject, analytical, locate, told)
+    except TookTooLong:
+        _stopped(report, seconds)
     except RuntimeError as error:
         raise_with_line(error, subject)
     finally:
@@ -136,6 +155,8 @@ def _examine(
     """All comparisons, in order, written into the report."""
     mode, order, probes, seed = (report.settings[k] for k in ("mode", "order", "probes", "seed"))
     here = behaviour(subject, report)
+    if any(leaf.tensor.is_complex() for leaf in subject.leaves):
+        report.notes.append(WIRTINGER)
     if not report.behaviour["deterministic"]:
         report.verdict = "unclear"
         report.notes.append(why_it_changes(subject))
@@ -149,9 +170,21 @@ def _examine(
     checked = _widest(subject, report, bool(losses))
     if intent is not None and checked is not subject:
         checked.means(intent)
+    large = mode != "full" and sum(leaf.reals for leaf in checked.leaves) > LARGE
+    if large:
+        checked = Projected(checked, min(probes, 4), seed)
+        report.notes.append(
+            f"With {sum(leaf.reals for leaf in checked.inner.leaves):,} numbers it was compared along "
+            f"{checked.row.size} random directions; its own precision was not compared."
+        )
     values = Values(checked, here if checked is subject else None)
+    values.batches = False if large else None
+    values.told = lambda count: told(f"comparing with differences, {count:,} runs", 0.3)
     told("comparing with differences", 0.1)
     outcome = _first_order(checked, values, mode, probes, seed)
+    if isinstance(checked, Projected):
+        outcome.sensitivity = outcome.sensitivity.of_steps(checked.step)
+        outcome.check.compares = f"{outcome.check.entries:,} random projections of the gradient"
     _add(report, outcome)
     aside = beside_kinks(outcome) if not outcome.wrong else None
     if aside is not None:
@@ -168,13 +201,13 @@ def _examine(
         found = against_analytical(checked, outcome, analytical)
         report.checks += found
         report.suspects += wrong_by_hand(analytical, found)
-    if checked is not subject:
+    if checked is not subject and not large:
         told("looking at its own precision", 0.6)
         check, entries = own_precision(subject, checked, seed, losses)
         report.checks.append(check)
         report.entries += entries[:20]
         report.wrong_entries += len(entries)
-    if subject.is_module:
+    if subject.is_module and not large:
         report.checks.append(as_it_trains(subject, seed))
     if order == 2:
         told("checking the second order", 0.7)
@@ -193,6 +226,18 @@ def _examine(
     if losses and checked is not subject and report.verdict == "correct":
         report.figures["bits"] = losses[0].bits
         report.notes.append(f"The gradient is {losses[0].sentence()}.")
+
+
+def _stopped(report: Report, seconds: float | None) -> None:
+    """The time was up: what was compared until then stands, and what was not is said."""
+    done = [check.reference for check in report.checks]
+    if not done and report.verdict == "correct":
+        report.verdict = "unclear"
+    elif any(not check.ok for check in report.checks):
+        report.verdict = "wrong"
+    report.settings["seconds"] = seconds
+    compared = f"compared with: {', '.join(done)}" if done else "nothing was compared"
+    report.notes.append(f"Stopped after {seconds:g} s; {compared}. The rest was not tried.")
 
 
 def _state_intent(report: Report, subject: Subject, stated: Any) -> None:

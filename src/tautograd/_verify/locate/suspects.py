@@ -10,6 +10,7 @@ from ..references.first_order import Outcome
 from ..references.forward_rules import wrong_forward_rules
 from ..report.findings import in_a_line
 from ..report.report import Report
+from ..subject.projected import Projected
 from ..subject.subject import Subject
 from .locate import locate
 
@@ -80,6 +81,8 @@ def explain_forward(report: Report, subject: Subject) -> None:
 
 def runnable(subject: Subject) -> tuple[Callable[[], Any], dict[str, Any]]:
     """The computation without arguments, and the leaves it starts from."""
+    if isinstance(subject, Projected):
+        subject = subject.inner
     tensors = [t.detach().requires_grad_() for t in subject.tensors_from(subject.row)]
 
     def run() -> Any:
