@@ -8,6 +8,7 @@ The signs take a byte each, and the leaves are moved in place of rows being writ
 
 from __future__ import annotations
 
+from math import factorial, sqrt
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..._stand_ins.silence import without_warnings
 from .subject import Leaf, Subject
 
 LARGE = 4_000_000  # numbers from which a computation is projected
+_POINTS, _ORDER = 8, 4  # values along a line whose fourth differences show the noise
 
 
 class Projected(Subject):
@@ -29,7 +31,7 @@ class Projected(Subject):
         self.signs = [
             [
                 subject.engine.from_numpy(
-                    (random.integers(0, 2, tuple(leaf.tensor.shape), np.int8) * 2 - 1).astype(np.int8)
+                    random.integers(0, 2, tuple(leaf.tensor.shape), np.int8) * np.int8(2) - np.int8(1)
                 )
                 for leaf in subject.leaves
             ]
@@ -39,6 +41,29 @@ class Projected(Subject):
         self.leaves = [Leaf("along random directions", small, 0, False)]
         self.row = np.zeros(count)
         self.row.setflags(write=False)
+        self.weights = [
+            subject.engine.from_numpy(random.choice([-1.0, 1.0], tuple(out.shape)))
+            for _, out in subject.outputs
+        ]
+        self.outputs = self._weighted([out for _, out in subject.outputs])
+
+    def _weighted(self, outputs: list[Any]) -> list[tuple[str, Any]]:
+        """One number of all outputs: they are weighted by random signs."""
+        parts = [
+            (out.real.double() * w).sum() for out, w in zip(outputs, self.weights, strict=True)
+        ]
+        return [("the outputs, weighted by random signs", sum(parts[1:], parts[0]))]
+
+    def named_outputs(self, result: Any) -> list[tuple[str, Any]]:
+        return self._weighted([out for _, out in self.inner.named_outputs(result)])
+
+    def noise(self, values: Any) -> Any:
+        """The rounding of the one output, from a few values along one direction."""
+        line = np.zeros((_POINTS, self.row.size))
+        line[:, 0] = 1e-12 * np.arange(_POINTS)
+        differences = np.diff(values(line)[:, 0], n=_ORDER)
+        expected = sqrt(factorial(2 * _ORDER)) / factorial(_ORDER)
+        return np.array([2.0 * float(np.sqrt(np.mean(differences**2))) / expected])
 
     @property
     def step(self) -> float:
