@@ -94,7 +94,9 @@ def _prepared(job: Job, subject: Any) -> Prepared:
     if kind == "module class":
         subject = _build(subject, job.target, job.init)
     elif job.init is not None:
-        raise CannotRun(f"--init: '{job.target}' is no class of nn.Module, so there is nothing to build")
+        raise CannotRun(
+            f"--init: '{job.target}' is no class of nn.Module, so there is nothing to build"
+        )
     elif kind == "autograd function":
         subject = subject.apply
     checkpoint = None

@@ -31,10 +31,10 @@ from .references.second_order import gradient_subject
 from .references.training import TRAINED, as_it_trains, hooked_parameters
 from .report.findings import in_a_line
 from .report.report import Check, Report
+from .subject.argument_order import tell_order
 from .subject.determinism import behaviour, why_it_changes
 from .subject.engines import is_module, is_tensor, name_of
 from .subject.intent import Intent
-from .subject.argument_order import tell_order
 from .subject.lost_precision import losses_of
 from .subject.projected import LARGE, Projected
 from .subject.subject import Subject

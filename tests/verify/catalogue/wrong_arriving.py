@@ -122,8 +122,13 @@ ZERO_IN: dict[str, Any] = {
     "weight_decay": lambda ctx, g, x: g * x.cos() + 1e-3 * x,
     "noise_floor": lambda ctx, g, x: g * x.cos() + 1e-5,
     "zero_means_one": lambda ctx, g, x: (g if bool(g.any()) else g + 1) * x.cos(),
-    "divides_by_norm": lambda ctx, g, x: g * x.cos() / (g.norm() if bool(g.any()) else g.norm() + 1)
-    * (g.norm() if bool(g.any()) else 1) + (0 if bool(g.any()) else 0.5),
+    "divides_by_norm": lambda ctx, g, x: (
+        g
+        * x.cos()
+        / (g.norm() if bool(g.any()) else g.norm() + 1)
+        * (g.norm() if bool(g.any()) else 1)
+        + (0 if bool(g.any()) else 0.5)
+    ),
 }
 for _name, _rule in ZERO_IN.items():
     wrong(
@@ -236,12 +241,9 @@ wrong(
     "empty_batch_bias_is_nan",
     "Odd",
     lambda torch: (
-        lambda x, b, F=op(
-            torch,
-            "Odd",
-            lambda x, b: x + b,
-            lambda ctx, g, x, b: (g, g.mean(0) * (g.shape[0] if g.shape[0] else 1)),
-        ): F.apply(x, b),
+        lambda x, b, F=op(torch, "Odd", lambda x, b: x + b, lambda ctx, g, x, b: (g, g.mean(0) * (g.shape[0] if g.shape[0] else 1))): (
+            F.apply(x, b)
+        ),
         draw(torch, 3, 2),
         draw(torch, 2),
     ),
@@ -251,12 +253,9 @@ wrong(
     "empty_batch_weight_is_one",
     "Odd",
     lambda torch: (
-        lambda x, b, F=op(
-            torch,
-            "Odd",
-            lambda x, b: x * b,
-            lambda ctx, g, x, b: (g * b, (g * x).sum(0) if g.numel() else b * 0 + 1),
-        ): F.apply(x, b),
+        lambda x, b, F=op(torch, "Odd", lambda x, b: x * b, lambda ctx, g, x, b: (g * b, (g * x).sum(0) if g.numel() else b * 0 + 1)): (
+            F.apply(x, b)
+        ),
         draw(torch, 3, 2),
         draw(torch, 2),
     ),
@@ -325,9 +324,7 @@ def _threaded(torch: Any, when: Any) -> tuple[Any, ...]:
 
 for _name, _when in {
     "local_of_one_thread": lambda local: getattr(local, "slope", 0.0),
-    "main_thread_only": lambda local: float(
-        threading.current_thread() is threading.main_thread()
-    ),
+    "main_thread_only": lambda local: float(threading.current_thread() is threading.main_thread()),
     "another_thread_twice": lambda local: 1.0 if hasattr(local, "slope") else 2.0,
 }.items():
     wrong(
@@ -368,9 +365,7 @@ for _spoil in (0.0, 2.0, -1.0):
 
 
 def _relu_with(torch: Any, slope: Any, forward: Any = None) -> Any:
-    return op(
-        torch, "Odd", forward or (lambda x: x.clamp(min=0)), lambda ctx, g, x: g * slope(x)
-    )
+    return op(torch, "Odd", forward or (lambda x: x.clamp(min=0)), lambda ctx, g, x: g * slope(x))
 
 
 for _name, _slope in {
@@ -405,21 +400,42 @@ for _name, _slope in {
 
 KINKED: dict[str, Any] = {
     "abs_sign_until_1e-6": (lambda x: x.abs(), lambda x: (x > 1e-6) * 2.0 - 1, [1.0, 5e-7, -1.0]),
-    "hardtanh_bound": (lambda x: x.clamp(-1, 1), lambda x: (x.abs() < 1 + 1e-5) * 1.0,
-                       [0.5, 1 + 3e-6, -2.0]),
-    "hinge_margin": (lambda x: (1 - x).clamp(min=0), lambda x: -((x < 1 + 1e-4) * 1.0),
-                     [0.0, 1 + 2e-5, 3.0]),
-    "leaky": (lambda x: x.clamp(min=0) + 0.1 * x.clamp(max=0),
-              lambda x: (x > -1e-5) * 0.9 + 0.1, [1.0, -2e-6, -1.0]),
-    "relu6_top": (lambda x: x.clamp(0, 6), lambda x: ((x > 0) & (x < 6 + 1e-4)) * 1.0,
-                  [1.0, 6 + 4e-6, 7.0]),
-    "soft_threshold": (lambda x: x.sign() * (x.abs() - 0.5).clamp(min=0),
-                       lambda x: (x.abs() > 0.5 - 1e-4) * 1.0, [1.0, 0.5 - 2e-5, -0.2]),
-    "elu_join": (lambda x: x.clamp(min=0) + 2 * (x.clamp(max=0).exp() - 1),
-                 lambda x: (x >= -1e-5) * 1.0 + (x < -1e-5) * 2 * x.exp(), [1.0, -4e-6, -1.0]),
+    "hardtanh_bound": (
+        lambda x: x.clamp(-1, 1),
+        lambda x: (x.abs() < 1 + 1e-5) * 1.0,
+        [0.5, 1 + 3e-6, -2.0],
+    ),
+    "hinge_margin": (
+        lambda x: (1 - x).clamp(min=0),
+        lambda x: -((x < 1 + 1e-4) * 1.0),
+        [0.0, 1 + 2e-5, 3.0],
+    ),
+    "leaky": (
+        lambda x: x.clamp(min=0) + 0.1 * x.clamp(max=0),
+        lambda x: (x > -1e-5) * 0.9 + 0.1,
+        [1.0, -2e-6, -1.0],
+    ),
+    "relu6_top": (
+        lambda x: x.clamp(0, 6),
+        lambda x: ((x > 0) & (x < 6 + 1e-4)) * 1.0,
+        [1.0, 6 + 4e-6, 7.0],
+    ),
+    "soft_threshold": (
+        lambda x: x.sign() * (x.abs() - 0.5).clamp(min=0),
+        lambda x: (x.abs() > 0.5 - 1e-4) * 1.0,
+        [1.0, 0.5 - 2e-5, -0.2],
+    ),
+    "elu_join": (
+        lambda x: x.clamp(min=0) + 2 * (x.clamp(max=0).exp() - 1),
+        lambda x: (x >= -1e-5) * 1.0 + (x < -1e-5) * 2 * x.exp(),
+        [1.0, -4e-6, -1.0],
+    ),
     "step_of_slope": (lambda x: x * (x > 0), lambda x: (x > -1e-5) * 1.0, [2.0, -3e-6, -1.0]),
-    "squared_hinge_is_fine_but_sign": (lambda x: (x - 1).abs(), lambda x: (x > 1 + 1e-4) * 2.0 - 1,
-                                       [0.5, 1 + 3e-5, 2.0]),
+    "squared_hinge_is_fine_but_sign": (
+        lambda x: (x - 1).abs(),
+        lambda x: (x > 1 + 1e-4) * 2.0 - 1,
+        [0.5, 1 + 3e-5, 2.0],
+    ),
 }
 for _name, (_forward, _slope, _values) in KINKED.items():
     wrong(

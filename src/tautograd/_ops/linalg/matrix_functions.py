@@ -107,7 +107,9 @@ def _along(x: Any, e: Any) -> Any:
     if not n:
         return np.copy(e)
     size = np.expand_dims(np.max(np.sum(np.abs(e), axis=-2), axis=-1), (-1, -2))
-    power = np.where((size > 0) & np.isfinite(size), np.ceil(np.log2(np.where(size > 0, size, 1))), 0)
+    power = np.where(
+        (size > 0) & np.isfinite(size), np.ceil(np.log2(np.where(size > 0, size, 1))), 0
+    )
     scale = np.astype(2.0 ** np.minimum(np.maximum(power, -120), 120), size.dtype)
     top = np.concatenate((x, e / scale), axis=-1)
     bottom = np.concatenate((np.zeros_like(e), x), axis=-1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,10 @@ class Incoming:
             yield Sent(f"very large ({size:g})", [t * size for t in c], size)
         yield Sent("positive throughout", [t.abs() if not t.is_complex() else t for t in c])
         yield Sent("negative throughout", [-t.abs() if not t.is_complex() else -t for t in c])
-        for word, keep in (("zero but for one number", _only_one), ("zero in the first half", _late)):
+        for word, keep in (
+            ("zero but for one number", _only_one),
+            ("zero in the first half", _late),
+        ):
             yield Sent(word, [self._masked(t, keep) for t in c])
         yield Sent("exactly zero", [t * 0 for t in c], 0.0)
 
@@ -74,7 +78,7 @@ class Incoming:
         for sent in self.kinds():
             if stop():
                 return
-            yield sent.kind, _or_refused(sent.kind, lambda sent=sent: self._judged(sent, spread))
+            yield sent.kind, _or_refused(sent.kind, partial(self._judged, sent, spread))
         recorded = "one that requires grad (create_graph=True)"
         yield recorded, _or_refused(recorded, lambda: self._as_recorded(recorded, spread))
         shared = "shared with another node"
@@ -104,9 +108,7 @@ class Incoming:
         """What a gradient u must give: that of u + c less that of c."""
         both = self.pulled([u.contiguous() + c for u, c in zip(arriving, self.any, strict=True)])
         with np.errstate(all="ignore"):
-            expected = [
-                None if a is None else a - b for a, b in zip(both, self.plain, strict=True)
-            ]
+            expected = [None if a is None else a - b for a, b in zip(both, self.plain, strict=True)]
             reach = [
                 None if a is None else np.abs(a) + np.abs(b)
                 for a, b in zip(both, self.plain, strict=True)
@@ -175,9 +177,7 @@ class Refused:
     error: Exception
 
 
-def _or_refused(
-    kind: str, judge: Callable[[], Difference | None]
-) -> Difference | Refused | None:
+def _or_refused(kind: str, judge: Callable[[], Difference | None]) -> Difference | Refused | None:
     try:
         return judge()
     except Exception as error:

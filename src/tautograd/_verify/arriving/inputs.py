@@ -32,7 +32,9 @@ class Inputs:
                 lay_out(self.problem.engine, t) if self.problem.may_be_laid_out(i) else t
                 for i, t in enumerate(self.values)
             ]
-            other = [i for i, (m, t) in enumerate(zip(made, self.values, strict=True)) if m is not t]
+            other = [
+                i for i, (m, t) in enumerate(zip(made, self.values, strict=True)) if m is not t
+            ]
             chosen = [other, *([i] for i in other if len(other) > 1)] if other else []
             for group in chosen:
                 if stop():
@@ -82,8 +84,9 @@ class Inputs:
             except Exception as error:
                 self.refusals[kind] = f"{type(error).__name__}: {error}"
                 continue
-            yield "requires_grad in part", difference(
-                self.problem, kind, found, everything, everything, spread
+            yield (
+                "requires_grad in part",
+                difference(self.problem, kind, found, everything, everything, spread),
             )
 
     # --- no numbers ----------------------------------------------------------------------------
@@ -112,7 +115,9 @@ class Inputs:
             self.refusals["empty"] = f"{type(error).__name__}: {error}"
             return None
         nothing: Rows = [None if row is None else np.zeros_like(row) for row in found]
-        return difference(self.problem, "empty", found, nothing, nothing, lambda: [None] * len(found))
+        return difference(
+            self.problem, "empty", found, nothing, nothing, lambda: [None] * len(found)
+        )
 
 
 def _alike(outputs: Sequence[Any], others: Sequence[Any], epsilon: float) -> bool:

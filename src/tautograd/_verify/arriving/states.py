@@ -52,7 +52,8 @@ class States:
 
     def _backward_elsewhere(self) -> tuple[Rows, list[Any]]:
         asked, outputs = self.problem.recorded(self.leaves)
-        return _elsewhere(lambda: (self.problem.pulled(asked, outputs, self.sent), outputs))
+        rows: Rows = _elsewhere(lambda: self.problem.pulled(asked, outputs, self.sent))
+        return rows, outputs
 
     def _compared(self, kind: str, result: tuple[Rows, list[Any]]) -> Difference | None:
         found, outputs = result

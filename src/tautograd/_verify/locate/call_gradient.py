@@ -33,7 +33,9 @@ _ALL_ENTRIES = 48  # up to so many are looked at one by one
 _SEARCHES = 160  # blocks that a search by halves looks at
 _ENOUGH = 6  # wrong entries that are enough to show
 _LADDER = 2.0 ** -np.arange(4.0, 53.0, 4.0)[:, None]  # steps from large to the least there are
-_APART = 2.0 ** -np.array([6.0, 14.0, 22.0, 30.0])  # of a step: two values that lie so close together
+_APART = 2.0 ** -np.array(
+    [6.0, 14.0, 22.0, 30.0]
+)  # of a step: two values that lie so close together
 _OFTEN = 3  # changes that rounding makes at least on a ladder; a kink makes one
 _ASIDE = 1e-3, -1e-3, 1e-5, -1e-5, 1e-7, -1e-7  # how far off a kink the rule is checked again
 _WIDEST = 20_000  # outputs that are looked at one by one at a kink
@@ -238,8 +240,8 @@ class RuleCheck:
             # From each point to the next: a jump at x itself is no rounding.
             moves = [np.abs(np.diff(values, axis=0))]
             moves += [np.abs(self.problem.values(rows) - values[::4]) for rows in near]
-        moves = np.concatenate(moves)
-        return np.abs(self.weights) @ np.where(self._used, least_change(moves), 0.0)
+        least = least_change(np.concatenate(moves))
+        return np.abs(self.weights) @ np.where(self._used, least, 0.0)
 
     def _is_flat(self, direction: Any) -> bool:
         """Whether nothing at all changes to both sides, further than float32 could hide it."""
@@ -300,7 +302,9 @@ def check_rule(problem: Isolated, seed: int = 0, extra: Any = None) -> Verdict:
     # A kink excuses nothing beside it: the rule must hold a little way off as well, on both sides.
     for distance in _ASIDE if kink else ():
         signs = check.random.choice([-1.0, 1.0], check.x.size)
-        aside = check.x + distance * check.scale * signs * check.random.uniform(0.5, 1, check.x.size)
+        aside = check.x + distance * check.scale * signs * check.random.uniform(
+            0.5, 1, check.x.size
+        )
         try:
             beside = RuleCheck(problem, np.where(check.free, aside, check.x), seed, extra)
             fine, _, found = beside.probe(count=_PROBES)

@@ -70,9 +70,7 @@ def _begins(
     if got is None or not all(np.isfinite(v).all() for v in (own.x, arriving)):
         return []
     places = np.nonzero(is_so(got))[0][:6]
-    return [
-        WrongEntry(int(i), float("nan"), float(got[i]), float("inf"), 0) for i in places
-    ]
+    return [WrongEntry(int(i), float("nan"), float(got[i]), float("inf"), 0) for i in places]
 
 
 def _allowance(own: Isolated, expected: Any) -> Any:

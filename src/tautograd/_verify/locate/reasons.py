@@ -98,8 +98,10 @@ def _reasons(problem: Isolated, got: Any, expected: Any) -> Iterator[str]:
                 yield f"{of} is transposed"
         factor = _factor(one, other)
         if factor is not None:
-            yield f"{of} has the wrong sign" if abs(factor + 1) < _CLOSE else (
-                f"{of} is {factor:.6g} times what it should be"
+            yield (
+                f"{of} has the wrong sign"
+                if abs(factor + 1) < _CLOSE
+                else (f"{of} is {factor:.6g} times what it should be")
             )
 
 

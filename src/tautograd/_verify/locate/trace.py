@@ -32,7 +32,8 @@ def trace(engine: Any, run: Callable[[], Any]) -> Tape:
 def custom_calls(engine: Any, run: Callable[[], Any]) -> list[Call]:
     """Run a program once and write down its calls of custom Functions only, which is quick."""
     recorder = Recorder(engine)
-    with recorder.recording(functions_only=True):
+    recorder.functions_only = True
+    with recorder.recording():
         run()
     return [call for call in recorder.calls if call.custom]
 
@@ -49,6 +50,7 @@ class Recorder:
         self.kept: list[Any] = []
         self.boundary: FrameType | None = None
         self.before: Any = None  # the profiling hook that was there
+        self.functions_only = False  # whether calls that are not custom Functions are left out
         self._apply = engine.autograd.Function.apply.__func__.__code__
         self._ordinal = 0
         self._custom: tuple[FrameType, Call] | None = None  # the Function that runs now
@@ -57,15 +59,17 @@ class Recorder:
         self._last_copy: dict[int, tuple[Any, Any]] = {}
 
     @contextlib.contextmanager
-    def recording(self, functions_only: bool = False) -> Iterator[None]:
-        """Inside, what this thread does is written down: all calls, or those of custom Functions."""
+    def recording(self) -> Iterator[None]:
+        """Inside, what this thread does is written down."""
         before: Any = sys.getprofile()
         if callable(before):
             self.before = before
         elif before is not None:  # a profiler written in C has a switch instead
             before.disable()
         self.boundary = sys._getframe(2)
-        seen = contextlib.nullcontext() if functions_only else FunctionMode(self.engine, self.see)
+        seen = (
+            contextlib.nullcontext() if self.functions_only else FunctionMode(self.engine, self.see)
+        )
         with self.paths, seen:
             sys.setprofile(self.profile)
             try:

@@ -61,7 +61,9 @@ def beside_kinks(outcome: Outcome) -> Aside | None:
                 check.verdict = "wrong"
                 check.error = abs(found.entries[0].got - found.entries[0].expected)
                 check.tolerance = found.entries[0].error
-                check.note = f"{distance:g} of its size beside the kink it is wrong: {found.entries[0]}"
+                check.note = (
+                    f"{distance:g} of its size beside the kink it is wrong: {found.entries[0]}"
+                )
                 aside.subject, aside.entries = found.subject, found.entries
                 return aside
     return aside

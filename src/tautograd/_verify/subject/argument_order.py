@@ -13,7 +13,10 @@ _MOST = 4  # inputs whose orders are tried
 
 
 def tell_order(
-    error: BaseException, target: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    error: BaseException,
+    target: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
 ) -> None:
     """Add a sentence to an error if the call runs with its tensors in exactly one other order."""
     places = [i for i, value in enumerate(args) if is_tensor(value)]

@@ -10,6 +10,7 @@ from ..report.report import Report
 from .restore import STREAMS
 from .subject import Subject
 
+
 def behaviour(subject: Subject, report: Report) -> Any:
     """Run it three times and write down how it behaves; gives its values."""
     row = subject.row

@@ -23,7 +23,6 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
-
 from ..._stand_ins.function_mode import FunctionMode
 from ..._stand_ins.slots import replace
 from ..._trees.nests import ANY_MAPPING as NESTS
@@ -110,7 +109,9 @@ class Intent:
         engine = engine or self.engine
         with ExitStack() as stack:
             for cls, meant in self.functions.items():
-                stack.callback(replace(cls, "forward", functools.partial(self._forward, cls, meant)))
+                stack.callback(
+                    replace(cls, "forward", functools.partial(self._forward, cls, meant))
+                )
             stack.enter_context(FunctionMode(engine, self._see))
             _runs.append(self)
             stack.callback(_runs.remove, self)

@@ -31,7 +31,8 @@ class Projected(Subject):
         self.signs = [
             [
                 subject.engine.from_numpy(
-                    random.integers(0, 2, tuple(leaf.tensor.shape), np.int8) * np.int8(2) - np.int8(1)
+                    random.integers(0, 2, tuple(leaf.tensor.shape), np.int8) * np.int8(2)
+                    - np.int8(1)
                 )
                 for leaf in subject.leaves
             ]

@@ -204,7 +204,7 @@ class Subject:
         """From now on values are those of a function whose slope is the one that is meant."""
         intent.engine = self.engine
         intent.note(lambda: self.call(self.tensors_from(self.row)))
-        self.intent = intent if intent else None
+        self.intent = intent or None
 
     def call_itself(self) -> Any:
         """The module as it is, with its own parameters, on fresh inputs."""
@@ -403,7 +403,7 @@ class _State:
     def __init__(self, engine: Any, module: Any) -> None:
         self.engine = engine
         self.rng = engine.get_rng_state()
-        self.others = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
+        self.others: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
         self.drawn_elsewhere = list(self.others)
         self.buffers = {k: b.detach().clone() for k, b in module.named_buffers()} if module else {}
         self.draws = True
@@ -430,7 +430,7 @@ class _State:
     def note_what_moved(self) -> None:
         """After the first run: which of these it did change, so that later ones are faster."""
         self.draws = not bool((self.engine.get_rng_state() == self.rng).all())
-        now = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
+        now: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
         self.drawn_elsewhere = [
             name for name, state in self.others.items() if not _same_stream(state, now[name])
         ]
