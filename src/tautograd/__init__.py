@@ -107,6 +107,7 @@ _ELSEWHERE = {
     "vmap": "func",
     "compile": "_compile.api",
     "verify": "_verify.verify",
+    "intended": "_verify.subject.intent",
     "check_gradients": "_verify.behaviour.check_gradients",
     "doctor": "_doctor.doctor",
     "compare_devices": "_verify.behaviour.compare_devices",

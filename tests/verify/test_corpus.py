@@ -31,6 +31,11 @@ def test_a_right_gradient_is_not_accused(name, engine, count):
     case = RIGHT[name]
     count("right gradients")
     judged = judge(case, engine)
+    if engine in case.found_in:
+        wrong = [check.note for check in judged.report.checks if not check.ok]
+        assert len(wrong) == 1, judged.said
+        assert case.found_in[engine] in wrong[0], judged.said
+        return
     if not judged.ok or judged.report.suspects:
         count("right gradients accused")
     assert judged.ok, f"accused: {case.why}\n{judged.said}"

@@ -12,7 +12,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         "--inputs",
         metavar="SHAPES",
         help="draw them: '3x4:float64,5' is two tensors; ':int64<10' draws integers below 10; "
-        "'scalar' has no dimension; '=2.5' is a plain number",
+        "'scalar' has no dimension; '=2.5' is a plain number; 'x=3x4,n==2' go by keyword",
     )
     one_of.add_argument(
         "--inputs-from", metavar="PKG.MOD:FN", help="a function without arguments that makes them"

@@ -26,6 +26,8 @@ EXAMPLE = """\
 examples:
   taut verify pkg.mod:fn --inputs 3x4:float64,5
   taut verify layers.py:Block --inputs 8x16 --order 2      a class of nn.Module, built without arguments
+  taut verify layers.py:Layer --init n=4,m=3 --inputs 8x4  the same, built as Layer(n=4, m=3)
+  taut verify pkg.mod:fn --inputs x=3x4,mask=3:bool        inputs by keyword
   taut verify pkg.mod:fn --inputs-from pkg.data:make_inputs --evidence fn.json
   taut verify --engine tautograd model.py:Net --inputs 2x3 'import torch' in it means tautograd
   taut verify pkg.mod                                      all of a module whose inputs are known
@@ -49,6 +51,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_inputs(parser)
     add_engine(parser)
+    parser.add_argument(
+        "--init",
+        metavar="ARGS",
+        help="build the module's class with these, as in a call: n=4,bias=False",
+    )
+    parser.add_argument(
+        "--seconds", type=float, metavar="N", help="stop comparing after so long; say what was left"
+    )
     parser.add_argument(
         "--mode",
         choices=("auto", "full", "fast"),
@@ -202,6 +212,8 @@ def _job(namespace: argparse.Namespace, target: str) -> Job:
     settings: dict[str, Any] = {"mode": namespace.mode, "order": namespace.order}
     if namespace.probes is not None:
         settings["probes"] = namespace.probes
+    if namespace.seconds is not None:
+        settings["seconds"] = namespace.seconds
     if namespace.try_inputs:
         settings["try_inputs"] = True
     return Job(
@@ -213,6 +225,7 @@ def _job(namespace: argparse.Namespace, target: str) -> Job:
         seed=namespace.seed,
         training=namespace.training,
         checkpoint=namespace.checkpoint,
+        init=namespace.init,
         settings=settings,
         for_evidence=namespace.evidence is not None,
     )

@@ -79,8 +79,10 @@ def computation_of(observation: Observation) -> dict[str, Any]:
     own = None
     if file is not None and root is not None:
         own = files[0]["path"] if installed else sources.relative(file, root)
+    built = {} if observation.init is None else {"init": observation.init}
     return {
         "target": observation.target,
+        **built,
         "kind": observation.kind,
         "engine": name_of(observation.engine),
         "file": own,

@@ -31,7 +31,7 @@ _MOST_DIMENSIONS = 64
 _MOST_DIGITS = 18  # of a size: 64 bits have all of these numbers
 GRAMMAR = (
     "shapes are written '3x4:float64,5': sizes joined by x (or 'scalar'), then ':dtype', then for "
-    "integers '<limit'; '=2.5' is a plain number"
+    "integers '<limit'; '=2.5' is a plain number; 'x=3x4' goes by keyword"
 )
 
 
@@ -53,10 +53,28 @@ def from_shapes(text: str, engine: Any, seed: int, dtype: Any = None) -> Inputs:
     items = [item.strip() for item in text.split(",") if item.strip()]
     if not items:
         raise CannotRun(f"--inputs is empty; {GRAMMAR}")
-    values = tuple(_one(item, engine, dtype) for item in items)
-    name = str(dtype).rpartition(".")[2] if dtype is not None else "float64"
-    definition = {"kind": "shapes", "text": ",".join(items), "default_dtype": name, "seed": seed}
-    return Inputs(values, definition=definition)
+    values: list[Any] = []
+    named: dict[str, Any] = {}
+    for item in items:
+        name, rest = _named(item)
+        if name in named:
+            raise CannotRun(f"--inputs: '{name}' is given twice")
+        if not name and named:
+            raise CannotRun(f"--inputs: '{shown(item)}' has no name, and stands after one that has")
+        made = _one(rest, engine, dtype)
+        if name:
+            named[name] = made
+        else:
+            values.append(made)
+    usual = str(dtype).rpartition(".")[2] if dtype is not None else "float64"
+    definition = {"kind": "shapes", "text": ",".join(items), "default_dtype": usual, "seed": seed}
+    return Inputs(tuple(values), named, definition)
+
+
+def _named(item: str) -> tuple[str, str]:
+    """The name and the rest of 'mask=3:bool' (a number by name: 'n==2'); no name for others."""
+    name, _, rest = item.partition("=")
+    return (name, rest) if rest and name.isidentifier() else ("", item)
 
 
 @dataclass(frozen=True)
@@ -92,7 +110,7 @@ def items_in(text: str) -> list[Any]:
     items = [item.strip() for item in text.split(",") if item.strip()]
     if not items:
         raise CannotRun(f"--inputs is empty; {GRAMMAR}")
-    return [item_in(item) for item in items]
+    return [item_in(_named(item)[1]) for item in items]
 
 
 def _one(item: str, engine: Any, default: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import random
@@ -20,7 +21,7 @@ from tautograd._evidence.canonical import sha256_of_file
 from tautograd._evidence.gather import computation_of
 from tautograd._evidence.observe import Observation, observe
 from tautograd._evidence.own_code import Own
-from tautograd._evidence.refusals import CannotRun
+from tautograd._evidence.refusals import CannotRun, shown
 from tautograd._evidence.targets import Target, find, kind_of, load_module, origin_of
 from tautograd._trees.nests import ANY_MAPPING as NESTS
 from tautograd._verify.subject.engines import engine_of, engines, is_module, is_tensor, name_of
@@ -38,6 +39,8 @@ class Job:
     seed: int = 0
     training: bool | None = None
     checkpoint: str | None = None
+    init: str | None = None
+    """The arguments that a module's class is built with, as they are written in a call."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Passed on to `verify`: mode, order, probes, try_inputs."""
     for_evidence: bool = False
@@ -89,7 +92,11 @@ def _prepared(job: Job, subject: Any) -> Prepared:
     engine = _engine(job, module, subject)
     seed_all(job.seed)
     if kind == "module class":
-        subject = _build(subject, job.target)
+        subject = _build(subject, job.target, job.init)
+    elif job.init is not None:
+        raise CannotRun(
+            f"--init: '{job.target}' is no class of nn.Module, so there is nothing to build"
+        )
     elif kind == "autograd function":
         subject = subject.apply
     checkpoint = None
@@ -110,6 +117,7 @@ def _prepared(job: Job, subject: Any) -> Prepared:
     observation.source = named
     observation.definition = made.definition
     observation.checkpoint = checkpoint
+    observation.init = job.init
     if job.for_evidence:
         observation.computation = computation_of(observation)
     return Prepared(subject, made, observation, engine)
@@ -175,16 +183,36 @@ def _engines_used_by(subject: Any, module: ModuleType | None) -> Iterator[Any]:
 # ---- modules -------------------------------------------------------------------------------------
 
 
-def _build(cls: Any, target: str) -> Any:
+def _build(cls: Any, target: str, init: str | None) -> Any:
+    args, kwargs = arguments_of(init) if init is not None else ((), {})
     try:
-        return cls()
+        return cls(*args, **kwargs)
     except TypeError as error:
         if "argument" not in str(error):
             raise
+        if init is not None:
+            raise CannotRun(f"--init: '{target}' cannot be built with ({init}): {error}") from None
         raise CannotRun(
-            f"'{target}' cannot be built without arguments ({error}); name an instance, or a "
-            "function that uses one"
+            f"'{target}' cannot be built without arguments ({error}); give them: --init n=4,m=3; or "
+            "name an instance, or a function that uses one"
         ) from None
+
+
+def arguments_of(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call as they are written: numbers, texts, lists of them; nothing is run."""
+    try:
+        call = ast.parse(f"_({text})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        args = tuple(ast.literal_eval(arg) for arg in call.args)
+        kwargs = {word.arg or "**": ast.literal_eval(word.value) for word in call.keywords}
+    except (SyntaxError, ValueError, AssertionError, RecursionError, MemoryError):
+        args, kwargs = (), {"**": None}
+    if "**" in kwargs:
+        raise CannotRun(
+            f"--init: '{shown(text)}' are no arguments; they are written as in a call, with plain "
+            "values: n=4,bias=False,name='relu'"
+        )
+    return args, kwargs
 
 
 def load_checkpoint(module: Any, path: str, engine: Any) -> dict[str, Any]:

@@ -33,6 +33,7 @@ class Observation:
     """What was named: a class where the subject is an instance that was built of it."""
     definition: dict[str, Any] = field(default_factory=lambda: {"kind": "given"})
     checkpoint: dict[str, Any] | None = None
+    init: str | None = None
     computation: dict[str, Any] | None = None
     """The code, where it was looked at before the run: a file may be edited during a long one."""
     seed: int = 0

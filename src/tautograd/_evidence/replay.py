@@ -92,6 +92,7 @@ def job_of(
         inputs_from=changes.inputs_from,
         inputs_file=changes.inputs_file,
         checkpoint=changes.checkpoint,
+        init=before["computation"].get("init"),
         for_evidence=True,
         own=own,
     )

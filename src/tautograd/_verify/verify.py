@@ -8,13 +8,19 @@ only if something is off go through the recorded operations one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from types import FunctionType
 from typing import Any
 
-from .locate.suspects import explain, explain_forward
+import numpy as np
+
+from .arriving.examine import examine_arrivals, remembering
+from .locate.suspects import explain, explain_forward, runnable, tell_infinities
+from .locate.trace import custom_calls
 from .locate.unimplemented import raise_with_line
 from .numerics.compare import Comparison
 from .numerics.evaluate import Values
+from .references.across_kinks import beside_kinks
 from .references.derived_by_hand import against_analytical, wrong_by_hand
 from .references.fast_mode import Probes
 from .references.first_order import Outcome, fast, full
@@ -25,29 +31,41 @@ from .references.second_order import gradient_subject
 from .references.training import TRAINED, as_it_trains, hooked_parameters
 from .report.findings import in_a_line
 from .report.report import Check, Report
+from .subject.argument_order import tell_order
 from .subject.determinism import behaviour, why_it_changes
 from .subject.engines import is_module, is_tensor, name_of
+from .subject.intent import Intent
+from .subject.lost_precision import losses_of
+from .subject.projected import LARGE, Projected
 from .subject.subject import Subject
+from .subject.time_limit import TookTooLong, time_limit
+from .subject.training_step import with_parameters_of
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of all is done, from 0 to 1."""
 
 _FULL = 2048, 512, 262_144  # inputs, outputs and entries up to which the whole Jacobian is compared
+WIRTINGER = (
+    "Gradients by complex inputs z = x + iy are those of PyTorch: ∂L/∂x + i·∂L/∂y, which is 2·∂L/∂z̄ in "
+    "Wirtinger's terms and the direction of steepest ascent. The other convention, 2·∂L/∂z, is its conjugate."
+)
 _FULL_AGAIN = 64  # inputs up to which that is done for the second order too
 
 
 def verify(
     target: Callable[..., Any],
     inputs: Any = (),
-    *,
+    *rest: Any,
     kwargs: Mapping[str, Any] | None = None,
     mode: str = "auto",
     order: int = 1,
     analytical: Any = None,
+    intended: Any = None,
     probes: int = 8,
     seed: int = 0,
     wrt: str | int | Iterable[str | int] | None = None,
-    parameters: bool = True,
+    parameters: Any = True,
+    seconds: float | None = None,
     locate: bool = True,
     confirm: bool = True,
     try_inputs: bool = False,
@@ -65,10 +83,14 @@ def verify(
         order: 2 checks the gradient's own gradient too.
         analytical: the gradient you derived yourself: a function of the same inputs, or tensors;
             by default what the function has as its attribute `analytical`, if it has one.
+        intended: the gradient that is meant where it is not the derivative: a function of the same inputs
+            whose gradient it is, or a dictionary of such functions by custom Function (or its name).
         probes: how many random directions fast mode uses.
         seed: of the probes.
         wrt: the leaves to check, by name or number (all by default).
-        parameters: whether a module's parameters are checked.
+        parameters: whether a module's parameters are checked; for a function, the module whose
+            parameters it uses: `verify(training_loss, batch, parameters=model)`.
+        seconds: the time after which comparing ends; the report says what was left out.
         locate: on a mismatch, find the operation and the line.
         confirm: also look at shapes, dtypes, modes and determinism.
         try_inputs: also try boundary, empty and invalid inputs.
@@ -81,21 +103,34 @@ def verify(
         raise ValueError(f"order: 1 or 2 expected, got {order!r}")
     if probes < 1:
         raise ValueError(f"probes: at least 1 is needed, got {probes!r}")
-    _refuse_others(target)
+    _refuse_others(target, inputs, rest)
     if analytical is None and isinstance(target, FunctionType):
         analytical = target.__dict__.get("analytical")
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"seconds: must be positive, got {seconds!r}")
     told = progress or (lambda what, part: None)
     args, named = _arguments(inputs, kwargs)
+    title = name or _name(target)
+    if not isinstance(parameters, bool):
+        target, parameters = with_parameters_of(target, parameters), True
 
     told("running it once", 0.0)
-    subject = Subject(target, args, named, wrt=wrt, parameters=parameters)
-    report = Report(name or _name(target), name_of(subject.engine), subject=subject)
+    try:
+        subject = Subject(target, args, named, wrt=wrt, parameters=parameters)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        tell_order(error, target, args, named)
+        raise
+    report = Report(title, name_of(subject.engine), subject=subject)
     report.settings = {
         "mode": mode, "order": order, "probes": probes, "seed": seed,
         "wrt": [leaf.name for leaf in subject.leaves],
     }  # fmt: skip
     try:
-        _examine(report, subject, analytical, locate, told)
+        with time_limit(seconds) if seconds is not None else nullcontext():
+            _state_intent(report, subject, intended)
+            _examine(report, subject, analytical, locate, told)
+    except TookTooLong:
+        _stopped(report, seconds)
     except RuntimeError as error:
         raise_with_line(error, subject)
     finally:
@@ -120,6 +155,8 @@ def _examine(
     """All comparisons, in order, written into the report."""
     mode, order, probes, seed = (report.settings[k] for k in ("mode", "order", "probes", "seed"))
     here = behaviour(subject, report)
+    if any(leaf.tensor.is_complex() for leaf in subject.leaves):
+        report.notes.append(WIRTINGER)
     if not report.behaviour["deterministic"]:
         report.verdict = "unclear"
         report.notes.append(why_it_changes(subject))
@@ -128,14 +165,38 @@ def _examine(
     if not subject.row.size or not subject.size:
         report.notes.append("There are no numbers to compare: the inputs or the results are empty.")
         return
-    checked = _widest(subject, report)
+    losses = losses_of(subject)
+    intent = subject.intent
+    checked = _widest(subject, report, bool(losses))
+    if intent is not None and checked is not subject:
+        checked.means(intent)
+    large = mode != "full" and sum(leaf.reals for leaf in checked.leaves) > LARGE
+    if large:
+        checked = Projected(checked, min(probes, 2), seed)
+        report.notes.append(
+            f"With {sum(leaf.reals for leaf in checked.inner.leaves):,} numbers it was compared along "
+            f"{checked.row.size} random directions, by differences and linearity only."
+        )
     values = Values(checked, here if checked is subject else None)
+    if isinstance(checked, Projected):
+        values.batches = False
+        values.__dict__["noise"] = checked.noise(values)
+    values.told = lambda count: told(f"comparing with differences, {count:,} runs", 0.3)
     told("comparing with differences", 0.1)
     outcome = _first_order(checked, values, mode, probes, seed)
+    if isinstance(checked, Projected):
+        outcome.sensitivity = outcome.sensitivity.of_steps(checked.step)
+        outcome.check.compares = f"{outcome.check.entries:,} random projections of the gradient"
     _add(report, outcome)
+    aside = beside_kinks(outcome) if not outcome.wrong else None
+    if aside is not None:
+        report.checks.append(aside.check)
+        report.entries += (aside.entries or [])[:20]
+        report.wrong_entries += len(aside.entries or [])
     told("asking the other references", 0.5)
     wrong = outcome if outcome.wrong else None
-    _other_references(report, outcome)
+    if not large:
+        _other_references(report, outcome, intent is not None)
     cotangents, gradients = outcome.backwards()
     check, guilty = linear_backward(checked, cotangents, gradients, seed)
     report.checks.append(check)
@@ -143,13 +204,13 @@ def _examine(
         found = against_analytical(checked, outcome, analytical)
         report.checks += found
         report.suspects += wrong_by_hand(analytical, found)
-    if checked is not subject:
+    if checked is not subject and not large:
         told("looking at its own precision", 0.6)
-        check, entries = own_precision(subject, checked, seed)
+        check, entries = own_precision(subject, checked, seed, losses)
         report.checks.append(check)
         report.entries += entries[:20]
         report.wrong_entries += len(entries)
-    if subject.is_module:
+    if subject.is_module and not large:
         report.checks.append(as_it_trains(subject, seed))
     if order == 2:
         told("checking the second order", 0.7)
@@ -160,13 +221,69 @@ def _examine(
         second.check.compares = "the gradient of the gradient"
         _add(report, second)
         wrong = wrong or (second if second.wrong else None)
+    if not large:
+        told("sending every kind of gradient and input", 0.75)
+        examine_arrivals(report, checked, seed, locate)
+    if aside is not None and aside.subject is not None and locate:
+        explain(report, aside.subject, None)
     _conclude(report, wrong, subject, checked, locate, told, guilty)
+    if losses and checked is not subject and report.verdict == "correct":
+        report.figures["bits"] = losses[0].bits
+        report.notes.append(f"The gradient is {losses[0].sentence()}.")
 
 
-def _refuse_others(target: Any) -> None:
-    """What is no function of tensors and no module, but easily taken for one."""
+def _stopped(report: Report, seconds: float | None) -> None:
+    """The time was up: what was compared until then stands, and what was not is said."""
+    done = [check.reference for check in report.checks]
+    if not done and report.verdict == "correct":
+        report.verdict = "unclear"
+    elif any(not check.ok for check in report.checks):
+        report.verdict = "wrong"
+    report.settings["seconds"] = seconds
+    compared = f"compared with: {', '.join(done)}" if done else "nothing was compared"
+    report.notes.append(f"Stopped after {seconds:g} s; {compared}. The rest was not tried.")
+
+
+def _state_intent(report: Report, subject: Subject, stated: Any) -> None:
+    """Have the gradient that is meant verified, where one is stated; and say so."""
+    if stated is not None and not callable(stated) and not isinstance(stated, Mapping):
+        kind = type(stated).__name__
+        raise TypeError(f"intended: a function, or a dictionary of them expected, got {kind}")
+    if callable(stated) and subject.is_module:
+        raise TypeError(
+            "intended: for a module say which custom Function of it is meant otherwise: "
+            "intended={Function: function}"
+        )
+    run, _ = runnable(subject)
+    intent = Intent(stated, custom_calls(subject.engine, run))
+    subject.means(intent)
+    if subject.intent is None:
+        return
+    names = ["the whole"] if intent.whole is not None else list(intent.used)
+    report.settings["intended"] = names
+    report.notes.append(
+        f"Verified is the gradient that is meant, as stated for {', '.join(names)}; the derivative of "
+        "what is computed there is another."
+    )
+
+
+def _refuse_others(target: Any, inputs: Any, rest: tuple[Any, ...]) -> None:
+    """What is no function of tensors and no module, but easily taken for one; arguments elsewhere."""
     if not callable(target):
-        raise TypeError(f"target: a function or a module expected, got {type(target).__name__}")
+        order = "; the function comes first: verify(function, inputs)" if callable(inputs) else ""
+        raise TypeError(
+            f"target: a function or a module expected, got {type(target).__name__}{order}"
+        )
+    if rest:
+        raise TypeError(
+            f"inputs: {1 + len(rest)} were given one by one; several go into one tuple: "
+            "verify(function, (x, y)). Everything else goes by name"
+        )
+    if callable(inputs) and not is_tensor(inputs):
+        raise TypeError(
+            f"inputs: tensors expected, got {type(inputs).__name__}, which is callable; an intended or "
+            "analytical gradient goes by name"
+        )
     if not isinstance(target, type):
         return
     name = target.__name__
@@ -199,12 +316,12 @@ def _name(target: Any) -> str:
     return str(getattr(target, key, None) or type(target).__name__)
 
 
-def _widest(subject: Subject, report: Report) -> Subject:
-    """The same in float64, unless that is what it is, or it cannot be run there."""
-    if subject.is_double:
+def _widest(subject: Subject, report: Report, loses: bool) -> Subject:
+    """The same in float64 throughout, unless that is what it is, or it cannot be run there."""
+    if subject.is_double and not loses:
         return subject
     try:
-        return subject.in_double()
+        return subject.in_double(wide=loses)
     except Exception as error:
         report.notes.append(
             f"It cannot be run in float64 ({in_a_line(error)}), so differences were "
@@ -217,7 +334,7 @@ def _first_order(subject: Subject, values: Values, mode: str, probes: int, seed:
     inputs = subject.row.size
     outputs = subject.size
     small = inputs <= _FULL[0] and outputs <= _FULL[1] and inputs * outputs <= _FULL[2]
-    whole = mode == "full" or (mode == "auto" and small)
+    whole = mode == "full" or (mode == "auto" and small) or isinstance(subject, Projected)
     return (full if whole else fast)(subject, values, probes, seed)
 
 
@@ -233,13 +350,14 @@ def _add(report: Report, outcome: Outcome) -> None:
         report.figures["caught_with_probability_0.99"] = outcome.sensitivity.certain_size()
 
 
-def _other_references(report: Report, outcome: Outcome) -> None:
+def _other_references(report: Report, outcome: Outcome, meant: bool) -> None:
     """Along the probes of the first comparison (full mode takes a few of its own)."""
     probes: Probes = outcome.probes
     found, gradients, compared = outcome.along_probes()
     epsilon = probes.subject.epsilon * amplification(probes)
-    report.checks.append(_kept(forward_mode(probes, gradients, epsilon), compared))
-    report.checks.append(complex_step(probes, gradients, found, compared, epsilon))
+    if not meant:  # they would find the derivative
+        report.checks.append(_kept(forward_mode(probes, gradients, epsilon), compared))
+        report.checks.append(complex_step(probes, gradients, found, compared, epsilon))
     report.checks.append(taylor(probes, gradients, compared))
 
 
@@ -267,6 +385,8 @@ def _conclude(
                 "It is not finite at these inputs, or beside them, so there was nothing to compare: "
                 "choose inputs at which it is defined."
             )
+        if locate and not np.isfinite(report.figures.get("gradient_norm", 0.0)):
+            tell_infinities(report, checked)
         return
     report.verdict = "wrong"
     if not locate:
@@ -280,8 +400,20 @@ def _conclude(
         explain(report, subject, None)
     elif any(check.reference == "forward mode" for check in failed):
         explain_forward(report, checked)
+    if wrong is not None and not report.suspects and not report.cuts and _was_another(wrong):
+        report.suspects += remembering(wrong.subject)
     if any(check.reference == TRAINED for check in failed):
         report.suspects += hooked_parameters(subject)
+
+
+def _was_another(outcome: Outcome) -> bool:
+    """Whether backward gives another gradient now than it gave the first time."""
+    cotangents, before = outcome.backwards()
+    now = outcome.subject.gradients(outcome.subject.row, cotangents)
+    with np.errstate(all="ignore"):
+        size = np.abs(np.where(np.isfinite(before), before, 0.0)).max(initial=0.0)
+        gap = np.abs(now - before)
+    return bool(np.any(gap > 1e-6 * size))
 
 
 __all__ = ["verify"]

@@ -44,6 +44,9 @@ class Case:
     cut: bool = False  # the graph is cut there; no rule is wrong
     module: str = ""  # the path of the module it is in
     kink: bool = False  # a kink is to be reported
+    found_in: dict[str, str] = field(
+        default_factory=dict
+    )  # what an engine's own operation gets wrong
 
 
 WRONG: dict[str, Case] = {}
@@ -67,12 +70,19 @@ def wrong(
     return add
 
 
-def right(category: str, *, kink: bool = False) -> Callable[[Builder], Builder]:
-    """A case whose gradient is right, and which must not be accused."""
+def right(
+    category: str, *, kink: bool = False, found_in: dict[str, str] | None = None
+) -> Callable[[Builder], Builder]:
+    """A case whose gradient is right, and which must not be accused.
+
+    `found_in` names an engine whose own operation is wrong for one kind of what arrives; of that engine
+    exactly this kind must be told, and nothing else.
+    """
 
     def add(build: Builder) -> Builder:
         case = _case(category, build)
         case.kink = kink
+        case.found_in = found_in or {}
         assert case.name not in RIGHT, f"two cases are called {case.name}"
         RIGHT[case.name] = case
         return build

@@ -99,11 +99,21 @@ def _approximant(x: Any) -> Any:
 
 
 def _along(x: Any, e: Any) -> Any:
-    """The derivative of exp at A along E: the upper right block of exp([[A, E], [0, A]])."""
+    """The derivative of exp at A along E: the upper right block of exp([[A, E], [0, A]]).
+
+    It is linear in E, which is brought to a size of about 1 first: a large one would take all digits.
+    """
     n = x.shape[-1]
-    top = np.concatenate((x, e), axis=-1)
+    if not n:
+        return np.copy(e)
+    size = np.expand_dims(np.max(np.sum(np.abs(e), axis=-2), axis=-1), (-1, -2))
+    power = np.where(
+        (size > 0) & np.isfinite(size), np.ceil(np.log2(np.where(size > 0, size, 1))), 0
+    )
+    scale = np.astype(2.0 ** np.minimum(np.maximum(power, -120), 120), size.dtype)
+    top = np.concatenate((x, e / scale), axis=-1)
     bottom = np.concatenate((np.zeros_like(e), x), axis=-1)
-    return matrix_exp_op(np.concatenate((top, bottom), axis=-2))[..., :n, n:]
+    return matrix_exp_op(np.concatenate((top, bottom), axis=-2))[..., :n, n:] * scale
 
 
 matrix_exp_op: Op = Op(

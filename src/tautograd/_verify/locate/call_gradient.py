@@ -33,6 +33,11 @@ _ALL_ENTRIES = 48  # up to so many are looked at one by one
 _SEARCHES = 160  # blocks that a search by halves looks at
 _ENOUGH = 6  # wrong entries that are enough to show
 _LADDER = 2.0 ** -np.arange(4.0, 53.0, 4.0)[:, None]  # steps from large to the least there are
+_APART = 2.0 ** -np.array(
+    [6.0, 14.0, 22.0, 30.0]
+)  # of a step: two values that lie so close together
+_OFTEN = 3  # changes that rounding makes at least on a ladder; a kink makes one
+_ASIDE = 1e-3, -1e-3, 1e-5, -1e-5, 1e-7, -1e-7  # how far off a kink the rule is checked again
 _WIDEST = 20_000  # outputs that are looked at one by one at a kink
 
 
@@ -224,14 +229,19 @@ class RuleCheck:
         """The rounding of outputs that stay put for small steps and then jump, as what cancels does.
 
         The least change that an output shows at all is the size of its rounding; the measured noise
-        misses it where every step it took was too small to change anything.
+        misses it where every step it took was too small to change anything. Rounding is everywhere, but
+        a flat piece ends at a kink: so neighbours are compared beyond every step, too.
         """
-        points = np.concatenate([self.x + _LADDER * direction, self.x - _LADDER * direction])
-        with np.errstate(
-            all="ignore"
-        ):  # from each point to the next: a jump at x itself is no rounding
-            moves = np.abs(np.diff(self.problem.values(points), axis=0))
-        return np.abs(self.weights) @ np.where(self._used, least_change(moves), 0.0)
+        ladder = np.concatenate([_LADDER, -_LADDER])
+        points = self.x + ladder * direction
+        near = [self.x + ladder[::4] * (1 + apart) * direction for apart in _APART]
+        with np.errstate(all="ignore"):
+            values = self.problem.values(points)
+            # From each point to the next: a jump at x itself is no rounding.
+            moves = [np.abs(np.diff(values, axis=0))]
+            moves += [np.abs(self.problem.values(rows) - values[::4]) for rows in near]
+        least = least_change(np.concatenate(moves))
+        return np.abs(self.weights) @ np.where(self._used, least, 0.0)
 
     def _is_flat(self, direction: Any) -> bool:
         """Whether nothing at all changes to both sides, further than float32 could hide it."""
@@ -249,7 +259,8 @@ class RuleCheck:
         with np.errstate(all="ignore"):
             found = [self.problem.gradients(self.x + s * line, self.weights) for s in _LADDER]
             moves = np.abs(np.diff(np.array(found), axis=0))
-        self.slack = np.maximum(self.slack, 4 * least_change(moves))
+        often = (moves > 0).sum(axis=0) >= _OFTEN
+        self.slack = np.maximum(self.slack, 4 * np.where(often, least_change(moves), 0.0))
 
     def _sides(self, direction: Any, whole: Derivatives) -> tuple[float, float]:
         """The one-sided derivatives of the sum of the outputs, at a step with little rounding."""
@@ -288,9 +299,12 @@ def check_rule(problem: Isolated, seed: int = 0, extra: Any = None) -> Verdict:
         verdict = check.entries(check.search())
     if verdict.wrong:
         return verdict
-    # A kink excuses nothing beside it: the rule must hold a little way off as well.
-    if kink:
-        aside = check.x + 1e-3 * check.scale * check.random.uniform(-1, 1, check.x.size)
+    # A kink excuses nothing beside it: the rule must hold a little way off as well, on both sides.
+    for distance in _ASIDE if kink else ():
+        signs = check.random.choice([-1.0, 1.0], check.x.size)
+        aside = check.x + distance * check.scale * signs * check.random.uniform(
+            0.5, 1, check.x.size
+        )
         try:
             beside = RuleCheck(problem, np.where(check.free, aside, check.x), seed, extra)
             fine, _, found = beside.probe(count=_PROBES)
@@ -298,6 +312,8 @@ def check_rule(problem: Isolated, seed: int = 0, extra: Any = None) -> Verdict:
                 verdict.wrong = beside.entries(beside.search()).wrong
         except Exception:  # it may not be defined there
             fine = True
+        if verdict.wrong:
+            break
     if not fine and not verdict.wrong:
         verdict.conclusive = bool(found.finite.all()) and kink
     return verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,12 +54,23 @@ def changed_since(own: Isolated, call: Call, arrivals: Arrivals, arriving: Any) 
 
 
 def not_a_number(own: Isolated, call: Call, arrivals: Arrivals, arriving: Any) -> list[WrongEntry]:
-    """Entries where NaN begins."""
+    """Entries where NaN begins: it was given finite numbers, and finite gradients arrived."""
+    return _begins(own, call, arrivals, arriving, np.isnan)
+
+
+def infinite(own: Isolated, call: Call, arrivals: Arrivals, arriving: Any) -> list[WrongEntry]:
+    """Entries where infinity begins; on the way from there it may become NaN."""
+    return _begins(own, call, arrivals, arriving, np.isinf)
+
+
+def _begins(
+    own: Isolated, call: Call, arrivals: Arrivals, arriving: Any, is_so: Callable[[Any], Any]
+) -> list[WrongEntry]:
     got = arrivals.contributions(call, own.variables, unknown=0.0)
-    if got is None or not all(np.isfinite(v).all() for v in (own.x, own.y, arriving)):
+    if got is None or not all(np.isfinite(v).all() for v in (own.x, arriving)):
         return []
-    nan = float("nan")
-    return [WrongEntry(int(i), nan, nan, float("inf"), 0) for i in np.nonzero(np.isnan(got))[0][:6]]
+    places = np.nonzero(is_so(got))[0][:6]
+    return [WrongEntry(int(i), float("nan"), float(got[i]), float("inf"), 0) for i in places]
 
 
 def _allowance(own: Isolated, expected: Any) -> Any:

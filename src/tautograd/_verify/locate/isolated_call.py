@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from ..._stand_ins.silence import without_warnings
 from ..._trees.nests import ANY_MAPPING as NESTS
 from ..subject.engines import as_reals, as_tensors, reals_in
+from ..subject.intent import moved
 from .tape import Call, Slot
 
 _WIDE = {
@@ -102,7 +104,15 @@ class Isolated:
             found.append(made)
         return found
 
+    def plain_leaves(self) -> list[Any]:
+        """The variables at the values of the call, contiguous in memory of their own."""
+        return [t.detach().contiguous().clone() for t in self._tensors(self.x)]
+
     # --- running -------------------------------------------------------------------------------
+
+    def outputs_from(self, leaves: Sequence[Any]) -> list[Any]:
+        """What the call gives for these variables, recorded as they are."""
+        return self._run(leaves)
 
     def _run(self, tensors: Sequence[Any]) -> list[Any]:
         """The floating-point tensors that the call gives or changes."""
@@ -127,6 +137,19 @@ class Isolated:
         found |= {id(values[slot]): values[slot] for slot in self.call.changed}
         return [v for v in found.values() if v.is_floating_point() or v.is_complex()]
 
+    def _meant(self, tensors: Sequence[Any]) -> list[Any]:
+        """The outputs there; with the slope that is meant, where another than the derivative is."""
+        stand_in = self.call.meant
+        if stand_in is None:
+            return self._run(tensors)
+        given = self._run(self._tensors(self.x))
+        itself, self.call = self.call, replace(self.call, function=stand_in)
+        try:
+            there, here = self._run(tensors), self._run(self._tensors(self.x))
+        finally:
+            self.call = itself
+        return list(moved(given, there, here))
+
     def _first_run(self) -> tuple[Any, Any]:
         """The values of the outputs that are recorded, and which outputs those are."""
         _, outputs = self._recorded(self.x)
@@ -144,7 +167,7 @@ class Isolated:
         rows = []
         with self.engine.no_grad():
             for point in points:
-                outputs = self._run(self._tensors(point))
+                outputs = self._meant(self._tensors(point))
                 parts = [as_reals(outputs[i]) for i in self.live]
                 rows.append(np.concatenate(parts))
         return np.array(rows).reshape(len(points), self.y.size)

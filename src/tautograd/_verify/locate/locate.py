@@ -19,12 +19,14 @@ from ..._stand_ins.silence import without_warnings
 from ..numerics.tolerance import Verdict, WrongEntry
 from ..report.findings import Cut, Entry, Kink, Suspect
 from ..subject.engines import tensors_of
+from ..subject.intent import Intent, word_at
 from .backward_flow import Arrivals
 from .call_gradient import check_rule
 from .graph_cuts import find_cuts
-from .in_context import changed_since, lower_precision, not_a_number
+from .in_context import changed_since, infinite, lower_precision, not_a_number
 from .isolated_call import Backward, Isolated
 from .leaving import ABOUT_GRAPH
+from .reasons import reason
 from .tape import MODULE_HOOK, Call, Tape
 from .trace import trace
 
@@ -37,10 +39,13 @@ _BY_CONVENTION = frozenset(
 """Operations of an engine whose gradient takes something for granted: that a matrix is symmetric, or
 zero where it is not read, that probabilities are normalised, that a drawn number is a constant."""
 
+_CASTS = frozenset(("to", "float", "double", "half", "bfloat16", "type", "type_as", "cfloat"))
+
 CHANGED = "a value it saved was changed afterwards"
 TWICE = "its gradient is right, but the derivative of its gradient is not"
 LOWER = "it is right in float64, but not in {dtype}"
 NOT_A_NUMBER = "given finite values and a finite gradient it gave NaN"
+INFINITE = "given finite values and a finite gradient it gave infinity"
 HOOK = "a hook gave back another gradient than it was given"
 
 
@@ -55,6 +60,7 @@ class Located:
     checked: int = 0  # calls whose rule was checked
     unchecked: int = 0  # calls for which there was no time, or that could not be run again
     notes: list[str] = field(default_factory=list)
+    infinite: list[Suspect] = field(default_factory=list)  # calls at which infinity begins
 
 
 def locate(
@@ -66,19 +72,36 @@ def locate(
     order: int = 1,
     seconds: float = 30.0,
     seed: int = 0,
+    intent: Intent | None = None,
 ) -> Located:
     """Check every call that `run()` makes to compute its result from `leaves`.
 
     `cotangents` are the gradients to start from, one per floating-point tensor of the result
     (random signs if not given). With `order=2` the derivative of each gradient is checked as well.
-    Calls that do not come to their turn within `seconds` are counted as `unchecked`.
+    Calls that do not come to their turn within `seconds` are counted as `unchecked`. `intent` says which
+    of them are meant to have another gradient than their derivative.
     """
     state = engine.get_rng_state()
     try:
         with without_warnings:
-            return _Search(engine, run, leaves, cotangents, order, seconds, seed, state).found()
+            search = _Search(engine, run, leaves, cotangents, order, seconds, seed, state)
+            _state_meant(search.tape.calls, intent)
+            located = search.found()
+            located.cuts = [cut for cut in located.cuts if not _is_meant(cut)]
+            return located
     finally:
         engine.set_rng_state(state)
+
+
+def _state_meant(calls: Sequence[Call], intent: Intent | None) -> None:
+    for call in calls if intent is not None else ():
+        if call.custom:
+            call.meant = intent.functions.get(call.function.__self__)  # type: ignore[union-attr,attr-defined]
+
+
+def _is_meant(cut: Cut) -> bool:
+    """Whether the line of a cut says that it is meant."""
+    return cut.site is not None and word_at(cut.site.file, cut.site.line) == "stop-gradient"
 
 
 class _Search:
@@ -112,6 +135,7 @@ class _Search:
         if order == 1 and any(c.name == "grad" and _records(c) for c in self.tape.calls):
             self.order = 2  # the program differentiates twice by itself
         self.arrivals: Arrivals | None = None
+        self.infinite: list[Suspect] = []
         self.gradients = self._backward(self.tape)
 
     def _backward(self, tape: Tape) -> dict[str, Any]:
@@ -157,7 +181,7 @@ class _Search:
         located = self.located
         for call in self.tape.altered:
             located.suspects.append(Suspect("register_hook", "", call.module, call.site, [], HOOK))
-        for call in _in_turn(self.tape.calls):
+        for call in in_turn(self.tape.calls):
             if time.monotonic() > self.end:
                 located.unchecked += 1
                 continue
@@ -172,6 +196,9 @@ class _Search:
             located.kinks += kinks
             if suspect is not None:
                 self._add(suspect)
+        if not located.suspects and _has_nan(self.gradients):
+            located.suspects += self.infinite[:1]  # ∞ times 0, or ∞ less ∞, on the way from there
+        located.infinite = self.infinite
         located.cuts = find_cuts(
             self.engine, self.run, self.leaves, self.tape, self.cotangents, self.gradients,
             state=self.state, end=max(self.end, time.monotonic() + 5.0), seed=self.seed,
@@ -211,7 +238,12 @@ class _Search:
         kinks = [self._kink(double, call, verdict)] if verdict.kinks else []
         flat = [kink for group in kinks for kink in group]
         if verdict.wrong:
-            return self._suspect(call, double, verdict.wrong, ""), flat
+            # What is not finite is told as that, with the entry at which it begins.
+            if self.arrivals is not None and arriving is not None and _only_nan(verdict.wrong):
+                wrong = not_a_number(own, call, self.arrivals, arriving)
+                if wrong:
+                    return self._suspect(call, own, wrong, NOT_A_NUMBER), flat
+            return self._suspect(call, double, verdict.wrong, reason(double, self.seed)), flat
         if double is not own:
             wrong = lower_precision(own, double, self.seed)
             if wrong:
@@ -225,6 +257,9 @@ class _Search:
             wrong = not_a_number(own, call, self.arrivals, arriving)
             if wrong:
                 return self._suspect(call, own, wrong, NOT_A_NUMBER), flat
+            wrong = infinite(own, call, self.arrivals, arriving)
+            if wrong:
+                self.infinite.append(self._suspect(call, own, wrong, INFINITE))
         if self.order > 1:
             return self._second_order(call, double.double), flat
         return None, flat
@@ -261,13 +296,22 @@ class _Search:
         return found
 
 
-def _in_turn(calls: Sequence[Call]) -> list[Call]:
+def _only_nan(wrong: list[WrongEntry]) -> bool:
+    return all(np.isnan(one.got) for one in wrong)
+
+
+def _has_nan(gradients: Mapping[str, Any]) -> bool:
+    return any(g is not None and bool(g.isnan().any()) for g in gradients.values())
+
+
+def in_turn(calls: Sequence[Call]) -> list[Call]:
     """The calls to check: the user's own Functions first, then each line once before any twice."""
     wanted = [
         c
         for c in calls
         if _is_recorded(c)
         and c.name not in ABOUT_GRAPH
+        and not _is_cast(c)
         and (c.custom or c.name.removeprefix("linalg_") not in _BY_CONVENTION)
     ]
     times: dict[Any, int] = {}
@@ -277,6 +321,13 @@ def _in_turn(calls: Sequence[Call]) -> list[Call]:
         times[key] = times.get(key, 0) + 1
         ranked.append((not call.custom, times[key], i, call))
     return [call for *_, call in sorted(ranked, key=lambda r: r[:3])]
+
+
+def _is_cast(call: Call) -> bool:
+    """Whether a call does nothing but round: its gradient is the one that arrives."""
+    if call.custom or call.name not in _CASTS or len(call.outputs) != 1 or len(call.inputs) < 1:
+        return False
+    return bool(call.outputs[0].dtype != call.copies[0].dtype)
 
 
 def _is_recorded(call: Call) -> bool:

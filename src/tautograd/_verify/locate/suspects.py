@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from ..references.first_order import Outcome
 from ..references.forward_rules import wrong_forward_rules
 from ..report.findings import in_a_line
 from ..report.report import Report
+from ..subject.projected import Projected
 from ..subject.subject import Subject
 from .locate import locate
 
@@ -25,7 +27,7 @@ def explain(
         sent = None
         if cotangent is not None:
             sent = subject.as_outputs(cotangent, [t for _, t in subject.outputs])
-        found = locate(subject.engine, run, leaves, sent)
+        found = locate(subject.engine, run, leaves, sent, intent=subject.intent)
     except Exception as error:
         report.notes.append(_could_not(error))
         return
@@ -49,6 +51,25 @@ def explain(
         report.notes.append("Every recorded operation's own rule agrees with differences.")
 
 
+def tell_infinities(report: Report, subject: Subject) -> None:
+    """Say where a gradient becomes infinite: the operation, and the entry."""
+    run, leaves = runnable(subject)
+    try:
+        found = locate(subject.engine, run, leaves, intent=subject.intent)
+    except Exception as error:
+        report.notes.append(_could_not(error))
+        return
+    for suspect in (*found.infinite, *found.suspects)[:1]:
+        entry = suspect.entries[0]
+        at = f"[{', '.join(map(str, entry.index))}]" if entry.index else ""
+        site = suspect.site
+        where = f" ({Path(site.file).name}, line {site.line})" if site is not None else ""
+        report.notes.append(
+            f"The gradient is not finite: {suspect.operation}{where} gave {entry.got:g} for "
+            f"{entry.tensor}{at}, where finite values and a finite gradient arrived."
+        )
+
+
 def explain_forward(report: Report, subject: Subject) -> None:
     """Which operations have a wrong forward rule."""
     run, _ = runnable(subject)
@@ -60,6 +81,8 @@ def explain_forward(report: Report, subject: Subject) -> None:
 
 def runnable(subject: Subject) -> tuple[Callable[[], Any], dict[str, Any]]:
     """The computation without arguments, and the leaves it starts from."""
+    if isinstance(subject, Projected):
+        subject = subject.inner
     tensors = [t.detach().requires_grad_() for t in subject.tensors_from(subject.row)]
 
     def run() -> Any:

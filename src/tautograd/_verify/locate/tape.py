@@ -44,6 +44,8 @@ class Call:
     nodes: list[Any] = field(default_factory=list)  # the node behind each output
     value: Any = None  # what it returned, where that is no tensor
     random_state: Any = None  # of the generator before the call, if the call drew from it
+    engine: Any = None
+    meant: Any = None  # the function whose derivative is meant, where it is not its own
 
     @property
     def defined_at(self) -> str:

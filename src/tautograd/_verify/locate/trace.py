@@ -29,6 +29,15 @@ def trace(engine: Any, run: Callable[[], Any]) -> Tape:
     return Tape(recorder.calls, result, recorder.altered, recorder.kept)
 
 
+def custom_calls(engine: Any, run: Callable[[], Any]) -> list[Call]:
+    """Run a program once and write down its calls of custom Functions only, which is quick."""
+    recorder = Recorder(engine)
+    recorder.functions_only = True
+    with recorder.recording():
+        run()
+    return [call for call in recorder.calls if call.custom]
+
+
 class Recorder:
     """Writes down what a mode and the profiling hook show."""
 
@@ -41,6 +50,7 @@ class Recorder:
         self.kept: list[Any] = []
         self.boundary: FrameType | None = None
         self.before: Any = None  # the profiling hook that was there
+        self.functions_only = False  # whether calls that are not custom Functions are left out
         self._apply = engine.autograd.Function.apply.__func__.__code__
         self._ordinal = 0
         self._custom: tuple[FrameType, Call] | None = None  # the Function that runs now
@@ -57,7 +67,10 @@ class Recorder:
         elif before is not None:  # a profiler written in C has a switch instead
             before.disable()
         self.boundary = sys._getframe(2)
-        with self.paths, FunctionMode(self.engine, self.see):
+        seen = (
+            contextlib.nullcontext() if self.functions_only else FunctionMode(self.engine, self.see)
+        )
+        with self.paths, seen:
             sys.setprofile(self.profile)
             try:
                 yield
@@ -157,6 +170,7 @@ class Recorder:
             autocast=_autocast(self.engine),
             site=own_site(frame, self.boundary),
             module=self.paths.current,
+            engine=self.engine,
         )
         call.random_state = self.engine.get_rng_state() if inputs else None
         call.value = [_version(t) for t in inputs]

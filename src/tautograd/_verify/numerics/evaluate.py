@@ -7,6 +7,8 @@ gives other numbers than a plain run, every point is run by itself.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +34,8 @@ class Values:
         self.subject = subject
         self.count = 0  # of points so far
         self.batches: bool | None = None  # not known yet
+        self.told: Callable[[int], None] | None = None  # of the points so far, now and then
+        self._last_told = time.monotonic()
         self._quiet = False
         self._row = subject.row
         self._here = self._alone(self._row) if here is None else here
@@ -51,14 +55,21 @@ class Values:
         if len(points) == 1 and np.array_equal(points[0], self._row):
             return self._here[None].copy()
         self.count += len(points)
+        self._tell()
         if len(points) >= _ENOUGH and self.batches is not False:
             found = self._together(points)
             if found is not None:
                 return found
         return np.array([self._or_nan(point) for point in points]).reshape(len(points), -1)
 
+    def _tell(self) -> None:
+        if self.told is not None and time.monotonic() - self._last_told > 1.0:
+            self._last_told = time.monotonic()
+            self.told(self.count)
+
     def _or_nan(self, point: Any) -> Any:
         """The values there, or NaN: beside the point the function may not be defined."""
+        self._tell()
         try:
             return self._alone(point)
         except Exception:
@@ -69,9 +80,9 @@ class Values:
         tensors = subject.tensors_from(point)
         if self._quiet:
             with subject.engine.no_grad():
-                return subject.flat(subject.call(tensors))
+                return subject.flat(subject.evaluated(tensors))
         with subject.engine.enable_grad():
-            return subject.flat(subject.call([t.requires_grad_() for t in tensors]))
+            return subject.flat(subject.evaluated([t.requires_grad_() for t in tensors]))
 
     def _may_run_without_recording(self) -> bool:
         """Whether it gives the same without a graph (a gradient penalty, say, needs one)."""
@@ -105,7 +116,7 @@ class Values:
             tensors.append(made.to(dtype=leaf.tensor.dtype, device=leaf.tensor.device))
 
         def one(*given: Any) -> Any:
-            return tuple(t for _, t in subject.named_outputs(subject.call(list(given))))
+            return tuple(t for _, t in subject.named_outputs(subject.evaluated(list(given))))
 
         with without_warnings, engine.no_grad():
             outputs = engine.func.vmap(one, randomness="same")(*tensors)

@@ -28,3 +28,7 @@ class Sensitivity:
         if not count:
             return float("inf")
         return float(np.nextafter(self._least[ceil(probability * count) - 1], np.inf))
+
+    def of_steps(self, step: float) -> Sensitivity:
+        """The same where an entry's error shows as `step` times itself."""
+        return Sensitivity(self._least / step)

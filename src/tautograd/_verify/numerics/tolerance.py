@@ -10,7 +10,7 @@ import numpy as np
 from .differences import Derivatives
 
 SURE = 4.0  # how many times its error estimate a reference may be off
-LEAST = 1e-6  # of a gradient's size: less is no mistake in a rule
+LEAST = 2.0**-22  # of a gradient's size: less may be a constant that is rounded to float32
 
 
 @dataclass

@@ -97,6 +97,7 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
         spread = np.zeros_like(claimed)
         spread[:, rows] = gradient_noise(subject, everything[rows], seed).T
         compared = compare(found, claimed, slack + spread, sizes)
+    _never_nan(compared, claimed, values(row[None])[0])
     seen = ~compared.kink & ~compared.unseen
     caught = Sensitivity(np.maximum(compared.tolerance, SINGLE * sizes)[seen])
     outcome = Outcome(
@@ -111,6 +112,14 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     if compared.kink.any():
         outcome.kinks = _kinks(subject, outcome)
     return _judged(outcome)
+
+
+def _never_nan(compared: Comparison, claimed: Any, here: Any) -> None:
+    """NaN is the derivative of nothing finite, though the function may have an end there."""
+    nan = np.isnan(claimed) & np.isfinite(here)
+    compared.wrong |= nan
+    compared.unseen &= ~nan
+    compared.kink &= ~nan
 
 
 def block_sizes(subject: Subject, claimed: Any) -> Any:

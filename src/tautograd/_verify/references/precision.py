@@ -8,6 +8,7 @@ what rounding does to it, and every entry may be off by some roundings of the te
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from ..numerics.noise import EPSILON, noise_level
 from ..report.findings import Entry
 from ..report.report import Check
 from ..subject.engines import as_reals
-from ..subject.subject import Subject
+from ..subject.lost_precision import Loss
+from ..subject.subject import Leaf, Subject
 from .fast_mode import sign_vectors
 
 _ROUNDINGS = 16  # of the largest entry: sums and a few layers, each rounded
@@ -25,12 +27,18 @@ _MOVES = 4  # of the inputs, by which the effect of rounding is measured
 _COTANGENTS = 4
 
 
-def own_precision(low: Subject, double: Subject, seed: int) -> tuple[Check, list[Entry]]:
-    """Compare the gradients of a few random cotangents, leaf by leaf."""
-    dtype = _names(low)
+def own_precision(
+    low: Subject, double: Subject, seed: int, losses: Sequence[Loss] = ()
+) -> tuple[Check, list[Entry]]:
+    """Compare the gradients of a few random cotangents, leaf by leaf.
+
+    `losses` are the places where it goes through less precision than its leaves have.
+    """
+    names = [_names(low), *(loss.dtype for loss in losses[:1])]
+    dtype = ", ".join(name for name in dict.fromkeys(names) if name)
     check = Check(f"float64 gradient, for {dtype}", f"backward in {dtype} against float64")
-    row, epsilon = low.row, low.epsilon
-    if not _same_values(low, double):
+    row, epsilon = low.row, max([low.epsilon, *(loss.epsilon for loss in losses)])
+    if not _same_values(low, double, epsilon):
         check.verdict = "not applicable"
         check.note = "its values in float64 are others: random numbers, or a branch on the dtype"
         return check, []
@@ -45,7 +53,7 @@ def own_precision(low: Subject, double: Subject, seed: int) -> tuple[Check, list
     tolerance, unseen = np.zeros_like(theirs), ~np.isfinite(theirs)
     for leaf in low.leaves:
         part = slice(leaf.start, leaf.start + leaf.reals)
-        info = low.engine.finfo(leaf.tensor.dtype)
+        info = _coarsest(low, leaf, losses)
         with np.errstate(all="ignore"):
             size = np.abs(np.where(unseen[:, part], 0.0, theirs[:, part]))
             largest = size.max(axis=1, initial=0.0, keepdims=True)
@@ -69,14 +77,20 @@ def own_precision(low: Subject, double: Subject, seed: int) -> tuple[Check, list
     return check, entries
 
 
-def _same_values(low: Subject, double: Subject) -> bool:
+def _coarsest(low: Subject, leaf: Leaf, losses: Sequence[Loss]) -> Any:
+    """The range of numbers on the way from a leaf: that of the narrowest dtype."""
+    dtypes = [leaf.tensor.dtype, *(getattr(low.engine, loss.dtype) for loss in losses)]
+    return max((low.engine.finfo(dtype) for dtype in dtypes), key=lambda info: float(info.tiny))
+
+
+def _same_values(low: Subject, double: Subject, epsilon: float) -> bool:
     """Whether both precisions compute the same thing, to a few hundred roundings."""
     ours, theirs = low.values(low.row), double.values(low.row)
     with np.errstate(all="ignore"):
         size = np.abs(np.where(np.isfinite(theirs), theirs, 0.0)).max(initial=0.0)
         seen = np.isfinite(ours) & np.isfinite(theirs)
         gap = np.abs(ours - theirs)[seen]
-    return bool(np.all(gap <= 256 * low.epsilon * size))
+    return bool(np.all(gap <= 256 * epsilon * size))
 
 
 def _gap_noise(low: Subject, double: Subject, cotangents: Any, seed: int) -> Any:

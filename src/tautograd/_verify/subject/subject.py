@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import copy
 import inspect
+import random
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +21,8 @@ import numpy as np
 from ..._stand_ins.silence import without_warnings
 from ..._trees.nests import ANY_MAPPING as NESTS
 from .engines import as_reals, as_tensors, engine_of, is_module, is_tensor, reals_in, tensors_of
+from .intent import Intent, moved
+from .widening import widened
 
 DOUBLE = {"complex64": "complex128", "complex32": "complex128"}
 
@@ -53,7 +57,12 @@ class Subject:
         *,
         wrt: str | int | Iterable[str | int] | None = None,
         parameters: bool = True,
+        wide: bool = False,
+        in_double: bool = False,
     ) -> None:
+        self.wide = wide  # whether casts to lower precision are left out
+        self.intent: Intent | None = None  # which gradient is meant, where it is not the derivative
+        self._doubled = in_double  # a module's parameters and buffers are given in float64
         wrt = [wrt] if isinstance(wrt, (str, int)) else wrt
         self.target, self.args, self.kwargs = target, args, dict(kwargs)
         self.wrt, self.with_parameters = wrt, parameters
@@ -64,6 +73,8 @@ class Subject:
         self.leaves = self._choose(wrt, parameters)
         self._names = {leaf.name for leaf in self.leaves}
         self._state = _State(self.engine, target if self.is_module else None)
+        if in_double:
+            self._state.buffers = {k: _doubled(b) for k, b in self._state.buffers.items()}
         self.clones = False  # whether the inputs must be copies, because they are changed in place
         self.by_position = False  # whether the leaves are the arguments, in order
         self.modifies_inputs: list[str] = []
@@ -99,6 +110,8 @@ class Subject:
             chosen = {str(w): known[str(w)] for w in wanted}
         leaves, start = [], 0
         for name, tensor in chosen.items():
+            if self._doubled:
+                tensor = _doubled(tensor)
             leaves.append(Leaf(name, tensor.detach().clone(), start, name in own))
             start += leaves[-1].reals
         if not leaves:
@@ -145,6 +158,14 @@ class Subject:
         given = {leaf.name: t for leaf, t in zip(self.leaves, tensors, strict=True)}
         if self.clones:
             given = {name: t.clone() for name, t in given.items()}
+        with self.precision():
+            return self._called(given)
+
+    def precision(self) -> Any:
+        """The context to run it in, forward and backward: its own, or without its roundings."""
+        return widened(self.engine) if self.wide else nullcontext()
+
+    def _called(self, given: dict[str, Any]) -> Any:
         if self.by_position:
             return self.target(*given.values())
         values = NESTS.mapped_by_name(
@@ -159,6 +180,31 @@ class Subject:
             own = {leaf.name: given[leaf.name] for leaf in self.leaves if leaf.is_parameter}
             own |= self._state.fresh_buffers()
             return self.engine.func.functional_call(self.target, own, tuple(args), kwargs)
+
+    def evaluated(self, tensors: list[Any]) -> Any:
+        """The result at these leaves, as a function whose slope is the one that is meant."""
+        intent = self.intent
+        if intent is None:
+            return self.call(tensors)
+        if intent.whole is None:
+            with intent.evaluating():
+                return self.call(tensors)
+        base = self.tensors_from(self.row)
+        there, here = (self._of_whole(intent.whole, values) for values in (tensors, base))
+        return moved(self.call(base), there, here)
+
+    def _of_whole(self, stand_in: Any, tensors: list[Any]) -> Any:
+        itself, self.target = self.target, stand_in
+        try:
+            return self.call(tensors)
+        finally:
+            self.target = itself
+
+    def means(self, intent: Intent) -> None:
+        """From now on values are those of a function whose slope is the one that is meant."""
+        intent.engine = self.engine
+        intent.note(lambda: self.call(self.tensors_from(self.row)))
+        self.intent = intent or None
 
     def call_itself(self) -> Any:
         """The module as it is, with its own parameters, on fresh inputs."""
@@ -207,7 +253,7 @@ class Subject:
 
     def put_back(self) -> None:
         """Leave the random stream as it was found."""
-        self.engine.set_rng_state(self._state.rng)
+        self._state.put_back()
 
     def _without_refused(self, message: str) -> bool:
         """Leave out inputs that may not require a gradient (a loss's target, say), the last first."""
@@ -240,6 +286,11 @@ class Subject:
         return self._state.draws
 
     @property
+    def drawn_elsewhere(self) -> list[str]:
+        """The random streams besides the engine's that it draws from; they are put back as well."""
+        return self._state.drawn_elsewhere
+
+    @property
     def moved_buffers(self) -> list[str]:
         return self._state.moved
 
@@ -270,7 +321,7 @@ class Subject:
                 rows.append(np.zeros(sum(leaf.reals for leaf in self.leaves)))
                 continue
             parts = self.as_outputs(cotangent, outputs)
-            with without_warnings:
+            with without_warnings, self.precision():
                 grads = self.engine.autograd.grad(
                     [outputs[i] for i in live],
                     tensors,
@@ -294,13 +345,20 @@ class Subject:
 
     # --- at another precision ------------------------------------------------------------------
 
-    def in_double(self) -> Subject:
-        """The same computation on float64 and complex128; raises what it raises there."""
-        target = copy.deepcopy(self.target).double() if self.is_module else self.target  # type: ignore[attr-defined]
+    def in_double(self, wide: bool = False) -> Subject:
+        """The same computation on float64 and complex128; raises what it raises there.
+
+        `wide` leaves out its own casts to lower precision too.
+        """
+        # A training step names the model that it owns: a copy would not be the one it names.
+        is_step = getattr(self.target, "is_step", False)
+        target = self.target
+        if self.is_module and not is_step:
+            target = copy.deepcopy(self.target).double()  # type: ignore[attr-defined]
         args, kwargs = NESTS.mapped((self.args, self.kwargs), _doubled)
         return Subject(
             target, args, kwargs, wrt=[leaf.name for leaf in self.leaves],
-            parameters=self.with_parameters,
+            parameters=self.with_parameters, wide=wide, in_double=is_step,
         )  # fmt: skip
 
     @property
@@ -334,12 +392,19 @@ def _fresh(value: Any) -> Any:
     return value.detach().clone() if is_tensor(value) else value
 
 
+def _same_stream(one: Any, other: Any) -> bool:
+    """Whether nothing was drawn between two states of a generator."""
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
 class _State:
     """What a computation may change besides its result: random streams and buffers."""
 
     def __init__(self, engine: Any, module: Any) -> None:
         self.engine = engine
         self.rng = engine.get_rng_state()
+        self.others: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
+        self.drawn_elsewhere = list(self.others)
         self.buffers = {k: b.detach().clone() for k, b in module.named_buffers()} if module else {}
         self.draws = True
         self.moved: list[str] = []
@@ -348,6 +413,15 @@ class _State:
     def restore(self) -> None:
         if self.draws:
             self.engine.set_rng_state(self.rng)
+        if "python" in self.drawn_elsewhere:
+            random.setstate(self.others["python"])
+        if "numpy" in self.drawn_elsewhere:
+            np.random.set_state(self.others["numpy"])  # noqa: NPY002
+
+    def put_back(self) -> None:
+        """Leave every random stream as it was found."""
+        self.engine.set_rng_state(self.rng)
+        self.restore()
 
     def fresh_buffers(self) -> dict[str, Any]:
         self._given = {k: b.clone() for k, b in self.buffers.items()}
@@ -356,6 +430,10 @@ class _State:
     def note_what_moved(self) -> None:
         """After the first run: which of these it did change, so that later ones are faster."""
         self.draws = not bool((self.engine.get_rng_state() == self.rng).all())
+        now: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
+        self.drawn_elsewhere = [
+            name for name, state in self.others.items() if not _same_stream(state, now[name])
+        ]
         self.moved = [
             k
             for k, b in self._given.items()

@@ -1,0 +1,130 @@
+"""Two gradients of the same values: are they the same, but for rounding?
+
+Both were computed by the same rule, at the same point, from the same numbers, so they may differ by the
+order of sums only. How much rounding that is, is measured where it matters: by inputs moved by a few
+roundings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..report.findings import Entry
+from .problem import Problem, Rows
+
+_ROUNDINGS = 64.0  # of the largest number that a gradient was made from
+_FLOAT32 = 1e-6  # of a gradient: constants may be rounded to float32
+_MOST = 6  # entries that are shown
+
+
+@dataclass
+class Difference:
+    """Where two gradients differ by more than rounding."""
+
+    kind: str
+    entries: list[Entry]
+    count: int
+    largest: float
+    allowed: float
+
+
+Spread = Callable[[], Rows]
+"""How far rounding moves each gradient; measured when it is first asked for."""
+
+
+def difference(
+    problem: Problem,
+    kind: str,
+    found: Rows,
+    expected: Rows,
+    reach: Rows,
+    spread: Spread,
+    least: float = 0.0,
+) -> Difference | None:
+    """Where `found` is another gradient than `expected`; `reach` is how large its parts are."""
+    wrong = _wrong(problem, found, expected, reach, None, least)
+    if not any(w.any() for w in wrong if w is not None):
+        return None
+    moved = spread()
+    wrong = _wrong(problem, found, expected, reach, moved, least)
+    count = sum(int(w.sum()) for w in wrong if w is not None)
+    if not count:
+        return None
+    return Difference(kind, *_worst(problem, wrong, found, expected, moved, count))
+
+
+def _wrong(
+    problem: Problem, found: Rows, expected: Rows, reach: Rows, moved: Rows | None, least: float
+) -> Rows:
+    wrong: Rows = []
+    for i, (one, other, size) in enumerate(zip(found, expected, reach, strict=True)):
+        if one is None or other is None or one.shape != other.shape:
+            wrong.append(None)
+            continue
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(other)
+            largest = np.where(np.isfinite(size), np.abs(size), 0.0).max(initial=0.0)
+            allowed = max(_ROUNDINGS * problem.epsilon, _FLOAT32) * largest + least
+            if moved is not None and moved[i] is not None:
+                allowed = allowed + moved[i]
+            wrong.append(finite & ~(np.abs(one - other) <= allowed))
+    return wrong
+
+
+def _worst(
+    problem: Problem, wrong: Rows, found: Rows, expected: Rows, moved: Rows, count: int
+) -> tuple[list[Entry], int, float, float]:
+    places = []
+    for i, mask in enumerate(wrong):
+        if mask is None:
+            continue
+        for index in np.argwhere(mask)[:200]:
+            at = tuple(int(k) for k in index)
+            gap = abs(found[i][at] - expected[i][at])
+            places.append((float("inf") if np.isnan(gap) else float(gap), i, at))
+    places.sort(key=lambda place: -place[0])
+    entries = []
+    for _, i, at in places[:_MOST]:
+        room = 0.0 if moved[i] is None else float(np.broadcast_to(moved[i], found[i].shape)[at])
+        values = _plain(expected[i][at]), _plain(found[i][at])
+        entries.append(Entry(problem.name(i), at, *values, room))
+    largest, i, at = places[0]
+    return entries, count, largest, entries[0].error
+
+
+def _plain(value: Any) -> Any:
+    return complex(value) if np.iscomplexobj(value) else float(value)
+
+
+def rounding_of(problem: Problem, leaves: Sequence[Any], sent: Sequence[Any], seed: int) -> Rows:
+    """How far a few roundings of the inputs move each gradient, as one number per leaf."""
+    random = np.random.default_rng(seed)
+    engine = problem.engine
+
+    def gradients(values: Sequence[Any]) -> Rows:
+        asked, outputs = problem.recorded(values)
+        return problem.pulled(asked, outputs, sent)
+
+    here = gradients(leaves)
+    reach: Rows = [None if row is None else 0.0 for row in here]
+    for _ in range(3):
+        moved = []
+        for leaf in leaves:
+            signs = random.choice([-1.0, 1.0], tuple(leaf.shape))
+            step = engine.from_numpy(np.asarray(1 + 4 * problem.epsilon * signs))
+            moved.append(leaf.detach() * step.to(dtype=leaf.dtype, device=leaf.device))
+        try:
+            there = gradients(moved)
+        except Exception:  # beside the point it may not be defined
+            continue
+        for i, (one, other) in enumerate(zip(here, there, strict=True)):
+            if one is not None and other is not None and one.shape == other.shape:
+                with np.errstate(all="ignore"):
+                    gap = np.abs(one - other)
+                    gap = np.where(np.isfinite(gap), gap, 0.0).max(initial=0.0)
+                reach[i] = max(reach[i], 8 * float(gap))
+    return reach

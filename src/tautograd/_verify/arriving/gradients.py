@@ -1,0 +1,200 @@
+"""Incoming gradients of every kind: how they lie in memory, how large they are, what they belong to.
+
+Backward is linear, so what a kind must give follows from plain gradients: that of u is that of u + c
+less that of c, where c is random; that of s·c is s times that of c; that of zero is zero. How a gradient
+lies in memory, and whether it is recorded itself, must make no difference at all; and it is not the
+rule's own to change, for another node may hold it as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..subject.engines import as_numpy
+from .comparing import Difference, Spread, difference
+from .layouts import expanded, strided, transposed, with_offset
+from .problem import Problem, Rows
+
+_TINY, _HUGE = (1e-11, 1e-30), (1e7, 1e20)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Gradients of one kind for all outputs."""
+
+    kind: str
+    arriving: list[Any]
+    scale: float | None = None  # times the random one; None: a gradient of its own
+
+
+class Incoming:
+    """All kinds of incoming gradients for a recorded problem."""
+
+    def __init__(self, problem: Problem, leaves: Sequence[Any], outputs: Sequence[Any], seed: int):
+        self.problem, self.leaves, self.outputs = problem, leaves, outputs
+        self.random = np.random.default_rng(seed)
+        self.any = [self._uniform(out) for out in outputs]  # c: of both signs, nothing special
+        self.plain = self.pulled(self.any)
+        self._known: dict[str, Any] = {}
+
+    def pulled(self, arriving: Sequence[Any], **options: Any) -> Rows:
+        return self.problem.pulled(self.leaves, self.outputs, arriving, **options)
+
+    # --- the kinds -----------------------------------------------------------------------------
+
+    def kinds(self) -> Iterator[Sent]:
+        """Each kind, made when it is its turn."""
+        outputs, c = self.outputs, self.any
+        yield Sent("all ones", [self._filled(out, 1.0) for out in outputs])
+        yield Sent("all equal", [self._filled(out, -2.5) for out in outputs])
+        for name, lay_out in _LAYOUTS.items():
+            made = [lay_out(self.problem.engine, t) for t in c]
+            if any(m is not t for m, t in zip(made, c, strict=True)):
+                yield Sent(name, made, 1.0 if not name.startswith("expanded") else None)
+        ones = [self._filled(out, 1.0).reshape(-1)[:1] for out in outputs]
+        flat = [o.reshape(()).expand(tuple(out.shape)) if out.numel() else o
+                for o, out in zip(ones, outputs, strict=True)]  # fmt: skip
+        yield Sent("all ones, expanded as that of sum() is", flat)
+        for size in _TINY:
+            yield Sent(f"very small ({size:g})", [t * size for t in c], size)
+        for size in _HUGE:
+            yield Sent(f"very large ({size:g})", [t * size for t in c], size)
+        yield Sent("positive throughout", [t.abs() if not t.is_complex() else t for t in c])
+        yield Sent("negative throughout", [-t.abs() if not t.is_complex() else -t for t in c])
+        for word, keep in (
+            ("zero but for one number", _only_one),
+            ("zero in the first half", _late),
+        ):
+            yield Sent(word, [self._masked(t, keep) for t in c])
+        yield Sent("exactly zero", [t * 0 for t in c], 0.0)
+
+    def differences(self, spread: Spread, stop: Callable[[], bool]) -> Iterator[Any]:
+        """What is tried, kind by kind: its name, and a `Difference` where it goes wrong."""
+        for sent in self.kinds():
+            if stop():
+                return
+            yield sent.kind, _or_refused(sent.kind, partial(self._judged, sent, spread))
+        recorded = "one that requires grad (create_graph=True)"
+        yield recorded, _or_refused(recorded, lambda: self._as_recorded(recorded, spread))
+        shared = "shared with another node"
+        yield shared, _or_refused(shared, self._left_alone)
+
+    def _judged(self, sent: Sent, spread: Spread) -> Difference | None:
+        found = self.pulled(sent.arriving)
+        if sent.scale is not None:
+            with np.errstate(all="ignore"):
+                expected: Rows = [None if row is None else sent.scale * row for row in self.plain]
+            reach: Rows = expected
+        else:
+            expected, reach = self._by_sums(sent.arriving)
+        least = 0.0
+        if sent.scale:
+            info = self.problem.engine.finfo(self.outputs[0].dtype)
+            least = 1e6 * float(info.tiny)  # what underflows on the way is nobody's mistake
+            expected = [_within(row, float(info.max)) for row in expected]
+        scale = abs(sent.scale) if sent.scale else 1.0
+
+        def moved() -> Rows:
+            return [None if row is None else scale * row for row in spread()]
+
+        return difference(self.problem, sent.kind, found, expected, reach, moved, least)
+
+    def _by_sums(self, arriving: Sequence[Any]) -> tuple[Rows, Rows]:
+        """What a gradient u must give: that of u + c less that of c."""
+        both = self.pulled([u.contiguous() + c for u, c in zip(arriving, self.any, strict=True)])
+        with np.errstate(all="ignore"):
+            expected = [None if a is None else a - b for a, b in zip(both, self.plain, strict=True)]
+            reach = [
+                None if a is None else np.abs(a) + np.abs(b)
+                for a, b in zip(both, self.plain, strict=True)
+            ]
+        return expected, reach
+
+    def _as_recorded(self, kind: str, spread: Spread) -> Difference | None:
+        """The same gradient, recorded itself (`create_graph=True`)."""
+        sent = [t.detach().clone().requires_grad_() for t in self.any]
+        try:
+            found = self.pulled(sent, create_graph=True)
+        except Exception as error:  # a backward that can be differentiated once says so
+            if "once_differentiable" in str(error) or "twice" in str(error):
+                return None
+            raise
+        return difference(self.problem, kind, found, self.plain, self.plain, spread)
+
+    def _left_alone(self) -> Difference | None:
+        """Whether a gradient that another may hold too was changed."""
+        sent = [t.detach().clone() for t in self.any]
+        before = [as_numpy(t).copy() for t in sent]
+        self.pulled(sent)
+        after = [as_numpy(t) for t in sent]
+        if all(np.array_equal(a, b, equal_nan=True) for a, b in zip(after, before, strict=True)):
+            return None
+        return Difference(CHANGED_IN_PLACE, [], 1, 0.0, 0.0)
+
+    # --- making them ---------------------------------------------------------------------------
+
+    def _uniform(self, like: Any) -> Any:
+        shape = tuple(like.shape)
+        values = self.random.uniform(0.5, 1.5, shape) * self.random.choice([-1.0, 1.0], shape)
+        if like.is_complex():
+            values = values + 1j * self.random.uniform(0.5, 1.5, shape)
+        return self._tensor(values, like)
+
+    def _filled(self, like: Any, value: float) -> Any:
+        return self._tensor(np.full(tuple(like.shape), value), like)
+
+    def _masked(self, tensor: Any, keep: Callable[[int], Any]) -> Any:
+        mask = keep(int(tensor.numel())).reshape(tuple(tensor.shape))
+        return tensor * self._tensor(mask, tensor)
+
+    def _tensor(self, values: Any, like: Any) -> Any:
+        made = self.problem.engine.from_numpy(np.ascontiguousarray(values).reshape(values.shape))
+        return made.to(dtype=like.dtype, device=like.device)
+
+
+CHANGED_IN_PLACE = "changed in place, although another node may hold it as well"
+
+_LAYOUTS: dict[str, Callable[[Any, Any], Any]] = {
+    "not contiguous (transposed)": transposed,
+    "not contiguous (every second number)": strided,
+    "offset in its memory": with_offset,
+    "expanded along the first dimension": lambda engine, t: expanded(engine, t, 0),
+    "expanded along the last dimension": lambda engine, t: expanded(engine, t, -1),
+    "expanded along all dimensions": lambda engine, t: expanded(engine, t, None),
+}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Backward raised for one kind."""
+
+    kind: str
+    error: Exception
+
+
+def _or_refused(kind: str, judge: Callable[[], Difference | None]) -> Difference | Refused | None:
+    try:
+        return judge()
+    except Exception as error:
+        return Refused(kind, error)
+
+
+def _only_one(size: int) -> Any:
+    return (np.arange(size) == size // 2).astype(float)
+
+
+def _late(size: int) -> Any:
+    return (np.arange(size) >= (size + 1) // 2).astype(float)
+
+
+def _within(row: Any, largest: float) -> Any:
+    """What overflows on the way is nobody's mistake: not compared."""
+    if row is None:
+        return None
+    with np.errstate(all="ignore"):
+        return np.where(np.abs(row) < 1e-12 * largest, row, np.nan)

@@ -1,0 +1,64 @@
+"""How the same numbers can lie in memory: transposed, with gaps, offset, expanded, overlapping.
+
+Each gives the tensor itself where it cannot lie that way. Expanded and overlapping ones hold fewer numbers
+than they show, so their values are others; what they must be compared with is a plain copy of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def transposed(engine: Any, tensor: Any) -> Any:
+    """Columns before rows."""
+    if tensor.dim() < 2 or min(tensor.shape[0], tensor.shape[-1]) < 2:
+        return tensor
+    return tensor.detach().transpose(0, -1).contiguous().transpose(0, -1)
+
+
+def strided(engine: Any, tensor: Any) -> Any:
+    """Every second number of its memory."""
+    if not tensor.dim() or not tensor.numel():
+        return tensor
+    return engine.stack([tensor.detach(), tensor.detach() * 0 + 7], -1)[..., 0]
+
+
+def with_offset(engine: Any, tensor: Any) -> Any:
+    """Not at the start of its memory."""
+    if not tensor.numel():
+        return tensor
+    flat = tensor.detach().reshape(-1)
+    return engine.cat([flat[:1] * 0 + 7, flat])[1:].view(tuple(tensor.shape))
+
+
+def expanded(engine: Any, tensor: Any, dim: int | None) -> Any:
+    """One row (or column, or number) that is shown again and again, with a stride of zero."""
+    if not tensor.dim() or not tensor.numel():
+        return tensor
+    shape = tuple(tensor.shape)
+    if dim is None:
+        if tensor.numel() == 1:
+            return tensor
+        return tensor.detach().reshape(-1)[:1].clone().reshape(()).expand(shape)
+    if shape[dim] < 2:
+        return tensor
+    return tensor.detach().narrow(dim, 0, 1).clone().expand(shape)
+
+
+def overlapping(engine: Any, tensor: Any) -> Any:
+    """Rows that share numbers: windows that move by one."""
+    if tensor.dim() < 2 or min(tensor.shape) < 2:
+        return tensor
+    shape = tuple(tensor.shape)
+    needed = sum(shape) - len(shape) + 1
+    return tensor.detach().reshape(-1)[:needed].clone().as_strided(shape, (1,) * len(shape))
+
+
+INPUTS = {
+    "not contiguous (transposed)": transposed,
+    "not contiguous (every second number)": strided,
+    "offset in memory": with_offset,
+    "expanded along the first dimension": lambda engine, t: expanded(engine, t, 0),
+    "expanded along the last dimension": lambda engine, t: expanded(engine, t, -1),
+    "overlapping in memory": overlapping,
+}

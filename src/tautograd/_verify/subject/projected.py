@@ -1,0 +1,117 @@
+"""A computation with very many numbers, as a function of a few: how far to go along random directions.
+
+A hundred million parameters cannot be varied one by one, nor can the points of a comparison be held as rows.
+But along a handful of random sign vectors the computation is a function of a handful of numbers, whose
+gradient is the full one projected onto them: one wrong entry changes every projection by its own error.
+The signs take a byte each, and the leaves are moved in place of rows being written.
+"""
+
+from __future__ import annotations
+
+from math import factorial, sqrt
+from typing import Any
+
+import numpy as np
+
+from ..._stand_ins.silence import without_warnings
+from .subject import Leaf, Subject
+
+LARGE = 4_000_000  # numbers from which a computation is projected
+_POINTS, _ORDER = 8, 4  # values along a line whose fourth differences show the noise
+
+
+class Projected(Subject):
+    """A subject along `count` random directions."""
+
+    def __init__(self, subject: Subject, count: int, seed: int) -> None:
+        self.__dict__.update({k: v for k, v in subject.__dict__.items() if k != "row"})
+        self.inner = subject
+        random = np.random.default_rng(seed + 1)
+        self.scales = [_usual(leaf) for leaf in subject.leaves]
+        self.signs = [
+            [
+                subject.engine.from_numpy(
+                    random.integers(0, 2, tuple(leaf.tensor.shape), np.int8) * np.int8(2)
+                    - np.int8(1)
+                )
+                for leaf in subject.leaves
+            ]
+            for _ in range(count)
+        ]
+        small = subject.engine.zeros(count, dtype=subject.engine.float64)
+        self.leaves = [Leaf("along random directions", small, 0, False)]
+        self.row = np.zeros(count)
+        self.row.setflags(write=False)
+        self.weights = [
+            subject.engine.from_numpy(random.choice([-1.0, 1.0], tuple(out.shape)))
+            for _, out in subject.outputs
+        ]
+        self.outputs = self._weighted([out for _, out in subject.outputs])
+
+    def _weighted(self, outputs: list[Any]) -> list[tuple[str, Any]]:
+        """One number of all outputs: they are weighted by random signs."""
+        parts = [
+            (out.real.double() * w).sum() for out, w in zip(outputs, self.weights, strict=True)
+        ]
+        return [("the outputs, weighted by random signs", sum(parts[1:], parts[0]))]
+
+    def named_outputs(self, result: Any) -> list[tuple[str, Any]]:
+        return self._weighted([out for _, out in self.inner.named_outputs(result)])
+
+    def noise(self, values: Any) -> Any:
+        """The rounding of the one output, from a few values along one direction."""
+        line = np.zeros((_POINTS, self.row.size))
+        line[:, 0] = 1e-12 * np.arange(_POINTS)
+        differences = np.diff(values(line)[:, 0], n=_ORDER)
+        expected = sqrt(factorial(2 * _ORDER)) / factorial(_ORDER)
+        return np.array([2.0 * float(np.sqrt(np.mean(differences**2))) / expected])
+
+    @property
+    def step(self) -> float:
+        """What an error of 1 in a single number changes a projection by, at least."""
+        return min(self.scales, default=1.0)
+
+    def tensors_from(self, row: Any) -> list[Any]:
+        found = []
+        for i, leaf in enumerate(self.inner.leaves):
+            moved = leaf.tensor.detach()
+            for distance, signs in zip(row, self.signs, strict=True):
+                if distance:
+                    moved = moved + float(distance) * self.scales[i] * signs[i].to(moved.dtype)
+            found.append(moved)
+        return found
+
+    def call(self, tensors: list[Any]) -> Any:
+        return self.inner.call(tensors)
+
+    def evaluated(self, tensors: list[Any]) -> Any:
+        return self.inner.evaluated(tensors)
+
+    def pull_back(self, tensors: list[Any], outputs: list[Any], cotangents: Any) -> Any:
+        live = [i for i, out in enumerate(outputs) if out.requires_grad]
+        rows = np.zeros((len(cotangents), self.row.size))
+        for at, cotangent in enumerate(cotangents):
+            if not live:
+                continue
+            parts = self.as_outputs(cotangent, outputs)
+            with without_warnings, self.precision():
+                found = self.engine.autograd.grad(
+                    [outputs[i] for i in live],
+                    tensors,
+                    [parts[i] for i in live],
+                    retain_graph=True,
+                    allow_unused=True,
+                )
+            for i, gradient in enumerate(found):
+                if gradient is not None:
+                    for k, signs in enumerate(self.signs):
+                        along = (gradient.detach() * signs[i].to(gradient.dtype)).sum()
+                        rows[at, k] += self.scales[i] * float(along.real)
+        return rows
+
+
+def _usual(leaf: Leaf) -> float:
+    if not leaf.reals:
+        return 1.0
+    size = float(leaf.tensor.detach().abs().to(leaf.tensor.abs().dtype).norm()) / leaf.reals**0.5
+    return size if np.isfinite(size) and size > 0 else 1.0

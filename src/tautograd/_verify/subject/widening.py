@@ -1,0 +1,81 @@
+"""A computation without its roundings: every cast to a lower precision is left out, and autocast is off.
+
+Code that goes through bfloat16 for a while computes a staircase, of which differences cannot see the slope.
+Without its casts it is the function that is meant; that one is proved in float64, and the gradient as it
+is computed, rounding included, is held against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from ..._stand_ins.function_mode import FunctionMode
+from ..._trees.nests import ANY_MAPPING as NESTS
+
+_WIDE = {
+    **dict.fromkeys(("float16", "bfloat16", "float32"), "float64"),
+    **dict.fromkeys(("complex32", "complex64"), "complex128"),
+}
+_CASTS = frozenset(("float", "half", "bfloat16", "chalf", "cfloat"))
+_BY_BITS = frozenset(("view", "numpy", "frombuffer", "__array__"))
+"""Where a dtype says how to read bits, not which precision to compute in."""
+
+
+def wide_name(dtype: Any) -> str | None:
+    """The name of the wide dtype that stands for a lower one; None for all others."""
+    return _WIDE.get(str(dtype).rpartition(".")[2])
+
+
+@contextmanager
+def widened(engine: Any) -> Iterator[None]:
+    """Inside, what this thread computes is computed in float64 and complex128 throughout."""
+
+    def see(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        name = str(getattr(function, "__name__", ""))
+        if name in _CASTS and args and _is_real(engine, args[0]):
+            return _wide(engine, args[0])
+        first = args[:1] if _writes(name) else ()
+        if name not in _BY_BITS:
+            args, kwargs = NESTS.mapped((args, kwargs), lambda value: _wide(engine, value))
+        args = (*first, *args[len(first) :])
+        with _plain(engine):
+            result = function(*args, **kwargs)
+        return result if _writes(name) else NESTS.mapped(result, lambda v: _wide_tensor(engine, v))
+
+    with FunctionMode(engine, see):
+        yield
+
+
+def _writes(name: str) -> bool:
+    return name in ("__setitem__", "__set__") or (name.endswith("_") and not name.endswith("__"))
+
+
+def _plain(engine: Any) -> Any:
+    on = engine.is_autocast_enabled("cpu")
+    return engine.autocast("cpu", enabled=False) if on else nullcontext()
+
+
+def _is_real(engine: Any, value: Any) -> bool:
+    return isinstance(value, engine.Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+def _wide(engine: Any, value: Any) -> Any:
+    if isinstance(value, engine.Tensor):
+        return _wide_tensor(engine, value)
+    if isinstance(value, np.dtype):
+        return np.dtype(_WIDE[value.name]) if value.name in _WIDE else value
+    if isinstance(value, engine.dtype):
+        wide = wide_name(value)
+        return value if wide is None else getattr(engine, wide)
+    return value
+
+
+def _wide_tensor(engine: Any, value: Any) -> Any:
+    if not _is_real(engine, value):
+        return value
+    wide = wide_name(value.dtype)
+    return value if wide is None else value.to(getattr(engine, wide))
