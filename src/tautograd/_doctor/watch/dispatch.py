@@ -15,6 +15,7 @@ from .events import (
     Clip,
     Dropout,
     Freeze,
+    Load,
     Loss,
     Mode,
     ModuleCall,
@@ -56,6 +57,7 @@ class Hearing(Known):
         self._open: dict[int, Step] = {}  # steps that are running, by optimizer
         self._inner = 0  # backwards inside of a step, by its closure
         self._evaluations = self._bad_losses = 0
+        self.pairs: dict[int, Any] = {}  # tensors that hold all with all, by mistake: TG504's
 
     @property
     def is_busy(self) -> bool:
@@ -194,6 +196,9 @@ class Hearing(Known):
 
     def on_freeze(self, event: Freeze) -> None:
         self.tell("on_freeze", event)
+
+    def on_load(self, event: Load) -> None:
+        self.tell("on_load", event)
 
     def on_sample(self, event: Sample) -> None:
         self.tell("on_sample", event)

@@ -149,6 +149,14 @@ class Freeze(Event):
 
 
 @dataclass(eq=False)
+class Load(Event):
+    """`load_state_dict` of a module, before it runs."""
+
+    module: Any = None
+    state: Any = None
+
+
+@dataclass(eq=False)
 class Sample(Event):
     """What a step did in numbers, after it, in the first steps and now and then; lists have an entry
     for every parameter that has a gradient, NaN where nothing could be measured."""

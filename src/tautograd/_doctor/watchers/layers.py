@@ -100,15 +100,23 @@ def make_mode(observer: Observer, original: Any) -> Any:
     return train
 
 
-def make_subtraction(observer: Observer, original: Any) -> Any:
-    """The difference of two tensors: told where both were repeated to fit each other."""
-    doctor, kind = observer.doctor, observer.engine.Tensor
+ARITHMETIC = (
+    "__sub__", "__rsub__", "sub", "__add__", "__radd__", "add", "__mul__", "__rmul__", "mul",
+    "__truediv__", "div",
+)  # fmt: skip
 
-    def subtract(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+
+def make_arithmetic(observer: Observer, original: Any) -> Any:
+    """A sum, difference, product or quotient: told where both tensors were repeated to fit each
+    other, and where what came of that meets another tensor."""
+    doctor, kind = observer.doctor, observer.engine.Tensor
+    pairs = doctor.pairs
+
+    def arithmetic(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, other, *args, **kwargs)
         if doctor.pulse.close and isinstance(other, kind) and not doctor.is_busy:
-            shape = result.shape
-            if shape != self.shape and shape != other.shape:
+            shape, mine, others = result.shape, self.shape, other.shape
+            if mine != others and ((shape != mine and shape != others) or pairs):
                 with doctor.quietly():
                     doctor.on_subtraction(
                         Subtraction(
@@ -118,7 +126,7 @@ def make_subtraction(observer: Observer, original: Any) -> Any:
                     )  # fmt: skip
         return result
 
-    return subtract
+    return arithmetic
 
 
 def make_module_hook(observer: Observer) -> Any:

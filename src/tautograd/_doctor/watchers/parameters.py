@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..._user_code.stack import user_site, user_stack
-from ..watch.events import Freeze, Registration
+from ..watch.events import Freeze, Load, Registration
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer
@@ -51,3 +51,18 @@ def make_freeze(observer: Observer, original: Any) -> Any:
             return original(self, requires_grad)
 
     return requires_grad_
+
+
+def make_load(observer: Observer, original: Any) -> Any:
+    """A module's `load_state_dict`."""
+    doctor = observer.doctor
+
+    def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        if not doctor.is_busy:
+            with doctor.quietly():
+                doctor.on_load(
+                    Load(*doctor.now(user_site(), observer.engine), module=self, state=state_dict)
+                )
+        return original(self, state_dict, *args, **kwargs)
+
+    return load_state_dict
