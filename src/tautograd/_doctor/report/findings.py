@@ -26,6 +26,8 @@ class Finding:
     figures: dict[str, Any] = field(default_factory=dict)  # the numbers that prove it
     why: str = ""
     fix: str = ""  # as code
+    sure: str = ""  # how sure it is,
+    refute: str = ""  # and what would show that nothing is wrong
     count: int = 1
     key: Any = field(default=None, repr=False)  # findings with one key are one finding
 
@@ -45,5 +47,7 @@ class Finding:
             "figures": self.figures,
             "why": self.why,
             "fix": self.fix,
+            "sure": self.sure,
+            "refute": self.refute,
             "count": self.count,
         }

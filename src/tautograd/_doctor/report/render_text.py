@@ -100,6 +100,8 @@ def _finding(
     if said not in known:
         known.add(said)
         rows.append(("why", finding["why"]))
+        rows.append(("how sure", finding["sure"] if finding["refute"] else ""))
+        rows.append(("unless", finding["refute"]))
     for title, text in rows:
         if text:
             start = f"  {title + ':':<12}"

@@ -46,6 +46,8 @@ class Rule:
     bug: ClassVar[str] = ""
     fixed: ClassVar[str] = ""
     fix: ClassVar[str] = ""  # the mended line, as code
+    sure: ClassVar[str] = "Certain: it was seen to happen, and could not have been meant."
+    refute: ClassVar[str] = ""  # what would show that it is right as it is
 
     def __init__(self, doctor: Doctor) -> None:
         self.doctor = doctor
@@ -57,7 +59,8 @@ class Rule:
         finding = Finding(
             self.code, self.name, message, severity=details.pop("severity", self.severity),
             step=details.pop("step", self.doctor.steps), site=site,
-            why=details.pop("why", self.why), key=key, **details,
+            why=details.pop("why", self.why), key=key, sure=details.pop("sure", self.sure),
+            refute=details.pop("refute", self.refute), **details,
         )  # fmt: skip
         self.doctor.add(finding)
 
