@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..watch.backward_flow import Passage, line_of
-from ..watch.events import Backward, ModuleCall, Step
+from ..watch.events import Backward, Loss, ModuleCall, Step
 from ..watch.graph_walk import is_leaf_node, node_name, nodes
-from .axes import OVER_BATCH, Sequences, softmax_over_batch
+from .axes import OVER_BATCH, Layers, Sequences, softmax_over_batch
 from .base import Rule
 
+_LOSSES = frozenset(("NllLoss", "MseLoss", "L1Loss", "SmoothL1Loss", "BinaryCrossEntropyWithLogits"))
 _NORMS = frozenset(("LinalgVectorNorm", "Norm"))
 _VIEWS = frozenset(("View", "UnsafeView", "ReshapeAlias", "Reshape"))
 
@@ -64,10 +65,20 @@ for _ in range(4):
         self.batch = 0  # samples that a classifier's loss saw
         self.losses: set[int] = set()  # log-softmaxes that go straight into a negative likelihood
         self.sequences = Sequences()
+        self.layers = Layers()
 
     def on_module(self, event: ModuleCall) -> None:
         if not self.said:
             self.sequences.on_module(event)
+            self.layers.on_module(event)
+
+    def on_loss(self, event: Loss) -> None:
+        if self.said:
+            return
+        found = self.layers.over_samples(tuple(event.input.shape))
+        if found is not None and event.target.shape[:1] == event.input.shape[:1]:
+            self.said = True
+            self.report(site=found[0] or event.site, **found[1])
 
     def before_backward(self, event: Backward) -> None:
         self.doctor.lines.stop(self.code)
@@ -106,8 +117,15 @@ for _ in range(4):
         if self.said or self.pending is not None:
             return
         name = node_name(passage.node)
-        if name == "NllLoss" and passage.left[0] is not None:
+        if name in _LOSSES and passage.left[0] is not None and passage.left[0].dim() == 2:
             self.batch = int(passage.left[0].shape[0])
+        elif name == "Softmax" and self._shares_out(passage):
+            self._found(
+                passage.number, passage.node,
+                f"A softmax goes over the {self.batch} samples of the batch, not over the entries of each: "
+                "they compete with each other.",
+                fix="weights = scores.softmax(1)  # over the entries of each sample",
+            )  # fmt: skip
         elif name in _NORMS and self._over_the_batch(passage):
             self._found(
                 passage.number,
@@ -133,6 +151,14 @@ for _ in range(4):
                     f"A view makes {tuple(after.shape)} of {tuple(before.shape)}: it exchanges the first "
                     "two lengths and moves no number, so each row holds parts of several others.",
                 )
+
+    def _shares_out(self, passage: Passage) -> bool:
+        """Over the first axis of (samples, entries), where the loss has a row for each sample."""
+        came = passage.came[0]
+        if came is None or came.dim() != 2 or getattr(passage.node, "_saved_dim", None) != 0:
+            return False
+        rows, entries = (int(n) for n in came.shape)
+        return rows == self.batch > 1 and 1 < entries != rows
 
     def _over_the_batch(self, passage: Passage) -> bool:
         """Of a classifier's inner values, not of a weight, with the axis kept to divide by it."""
