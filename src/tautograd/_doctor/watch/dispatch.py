@@ -15,6 +15,7 @@ from .events import (
     Clip,
     Dropout,
     Freeze,
+    Hook,
     Load,
     Loss,
     Mode,
@@ -196,6 +197,9 @@ class Hearing(Known):
 
     def on_freeze(self, event: Freeze) -> None:
         self.tell("on_freeze", event)
+
+    def on_hook(self, event: Hook) -> None:
+        self.tell("on_hook", event)
 
     def on_load(self, event: Load) -> None:
         self.tell("on_load", event)

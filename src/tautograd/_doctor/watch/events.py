@@ -149,6 +149,14 @@ class Freeze(Event):
 
 
 @dataclass(eq=False)
+class Hook(Event):
+    """A hook was registered on a parameter or a module."""
+
+    owner: Any = None
+    handle: Any = None
+
+
+@dataclass(eq=False)
 class Load(Event):
     """`load_state_dict` of a module, before it runs."""
 

@@ -128,6 +128,9 @@ class Observer:
         stand_ins.method(engine.nn.Module, "train", self._with(layers.make_mode))
         load = self._with(parameters.make_load)
         stand_ins.method(engine.nn.Module, "load_state_dict", load)
+        stand_ins.method(engine.Tensor, "register_hook", self._with(parameters.make_hook))
+        for name in parameters.HOOKS:
+            stand_ins.method(engine.nn.Module, name, self._with(parameters.make_hook))
         for name in layers.LOSSES:
             self._losses.add(functional, name, self._with(layers.make_loss, name=name))
         for name in layers.DROPOUTS:

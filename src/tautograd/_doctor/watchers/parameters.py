@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..._user_code.stack import user_site, user_stack
-from ..watch.events import Freeze, Load, Registration
+from ..watch.events import Freeze, Hook, Load, Registration
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer
@@ -66,3 +66,25 @@ def make_load(observer: Observer, original: Any) -> Any:
         return original(self, state_dict, *args, **kwargs)
 
     return load_state_dict
+
+
+HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook")
+
+
+def make_hook(observer: Observer, original: Any) -> Any:
+    """`register_hook` of a parameter, and the hooks of a module."""
+    doctor = observer.doctor
+    module_type, parameter_type = observer.engine.nn.Module, observer.engine.nn.Parameter
+
+    def register(self: Any, *args: Any, **kwargs: Any) -> Any:
+        handle = original(self, *args, **kwargs)
+        if isinstance(self, (module_type, parameter_type)) and not doctor.is_busy:
+            with doctor.quietly():
+                site = user_site()
+                if site is not None:
+                    doctor.on_hook(
+                        Hook(*doctor.now(site, observer.engine), owner=self, handle=handle)
+                    )
+        return handle
+
+    return register
