@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..watch.backward_flow import Passage, line_of
-from ..watch.events import Backward, Loss, ModuleCall, Step
+from ..watch.events import Backward, Loss, ModuleCall, Step, View
 from ..watch.graph_walk import is_leaf_node, node_name, nodes
 from .axes import OVER_BATCH, Layers, Sequences, softmax_over_batch
 from .base import Rule
@@ -141,16 +141,16 @@ for _ in range(4):
                 self._found(passage.number, passage.node, message)
         elif name in _VIEWS and len(passage.left) == 1:
             before, after = passage.left[0], passage.came[0]
-            if before is None or after is None or before.dim() < 3 or before.dim() != after.dim():
-                return
-            (a, b, *rest), (c, d, *others) = tuple(before.shape), tuple(after.shape)
-            if a != b and (a, b) == (d, c) and rest == others and min(a, b) > 1:
-                self._found(
-                    passage.number,
-                    passage.node,
-                    f"A view makes {tuple(after.shape)} of {tuple(before.shape)}: it exchanges the first "
-                    "two lengths and moves no number, so each row holds parts of several others.",
-                )
+            if before is not None and after is not None and _exchanges(before.shape, after.shape):
+                self._found(passage.number, passage.node, _exchanged(before.shape, after.shape))
+
+    def on_view(self, event: View) -> None:
+        """The same of what has no gradient: the input itself."""
+        if self.said or not event.engine.is_grad_enabled():
+            return
+        if _exchanges(event.before, event.after):
+            self.said = True
+            self.report(_exchanged(event.before, event.after), event.site)
 
     def _shares_out(self, passage: Passage) -> bool:
         """Over the first axis of (samples, entries), where the loss has a row for each sample."""
@@ -187,3 +187,18 @@ for _ in range(4):
         self.doctor.lines.stop(self.code)
         if self.pending is not None:
             self.report(site=None, **self.pending[2])
+
+
+def _exchanges(before: Any, after: Any) -> bool:
+    """Whether a view has the first two lengths in the other order, and all else as it was."""
+    if len(before) < 3 or len(before) != len(after):
+        return False
+    (a, b, *rest), (c, d, *others) = before, after
+    return a != b and (a, b) == (d, c) and rest == others and min(a, b) > 1
+
+
+def _exchanged(before: Any, after: Any) -> str:
+    return (
+        f"A view makes {tuple(after)} of {tuple(before)}: it exchanges the first "
+        "two lengths and moves no number, so each row holds parts of several others."
+    )

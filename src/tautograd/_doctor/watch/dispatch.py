@@ -26,6 +26,7 @@ from .events import (
     Schedule,
     Step,
     Subtraction,
+    View,
 )
 from .loop_pattern import Pulse
 from .nan_risks import Risks
@@ -197,6 +198,9 @@ class Hearing(Known):
 
     def on_freeze(self, event: Freeze) -> None:
         self.tell("on_freeze", event)
+
+    def on_view(self, event: View) -> None:
+        self.tell("on_view", event)
 
     def on_hook(self, event: Hook) -> None:
         self.tell("on_hook", event)

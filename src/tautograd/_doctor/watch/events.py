@@ -149,6 +149,14 @@ class Freeze(Event):
 
 
 @dataclass(eq=False)
+class View(Event):
+    """`view` or `reshape` of a tensor without a gradient; while the doctor looks closely."""
+
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+
+@dataclass(eq=False)
 class Hook(Event):
     """A hook was registered on a parameter or a module."""
 

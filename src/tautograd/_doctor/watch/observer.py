@@ -86,6 +86,8 @@ class Observer:
         self._close.handle(modules.register_module_forward_hook(layers.make_module_hook(self)))
         for name in layers.ARITHMETIC:
             self._close.method(self.engine.Tensor, name, self._with(layers.make_arithmetic))
+        for name in ("view", "reshape"):
+            self._close.method(self.engine.Tensor, name, self._with(layers.make_view))
 
     # --- what is watched -----------------------------------------------------------------------
 

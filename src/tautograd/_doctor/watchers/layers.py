@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..._user_code.stack import user_site
-from ..watch.events import Dropout, Loss, Mode, ModuleCall, Subtraction
+from ..watch.events import Dropout, Loss, Mode, ModuleCall, Subtraction, View
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer
@@ -127,6 +127,22 @@ def make_arithmetic(observer: Observer, original: Any) -> Any:
         return result
 
     return arithmetic
+
+
+def make_view(observer: Observer, original: Any) -> Any:
+    """`view` and `reshape` of what has no gradient, which no graph will show."""
+    doctor = observer.doctor
+
+    def view(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        if doctor.pulse.close and result.dim() > 2 and not result.requires_grad:
+            if self.shape != result.shape and not doctor.is_busy:
+                with doctor.quietly():
+                    place = doctor.now(user_site(), observer.engine)
+                    doctor.on_view(View(*place, before=self.shape, after=result.shape))
+        return result
+
+    return view
 
 
 def make_module_hook(observer: Observer) -> Any:
