@@ -40,8 +40,9 @@ def branches_in_a_dict(torch):
     class Merge(nn.Module):
         def __init__(self):
             super().__init__()
-            self.branches = {"left": nn.Linear(4, 4), "right": nn.Linear(4, 4)}  # bug
-            self.branches = nn.ModuleDict({"left": nn.Linear(4, 4), "right": nn.Linear(4, 4)})  # fix
+            parts = {"left": nn.Linear(4, 4), "right": nn.Linear(4, 4)}
+            self.branches = parts  # bug
+            self.branches = nn.ModuleDict(parts)  # fix
             self.out = nn.Linear(8, 1)
 
         def forward(self, x):

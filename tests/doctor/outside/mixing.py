@@ -16,7 +16,11 @@ def decoder_without_a_causal_mask(torch):
     class Attention(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.qkv, self.head = nn.Embedding(11, 16), nn.Linear(16, 48), nn.Linear(16, 11)
+            self.embed, self.qkv, self.head = (
+                nn.Embedding(11, 16),
+                nn.Linear(16, 48),
+                nn.Linear(16, 11),
+            )
 
         def forward(self, tokens):
             q, k, v = self.qkv(self.embed(tokens)).chunk(3, dim=-1)
@@ -45,7 +49,11 @@ def mask_after_the_softmax(torch):
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.qkv, self.head = nn.Embedding(11, 8), nn.Linear(8, 24), nn.Linear(8, 11)
+            self.embed, self.qkv, self.head = (
+                nn.Embedding(11, 8),
+                nn.Linear(8, 24),
+                nn.Linear(8, 11),
+            )
 
         def forward(self, tokens):
             q, k, v = self.qkv(self.embed(tokens)).chunk(3, dim=-1)
@@ -74,7 +82,11 @@ def mask_that_is_too_weak(torch):
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.qkv, self.head = nn.Embedding(11, 8), nn.Linear(8, 24), nn.Linear(8, 11)
+            self.embed, self.qkv, self.head = (
+                nn.Embedding(11, 8),
+                nn.Linear(8, 24),
+                nn.Linear(8, 11),
+            )
 
         def forward(self, tokens):
             later = torch.ones(8, 8, dtype=torch.bool).triu(1)
@@ -261,7 +273,11 @@ def heads_split_without_a_transpose(torch):
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.qkv, self.head = nn.Embedding(11, 8), nn.Linear(8, 24), nn.Linear(8, 11)
+            self.embed, self.qkv, self.head = (
+                nn.Embedding(11, 8),
+                nn.Linear(8, 24),
+                nn.Linear(8, 11),
+            )
 
         def forward(self, tokens):
             n, length = tokens.shape
@@ -290,7 +306,11 @@ def merged_heads_without_a_permute(torch):
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.qkv, self.head = nn.Embedding(11, 8), nn.Linear(8, 24), nn.Linear(8, 11)
+            self.embed, self.qkv, self.head = (
+                nn.Embedding(11, 8),
+                nn.Linear(8, 24),
+                nn.Linear(8, 11),
+            )
 
         def forward(self, tokens):
             n, length = tokens.shape

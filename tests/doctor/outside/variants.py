@@ -36,7 +36,9 @@ class Case:
 
     def loops(self, torch: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
         """The mistake and the correction, ready to run."""
-        bug, fix = (_seeded(torch, getattr(_module(self.family, kind), self.name)) for kind in KINDS)
+        bug, fix = (
+            _seeded(torch, getattr(_module(self.family, kind), self.name)) for kind in KINDS
+        )
         return bug, fix
 
 
@@ -78,7 +80,8 @@ def _of_family(path: Path) -> list[Case]:
             why, _, source = rest.rpartition(" ")
             span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             lines = tuple(sorted(n for n in span if marks.get(n) in ("bug", "here")))
-            assert source.startswith("http") and lines, f"{node.name}: no source or no line"
+            assert source.startswith("http"), f"{node.name}: no source"
+            assert lines, f"{node.name}: no line is marked"
             made.append(Case(node.name, path.stem, fact, why, source, lines))
     return made
 
@@ -97,7 +100,8 @@ def _module(family: str, kind: str) -> ModuleType:
     path = _folder() / f"{family}_{kind}.py"
     path.write_text("\n".join(kept) + "\n", encoding="utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

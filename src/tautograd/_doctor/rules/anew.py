@@ -1,8 +1,9 @@
-"""Layers made anew in every forward, and freezing that freezes nothing: TG306, TG307."""
+"""What is made anew again and again, and freezing that freezes nothing: TG306, TG307, TG308."""
 
 from __future__ import annotations
 
 import ast
+import weakref
 from typing import Any
 
 from ..._user_code.sites import Site, site_at
@@ -139,6 +140,69 @@ for _ in range(4):
             site or event.site, parameters=self.doctor.names(moved),
             fix=f"{written}.requires_grad_(False)" if written else self.fix,
         )  # fmt: skip
+
+
+class StateLost(Rule):
+    """An optimizer with a memory is made anew for every step, so that it has none."""
+
+    code = "TG308"
+    name = "state-lost"
+    why = (
+        "Adam, RMSprop and momentum follow an average over many steps. An optimizer that is made in the loop "
+        "begins with none: Adam's step is then the sign of the gradient, at full length, each time."
+    )
+    quiet = "Optimizers that step more than once, have no memory, or hold other parameters than the last."
+    fix = "optimizer = torch.optim.Adam(model.parameters())  # before the loop"
+    bug = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+for _ in range(8):
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  # here
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for _ in range(8):
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+    many = 5
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.last: tuple[Site | None, frozenset[int]] = None, frozenset()
+        self.known: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have stepped
+        self.anew = 0  # steps in a row, each by an optimizer that had not stepped before
+
+    def after_step(self, event: Step) -> None:
+        made = self.doctor.made_at.get(id(event.optimizer))
+        is_first = event.optimizer not in self.known
+        self.known.add(event.optimizer)
+        held = frozenset(id(p) for p in event.parameters)
+        same, self.last = self.last == (made, held) and made is not None, (made, held)
+        self.anew = self.anew + 1 if same and is_first and _remembers(event.optimizer) else 0
+        if self.anew == self.many:
+            self.report(
+                f"The {type(event.optimizer).__name__} of each step is a new one: what the last one had "
+                "gathered is lost.",
+                made, parameters=self.doctor.names(event.parameters),
+            )  # fmt: skip
+
+
+def _remembers(optimizer: Any) -> bool:
+    """Whether a step depends on those before it."""
+    name = type(optimizer).__name__
+    groups = optimizer.param_groups
+    return name.startswith(("Ada", "RMS", "NAdam", "RAdam")) or any(
+        g.get("momentum") for g in groups
+    )
 
 
 def _line(module: Any) -> tuple[Site | None, str]:

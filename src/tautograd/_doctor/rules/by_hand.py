@@ -20,7 +20,8 @@ class _Leaf:
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = weakref.ref(tensor)
-        self.value, self.grad = _numbers(tensor), None
+        self.value: Any = _numbers(tensor)
+        self.grad: Any = None
         self.moves = self.climbs = self.kept = self.still = 0
 
 
@@ -38,7 +39,9 @@ class ByHand(Rule):
         "and, of what climbs or stands still, all loops in which a module runs."
     )
     sure = "Certain: values and gradients were compared from one backward to the next."
-    refute = "A tensor that stands still is not meant to be trained: then it needs no requires_grad."
+    refute = (
+        "A tensor that stands still is not meant to be trained: then it needs no requires_grad."
+    )
     fix = "w.grad.zero_()  # after the update"
     bug = """
 torch.manual_seed(0)
@@ -129,7 +132,9 @@ for _ in range(8):
 
 def _numbers(tensor: Any) -> Any:
     rows = part(tensor.detach())[:256]
-    return rows.float().cpu().numpy().copy() if rows.element_size() < 4 else rows.cpu().numpy().copy()
+    return (
+        rows.float().cpu().numpy().copy() if rows.element_size() < 4 else rows.cpu().numpy().copy()
+    )
 
 
 def _compare(known: _Leaf, leaf: Any) -> None:

@@ -15,7 +15,9 @@ class InputSaysNothing(Rule):
 
     code = "TG805"
     name = "input-says-nothing"
-    why = "A model that is given the same for every sample can only learn the mean of their targets."
+    why = (
+        "A model that is given the same for every sample can only learn the mean of their targets."
+    )
     quiet = "Batches of fewer than 8, models that take more than one tensor, and targets that are all the same."
     sure = "Certain: the rows were compared."
     refute = "The samples differ by something that the model finds elsewhere."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -274,7 +275,7 @@ for _ in range(30):
 
     def _grows(self) -> bool:
         errors = self.errors
-        rises = sum(b > a for a, b in zip(errors, errors[1:], strict=False))
+        rises = sum(b > a for a, b in pairwise(errors))
         return rises >= self.share * (len(errors) - 1) and errors[-1] > self.grown * errors[0] > 0
 
     def _is_alone(self, event: Sample) -> bool:

@@ -32,7 +32,9 @@ class ScheduleShape(Rule):
         "that are not the number of epochs."
     )
     sure = "Certain that the rate was so; that it was not meant is likely."
-    refute = "The run goes on for other reasons: statistics of a batch norm, or an average of weights."
+    refute = (
+        "The run goes on for other reasons: statistics of a batch norm, or an average of weights."
+    )
     fix = "scheduler.step()  # once per epoch, not once per batch"
     bug = """
 torch.manual_seed(0)
@@ -67,7 +69,9 @@ for epoch in range(4):
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
         self.rates: dict[int, list[tuple[int, float]]] = {}  # optimizer -> steps and rates
-        self.sites: dict[int, Site | None] = {}  # where its scheduler steps, or the optimizer itself
+        self.sites: dict[
+            int, Site | None
+        ] = {}  # where its scheduler steps, or the optimizer itself
         self.patient: set[int] = set()  # optimizers whose scheduler waits for a plateau
         self.epochs: dict[int, Any] = {}  # scheduler -> what the outer loop was at, when it stepped
         self.names: dict[int, list[str]] = {}

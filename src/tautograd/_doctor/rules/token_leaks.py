@@ -83,9 +83,10 @@ for _ in range(4):
         if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == event.engine.bool:
             return
         output = first_tensor(event.engine, event.output)
-        if output is not None and output.dim() == 3 and output.requires_grad:
-            if tuple(output.shape[:2]) == tuple(tokens.shape) and tokens.shape[1] > 2:
-                self.call = event.module, event.args, output, user_site()
+        if output is None or output.dim() != 3 or not output.requires_grad:
+            return
+        if tuple(output.shape[:2]) == tuple(tokens.shape) and tokens.shape[1] > 2:
+            self.call = event.module, event.args, output, user_site()
 
     def on_loss(self, event: Loss) -> None:
         call, self.call = self.call, None
@@ -106,7 +107,9 @@ for _ in range(4):
         later, here = tokens.clone(), tokens.clone()
         later[:, at + 1 :] = (later[:, at + 1 :] + 1) % words
         here[:, at] = (here[:, at] + 1) % words
-        found = outputs(event.engine, module, [(t, *args[1:]) for t in (tokens, tokens, later, here)])
+        found = outputs(
+            event.engine, module, [(t, *args[1:]) for t in (tokens, tokens, later, here)]
+        )
         if not found or not _same(found[0], found[1], tokens.shape[1]):
             return  # it draws random numbers even in eval mode
         is_causal = _same(found[0], found[2], at + 1)

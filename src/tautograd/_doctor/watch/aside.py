@@ -17,15 +17,15 @@ MANY = 50_000_000  # parameters of a module that is still copied
 @contextmanager
 def random_state(engine: Any) -> Iterator[None]:
     """Whatever is drawn inside, what comes after is drawn as if nothing had been."""
-    kept, plain, arrays = engine.get_rng_state(), random.getstate(), np.random.get_state()
-    cuda = getattr(engine, "cuda", None)
+    kept, plain, arrays = engine.get_rng_state(), random.getstate(), np.random.get_state()  # noqa: NPY002 - the user's own
+    cuda: Any = getattr(engine, "cuda", None)
     devices = cuda.get_rng_state_all() if cuda is not None and cuda.is_available() else None
     try:
         yield
     finally:
         engine.set_rng_state(kept)
         random.setstate(plain)
-        np.random.set_state(arrays)
+        np.random.set_state(arrays)  # noqa: NPY002
         if devices is not None:
             cuda.set_rng_state_all(devices)
 

@@ -43,7 +43,11 @@ def slips(engine: Any, frame: FrameType) -> Iterator[Slip]:
 def _in_loop(engine: Any, loop: ast.For, frame: FrameType, here: Site) -> Iterator[Slip]:
     walked = loop.iter
     parts = [walked]
-    if isinstance(walked, ast.Call) and isinstance(walked.func, ast.Name) and walked.func.id == "zip":
+    if (
+        isinstance(walked, ast.Call)
+        and isinstance(walked.func, ast.Name)
+        and walked.func.id == "zip"
+    ):
         parts = list(walked.args)
     owners = [_owner(part) for part in parts]
     if not owners or any(owner is None for owner in owners):
@@ -66,7 +70,8 @@ def _in_loop(engine: Any, loop: ast.For, frame: FrameType, here: Site) -> Iterat
     for i, statement in enumerate(loop.body):
         bound = _bound(statement)
         if bound not in targets or not any(
-            isinstance(n, ast.Name) and n.id == bound for n in ast.walk(statement.value)  # type: ignore[attr-defined]
+            isinstance(n, ast.Name) and n.id == bound
+            for n in ast.walk(statement.value)  # type: ignore[attr-defined]
         ):
             continue
         later = [n for rest in loop.body[i + 1 :] for n in ast.walk(rest)]

@@ -135,11 +135,12 @@ def make_view(observer: Observer, original: Any) -> Any:
 
     def view(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
-        if doctor.pulse.close and result.dim() > 2 and not result.requires_grad:
-            if self.shape != result.shape and not doctor.is_busy:
-                with doctor.quietly():
-                    place = doctor.now(user_site(), observer.engine)
-                    doctor.on_view(View(*place, before=self.shape, after=result.shape))
+        if not doctor.pulse.close or result.dim() < 3 or result.requires_grad or doctor.is_busy:
+            return result
+        if self.shape != result.shape:
+            with doctor.quietly():
+                place = doctor.now(user_site(), observer.engine)
+                doctor.on_view(View(*place, before=self.shape, after=result.shape))
         return result
 
     return view
