@@ -28,6 +28,7 @@ class Finding:
     fix: str = ""  # as code
     sure: str = ""  # how sure it is,
     refute: str = ""  # and what would show that nothing is wrong
+    follows: str = ""  # the finding that is its cause, where it is a consequence
     count: int = 1
     key: Any = field(default=None, repr=False)  # findings with one key are one finding
 
@@ -49,5 +50,6 @@ class Finding:
             "fix": self.fix,
             "sure": self.sure,
             "refute": self.refute,
+            "follows": self.follows,
             "count": self.count,
         }
