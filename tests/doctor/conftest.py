@@ -35,6 +35,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(
             f"{found:,} of {mistakes:,} mistakes found within 10 steps, {located:,} on their line"
         )
+    for kind in ("reported mistakes", "reported mistakes, only counted"):
+        if many := totals[kind]:
+            terminalreporter.write_line(f"{totals[f'{kind} found']:,} of {many:,} {kind} found")
     for kind in ("corrections", "sound loops", "examples"):
         if many := totals[kind]:
             terminalreporter.write_line(f"{totals[f'{kind} accused']:,} of {many:,} {kind} accused")

@@ -9,6 +9,7 @@ from typing import Any
 
 from .callbacks import callback
 from .report.findings import Finding
+from .report.folding import fold
 from .report.inline_ignores import ignored_by_comment
 from .report.report import Reporting
 from .rules import RULES
@@ -106,6 +107,7 @@ class Doctor(Hearing, Reporting):
         self.lines.stop("risks")
         for rule in self.rules:
             rule.at_end()
+        self.findings[:] = fold(self.findings)
 
     def __enter__(self) -> Doctor:
         return self.start()

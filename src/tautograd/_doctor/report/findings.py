@@ -26,6 +26,9 @@ class Finding:
     figures: dict[str, Any] = field(default_factory=dict)  # the numbers that prove it
     why: str = ""
     fix: str = ""  # as code
+    sure: str = ""  # how sure it is,
+    refute: str = ""  # and what would show that nothing is wrong
+    follows: str = ""  # the finding that is its cause, where it is a consequence
     count: int = 1
     key: Any = field(default=None, repr=False)  # findings with one key are one finding
 
@@ -45,5 +48,8 @@ class Finding:
             "figures": self.figures,
             "why": self.why,
             "fix": self.fix,
+            "sure": self.sure,
+            "refute": self.refute,
+            "follows": self.follows,
             "count": self.count,
         }

@@ -86,6 +86,9 @@ def _finding(
         finding["message"], width - 2, initial_indent="  ", subsequent_indent="  "
     )
     yield from _code(site, "here", paint, kind)
+    if finding["follows"]:
+        yield paint(f"  {'follows from:':<14}", "quiet") + finding["follows"]
+        return
     if change is not None and (change["file"], change["line"]) != _where(site):
         other = "" if site and site["file"] == change["file"] else f" of {place(change, root)}"
         yield from _code(change, f"change this line{other}", paint, "good")
@@ -100,6 +103,8 @@ def _finding(
     if said not in known:
         known.add(said)
         rows.append(("why", finding["why"]))
+        rows.append(("how sure", finding["sure"] if finding["refute"] else ""))
+        rows.append(("unless", finding["refute"]))
     for title, text in rows:
         if text:
             start = f"  {title + ':':<12}"

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._user_code.sites import Site
+from ..._user_code.stack import user_site
 from ..watch.events import ModuleCall
 from ..watch.graph_walk import is_leaf_node, node_name
 
@@ -93,6 +95,40 @@ class Sequences:
             if self._times > 1 and not self._varies:
                 return using[0], _last_sample(axis, samples)
         return None, {}
+
+
+class Layers:
+    """Layers that take their first axis for time, while the loss has a row for each of its entries."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[str, tuple[int, ...], Site | None]] = []
+
+    def on_module(self, event: ModuleCall) -> None:
+        nn, module = event.engine.nn, event.module
+        kinds = (nn.RNNBase, nn.MultiheadAttention, nn.TransformerEncoderLayer)
+        if not isinstance(module, kinds) or not event.grad_mode or not event.args:
+            return
+        part = getattr(module, "self_attn", module)
+        given = event.args[0]
+        if getattr(part, "batch_first", True) or not isinstance(given, event.engine.Tensor):
+            return
+        if given.dim() == 3 and len(self._seen) < 16:
+            self._seen.append((type(module).__name__, tuple(given.shape), user_site()))
+
+    def over_samples(self, rows: Any) -> tuple[Site | None, dict[str, str]] | None:
+        """The layer whose first axis is that of the loss's rows, and whose second is not in the loss."""
+        seen, self._seen = self._seen, []
+        if not isinstance(rows, tuple) or len(rows) != 2 or rows[0] < 2:
+            return None
+        for name, (first, second, _), site in seen:
+            if first == rows[0] and second not in (1, rows[0]) and second != rows[1]:
+                return site, {
+                    "message": f"{name} takes ({first}, {second}, ...) as (time, batch, ...): the "
+                    f"{first} samples of the loss are its moments, and see each other.",
+                    "why": "Recurrent and attention layers take time first, unless batch_first=True is said.",
+                    "fix": f"layer = torch.nn.{name}(..., batch_first=True)",
+                }
+        return None
 
 
 def _last_sample(axis: int, samples: int) -> dict[str, str]:

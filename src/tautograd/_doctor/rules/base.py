@@ -12,6 +12,8 @@ from ..watch.events import (
     Clip,
     Dropout,
     Freeze,
+    Hook,
+    Load,
     Loss,
     Mode,
     ModuleCall,
@@ -22,6 +24,7 @@ from ..watch.events import (
     Schedule,
     Step,
     Subtraction,
+    View,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +48,8 @@ class Rule:
     bug: ClassVar[str] = ""
     fixed: ClassVar[str] = ""
     fix: ClassVar[str] = ""  # the mended line, as code
+    sure: ClassVar[str] = "Certain: it was seen to happen, and could not have been meant."
+    refute: ClassVar[str] = ""  # what would show that it is right as it is
 
     def __init__(self, doctor: Doctor) -> None:
         self.doctor = doctor
@@ -56,7 +61,8 @@ class Rule:
         finding = Finding(
             self.code, self.name, message, severity=details.pop("severity", self.severity),
             step=details.pop("step", self.doctor.steps), site=site,
-            why=details.pop("why", self.why), key=key, **details,
+            why=details.pop("why", self.why), key=key, sure=details.pop("sure", self.sure),
+            refute=details.pop("refute", self.refute), **details,
         )  # fmt: skip
         self.doctor.add(finding)
 
@@ -77,6 +83,9 @@ class Rule:
     def on_subtraction(self, event: Subtraction) -> None: ...
     def on_registered(self, event: Registration) -> None: ...
     def on_freeze(self, event: Freeze) -> None: ...
+    def on_view(self, event: View) -> None: ...
+    def on_hook(self, event: Hook) -> None: ...
+    def on_load(self, event: Load) -> None: ...
     def on_sample(self, event: Sample) -> None: ...
     def on_passage(self, event: Backward, passage: Passage) -> None: ...
     def on_risk(self, event: RiskyBackward) -> None: ...

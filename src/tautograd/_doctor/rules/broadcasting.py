@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from ..._user_code.sites import Site
+from ..watch.backward_flow import Passage
 from ..watch.events import Backward, Loss, Subtraction
-from ..watch.graph_walk import node_name
 from .base import Rule
+
+Shape = tuple[int, ...]
 
 
 class BroadcastLoss(Rule):
@@ -46,47 +49,85 @@ for _ in range(5):
     loss.backward()
     optimizer.step()
 """
-    path = "Abs", "Div", "Mean", "Mul", "Neg", "Pow", "Sqrt", "Sum", "Square"
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.differences: dict[int, tuple[Site | None, Any, Any]] = {}  # by sequence number
+        # Nodes where both were repeated, by sequence number: line, both shapes, and theirs together.
+        self.met: dict[int, tuple[Site | None, Shape, Shape, Shape]] = {}
+        self.square: dict[Any, Shape] = {}  # nodes whose result goes into the loss as a whole
 
     def on_loss(self, event: Loss) -> None:
-        if event.function not in ("cross_entropy", "nll_loss"):
-            self._say(event.site, tuple(event.input.shape), tuple(event.target.shape))
+        if event.function in ("cross_entropy", "nll_loss"):
+            return
+        self._say(event.site, tuple(event.input.shape), tuple(event.target.shape))
+        pair = self._pair(event.target)
+        if pair is not None and event.input.requires_grad:
+            self._say(*pair)
 
     def on_subtraction(self, event: Subtraction) -> None:
-        """A prediction's column minus a row of as many targets, or the reverse."""
-        node = event.output.grad_fn
-        learned, other = event.left, event.right
-        if not learned.requires_grad:
-            learned, other = other, learned
-        if node is None or other.requires_grad or learned.grad_fn is None:
+        """Two tensors of as many samples, (N, 1) and (N), that became (N, N); or that, met again."""
+        left, right, output = event.left, event.right, event.output
+        shapes = tuple(left.shape), tuple(right.shape)
+        together = tuple(output.shape)
+        pair = self._pair(left) or self._pair(right)
+        if pair is None and self._is_slip(event, shapes, together):
+            pair = event.site, *shapes
+        if pair is None:
             return
-        shapes = sorted((tuple(learned.shape), tuple(other.shape)), key=len)
-        if len(shapes[0]) == 1 and shapes[1] == (*shapes[0], 1) and shapes[0][0] > 1:
-            known = list(self.differences.items())[-7:]
-            shape = tuple(learned.shape), tuple(other.shape)
-            self.differences = dict([*known, (node._sequence_nr(), (event.site, *shape))])
+        node = output.grad_fn
+        if node is None:
+            known = {k: v for k, v in self.doctor.pairs.items() if v[0]() is not None}
+            self.doctor.pairs.clear()
+            self.doctor.pairs.update(list(known.items())[-7:])
+            self.doctor.pairs[id(output)] = weakref.ref(output), pair
+        else:
+            known_nodes = list(self.met.items())[-31:]
+            self.met = dict([*known_nodes, (node._sequence_nr(), (*pair, together))])
+
+    def _is_slip(self, event: Subtraction, shapes: tuple[Shape, Shape], together: Shape) -> bool:
+        one, other = sorted(shapes, key=len)
+        if together in shapes or len(one) == len(other) or not one:
+            return False
+        if one[0] != other[0] or one[0] < 2 or event.left.data_ptr() == event.right.data_ptr():
+            return False
+        if len(one) == 1 and other != (one[0], 1):
+            return False
+        written = event.site.text if event.site is not None else ""
+        return "None" not in written and "unsqueeze" not in written  # else all with all is meant
+
+    def _pair(self, tensor: Any) -> tuple[Site | None, Shape, Shape] | None:
+        found = self.doctor.pairs.get(id(tensor))
+        if found is None or found[0]() is not tensor:
+            return None
+        pair: tuple[Site | None, Shape, Shape] = found[1]
+        return pair
 
     def before_backward(self, event: Backward) -> None:
-        if not self.differences:
+        self.square = {}
+
+    def on_passage(self, event: Backward, passage: Passage) -> None:
+        """From the sum or mean of everything back to where both were repeated: on the way nothing
+        is summed over one of the axes alone, which would be a meaning for all with all."""
+        if not self.met or not passage.came or passage.came[0] is None:
             return
-        for root in event.roots:
-            node = root.grad_fn
-            for _ in range(8):
-                if node is None:
-                    break
-                found = self.differences.get(node._sequence_nr())
-                if found is not None and node_name(node) == "Sub":
-                    self._say(*found)
-                    break
-                followers = {f for f, _ in node.next_functions if f is not None}
-                if node_name(node) not in self.path or len(followers) != 1:
-                    break
-                node = followers.pop()
-        self.differences = {}
+        node, came = passage.node, passage.came[0]
+        shape = self.square.get(node)
+        if shape is not None and tuple(came.shape) == shape:
+            found = self.met.get(node._sequence_nr())
+            if found is not None and found[3] == shape:
+                self._say(*found[:3])
+                return
+        elif came.dim():
+            return
+        for (following, _), left in zip(node.next_functions, passage.left, strict=False):
+            if following is None or left is None or left.dim() < 2:
+                continue
+            if shape is None or tuple(left.shape) == shape:
+                self.square[following] = tuple(left.shape)
+
+    def after_backward(self, event: Backward) -> None:
+        self.met, self.square = {}, {}
+        self.doctor.pairs.clear()
 
     def _say(self, site: Site | None, given: tuple[int, ...], wanted: tuple[int, ...]) -> None:
         result = _broadcast(given, wanted)

@@ -11,11 +11,12 @@ import re
 import weakref
 from typing import Any
 
+from ..._user_code.sites import Site
 from ..._verify.locate.leaving import WITHOUT_SLOPE
 from ..state.parameter_owners import Owners, is_resting
-from ..watch.events import Backward, Step
+from ..watch.events import Backward, Clear, Step
 from ..watch.graph_walk import leaves
-from ..watch.iteration_trace import Cut, Tracer, has_steps, live_leaves
+from ..watch.iteration_trace import Arrival, Cut, Tracer, has_steps, live_leaves
 from ..watch.source_flow import is_conditional
 from .base import Rule
 
@@ -78,6 +79,7 @@ class _Case:
         self.steps = 0  # of the optimizer, with starved parameters
         self.traced = False
         self.cuts: list[tuple[Cut, list[Any]]] = []  # and weak references to what it starves
+        self.aside: tuple[Site | None, list[Any]] | None = None  # a loss of its own without a path
         self.told = False
 
 
@@ -129,11 +131,14 @@ for _ in range(9):
         self.flat: dict[int, Any] = {}  # parameters behind operations without slope
         self.sloped: set[int] = set()  # parameters that a gradient gets to
         self.backwards = 0
+        self.sites: list[Site | None] = []  # of the backwards that were traced
+        self.cleared = self.others = 0  # those before the last clear, and another optimizer's step
 
     def before_backward(self, event: Backward) -> None:
         self.backwards += 1
         if self.tracer is not None:
             self.tracer.arrive(event.roots)
+            self.sites.append(event.site)
         if self.walks >= WALKS:
             return
         self.walks += 1
@@ -146,11 +151,22 @@ for _ in range(9):
         else:
             self.sloped.update(id(leaf) for leaf in leaves(event.roots))
 
+    def before_clear(self, event: Clear) -> None:
+        optimizer = self.traced() if self.tracer is not None else None
+        if optimizer is not None:
+            held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+            if any(id(p) in held for p in event.parameters):
+                self.cleared = len(self.sites)
+
     def before_step(self, event: Step) -> None:
-        if self.tracer is not None and self.traced() is event.optimizer:
-            tracer, self.tracer = self.tracer, None
-            tracer.stop()
-            self._conclude(event, tracer)
+        if self.tracer is None:
+            return
+        if self.traced() is not event.optimizer:
+            self.others, self.tracer.is_paused = len(self.sites), True
+            return
+        tracer, self.tracer = self.tracer, None
+        tracer.stop()
+        self._conclude(event, tracer)
 
     # --- suspicion -----------------------------------------------------------------------------
 
@@ -168,10 +184,13 @@ for _ in range(9):
         return found
 
     def after_step(self, event: Step) -> None:
+        if self.tracer is not None:
+            self.tracer.is_paused = False
         case = self.cases.get(id(event.optimizer))
         if case is None or case.optimizer() is not event.optimizer:
             case = self.cases[id(event.optimizer)] = _Case(event.optimizer)
-        if case.told or (case.traced and not case.cuts and self.tracer is None):
+        found = case.cuts or case.aside
+        if case.told or (case.traced and not found and self.tracer is None):
             return
         starved = self._starved(event.parameters) if self.backwards else []
         if not starved:
@@ -185,6 +204,7 @@ for _ in range(9):
                     self.tracer, self.traced = tracer, weakref.ref(event.optimizer)
                     case.traced = True
                     self.traces += 1
+                    self.sites, self.cleared, self.others = [], 0, 0
         elif case.steps >= AT_LEAST and self.doctor.steps >= PATIENCE:
             self._tell(case, event.parameters)
 
@@ -195,10 +215,17 @@ for _ in range(9):
 
     # --- what the trace shows ------------------------------------------------------------------
 
+    def _own(self, tracer: Tracer) -> list[tuple[Arrival, Site | None]]:
+        """The backwards whose gradients this step is to use: what was cleared, and what another
+        optimizer has stepped on, is another loss's business."""
+        arrived = list(zip(tracer.arrivals, self.sites, strict=True))
+        return arrived[max(self.cleared, self.others) :] or arrived[self.cleared :] or arrived
+
     def _conclude(self, event: Step, tracer: Tracer) -> None:
         case = self.cases[id(event.optimizer)]
+        own = self._own(tracer)
         live = frozenset().union(*(a.live for a in tracer.arrivals))
-        cuts = {cut for a in tracer.arrivals for cut in a.cuts}
+        cuts = {cut for a, _ in own for cut in a.cuts}
         starved = [p for p in self._starved(event.parameters) if id(p) not in live]
         by_line: dict[Any, tuple[Cut, dict[int, Any]]] = {}
         for cut in cuts:
@@ -208,6 +235,11 @@ for _ in range(9):
             if mine:
                 by_line.setdefault(cut.site, (cut, {}))[1].update(mine)
         case.cuts = [(cut, [weakref.ref(p) for p in m.values()]) for cut, m in by_line.values()]
+        elsewhere = {i for a in tracer.arrivals for cut in a.cuts for i in cut.of}
+        lost = [p for p in starved if id(p) in elsewhere]
+        if not case.cuts and lost and len(starved) == len(event.parameters):
+            # Another loss takes their values, as it should; their own does not.
+            case.aside = own[-1][1], [weakref.ref(p) for p in lost]
 
     def _tell(self, case: _Case, parameters: list[Any]) -> None:
         case.told = True
@@ -216,6 +248,8 @@ for _ in range(9):
         others = [m for p in parameters if id(p) not in starved for m in owners.modules(p)]
         resting = is_resting(others)
         told: set[int] = set()
+        if case.aside is not None:
+            self._tell_aside(case.aside, starved, owners)
         for cut, references in sorted(case.cuts, key=lambda one: (-len(one[1]), one[0].site or ())):
             mine = [p for r in references if (p := r()) is not None and id(p) in starved]
             if not resting:
@@ -232,6 +266,22 @@ for _ in range(9):
                 figures={"starved": len(mine), "steps": case.steps},
             )  # fmt: skip
 
+    def _tell_aside(
+        self, aside: tuple[Site | None, list[Any]], starved: dict[int, Any], owners: Owners
+    ) -> None:
+        site, references = aside
+        mine = [p for r in references if (p := r()) is not None and id(p) in starved]
+        if mine:
+            self.report(
+                f"The step after this backward is that of {len(mine)} parameters, and its loss depends "
+                "on none of them: nothing that they make goes into it.",
+                site, parameters=owners.names(self.doctor, mine),
+                why="An optimizer moves its parameters by the gradient of the loss before its step. "
+                "What they make goes only into another loss, which is detached from them, as it should be.",
+                fix="# compute this loss from what these parameters make, without detach()",
+                figures={"parameters": len(mine)},
+            )  # fmt: skip
+
     def at_end(self) -> None:
         if self.tracer is not None:
             self.tracer.stop()
@@ -239,6 +289,7 @@ for _ in range(9):
         for reference in self.doctor.optimizers:
             optimizer = reference()
             case = self.cases.get(id(optimizer))
-            if case is not None and case.cuts and not case.told and case.steps >= AT_LEAST:
+            found = case is not None and (case.cuts or case.aside)
+            if case is not None and found and not case.told and case.steps >= AT_LEAST:
                 held = [p for group in optimizer.param_groups for p in group["params"]]
                 self._tell(case, held)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..._user_code.sites import Site
 from ..state.step_measures import largest
-from ..watch.backward_flow import Passage
+from ..watch.backward_flow import Passage, line_of
 from ..watch.events import Backward, Sample, Step
 from ..watch.graph_walk import node_name
 from .base import Rule
@@ -135,6 +135,8 @@ for _ in range(12):
 _FLAT = frozenset(
     ("Relu", "Threshold", "Hardtanh", "Tanh", "Sigmoid", "Relu6", "Hardswish", "Gelu")
 )
+Stop = tuple[str, bool, Site | None]  # what, whether by its shape alone, and where it was written
+_SOFTMAX = frozenset(("Softmax", "LogSoftmax"))
 _PRODUCTS = frozenset(("Addmm", "Mm", "Bmm", "Linear", "Convolution"))
 
 
@@ -181,10 +183,11 @@ for _ in range(12):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.stops: list[tuple[str, int]] = []  # what let nothing through since the last step
+        self.stops: list[Stop] = []  # what let nothing through since the last step
         self.zero: dict[int, int] = {}  # parameter -> steps in a row with a gradient of exactly 0
         self.small: dict[int, int] = {}
         self.stopped = 0  # steps in a row in which something let nothing through
+        self.nothing_moves = 0  # steps in a row in which every gradient was exactly 0
         self.backward: Site | None = None
 
     def after_backward(self, event: Backward) -> None:
@@ -192,24 +195,58 @@ for _ in range(12):
 
     def on_passage(self, event: Backward, passage: Passage) -> None:
         operation = node_name(passage.node)
+        if operation in _SOFTMAX:
+            self._softmax(passage)
         if operation in _FLAT:
             if max(passage.leaving, default=1.0) == 0.0 and max(passage.arrived, default=0.0) > 0:
-                self.stops.append((passage.name, passage.number))
+                self.stops.append((passage.name, False, line_of(passage.node)))
         elif operation in _PRODUCTS and max(passage.arrived, default=0.0) > 0:
             # The gradients of both factors: what is added has always one.
             both = passage.left[-2:] if operation == "Addmm" else passage.left[:2]
             if all(g is not None and largest(event.engine, g) == 0.0 for g in both):
-                self.stops.append((passage.name, passage.number))
+                self.stops.append((passage.name, False, line_of(passage.node)))
+
+    def _softmax(self, passage: Passage) -> None:
+        """A softmax over an axis of size one gives ones, whatever it is given."""
+        axis, came = getattr(passage.node, "_saved_dim", None), passage.came[0]
+        if axis is None or came is None or not came.dim():
+            return
+        axis = (int(axis) + 2**63) % 2**64 - 2**63  # PyTorch keeps -1 as an unsigned number
+        if came.shape[axis] == 1 and came.numel() > 1:
+            name = f"{passage.name}, over an axis of size one,"
+            self.stops.append((name, True, line_of(passage.node)))
+
+    def _all_dead(self, event: Sample, stops: list[Stop]) -> None:
+        """Every gradient is exactly 0, step after step, because something lets nothing through."""
+        self.nothing_moves = self.nothing_moves + 1 if stops and event.norms else 0
+        if self.nothing_moves == self.many:
+            self.report(
+                f"All {len(event.norms)} gradients have been exactly 0 for {self.many} steps: "
+                f"{stops[0][0]} lets nothing through, and nothing can bring it back.",
+                stops[0][2] or self.backward, parameters=self.doctor.names(event.parameters),
+                figures={"operation": stops[0][0], "steps": self.many}, severity="error",
+            )  # fmt: skip
 
     def before_step(self, event: Step) -> None:
         self.stopped = self.stopped + 1 if self.stops else 0
+
+    def after_step(self, event: Step) -> None:
+        if self.stopped == self.many - 1 or self.nothing_moves == self.many - 1:
+            self.doctor.lines.ask(event.engine, self.code)  # the line is told with the next
+        else:
+            self.doctor.lines.stop(self.code)
+
+    def at_end(self) -> None:
+        self.doctor.lines.stop(self.code)
 
     def on_sample(self, event: Sample) -> None:
         stops, self.stops = self.stops, []
         top = max((n for n in event.norms if math.isfinite(n)), default=0.0)
         if top == 0.0 or not self.doctor.pulse.is_thorough:
             self.zero, self.small = {}, {}
+            self._all_dead(event, stops)
             return
+        self.nothing_moves = 0
         rate = {
             id(p): float(g.get("lr", 0.0) or 0.0)
             for g in event.optimizer.param_groups
@@ -226,11 +263,12 @@ for _ in range(12):
                 vanished.append((p, norm))
         if dead and stops and self.stopped >= self.many:
             names = self.doctor.names(dead)
+            stop = next((s for s in stops if s[1]), stops[0])
             self.report(
                 f"{len(dead)} parameters have had a gradient of exactly 0 for {self.many} steps, while "
-                f"others learn: {stops[0][0]} lets nothing through.",
-                self.backward, parameters=names,
-                figures={"operation": stops[0][0], "steps": self.stopped},
+                f"others learn: {stop[0]} lets nothing through.",
+                (stop[2] if stop[1] else None) or self.backward, parameters=names, fix_site=stop[2],
+                figures={"operation": stop[0], "steps": self.stopped},
             )  # fmt: skip
         if any(
             p.dim() > 1 for p, _ in vanished

@@ -60,6 +60,8 @@ for _ in range(5):
 """
 
     def on_loss(self, event: Loss) -> None:
+        if event.function == "nll_loss":
+            self._twice(event)
         if event.function != "cross_entropy":
             return
         maker = _maker(event.input)
@@ -72,6 +74,19 @@ for _ in range(5):
                 "The input went through log_softmax already, which cross_entropy does itself.",
                 event.site, severity="warning",
                 fix="loss = torch.nn.functional.nll_loss(log_probabilities, target)",
+            )  # fmt: skip
+
+    def _twice(self, event: Loss) -> None:
+        """nll_loss of log_softmax is a cross entropy: the same, written in two lines."""
+        node = before_views(event.input, CLIPPED)
+        if node is None or node_name(node) != "LogSoftmax":
+            return
+        given = node.next_functions[0][0]
+        if given is not None and node_name(given) == "Softmax":
+            self.report(
+                "The input of log_softmax is the output of a softmax already: probabilities are taken for "
+                "logits.",
+                event.site,
             )  # fmt: skip
 
 

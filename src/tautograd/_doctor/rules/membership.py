@@ -206,7 +206,9 @@ for _ in range(6):
         mode = [m for p in mine for m in owners.modules(p)]
         if not is_resting(mode):
             parameters = [p for p in parameters if not is_resting(owners.modules(p))]
-        if not parameters or self._is_probe(owners, mine, parameters):
+        if not parameters:
+            return
+        if self._is_probe(owners, mine, parameters) and not self._are_thawed(mine, parameters):
             return
         self._say(owners, parameters, self._place(event), self.doctor.steps)
 
@@ -238,6 +240,12 @@ for _ in range(6):
             still = numbers.still()
             if still:
                 self._say(Owners(self.doctor), still, numbers.place, numbers.step)
+
+    def _are_thawed(self, mine: list[Any], rest: list[Any]) -> bool:
+        """Whether the rest gets gradients only since a while: it was unfrozen, to be trained."""
+        account = self.doctor.ledger.account
+        held = max(account(p).seen for p in mine)
+        return held >= 3 + max(account(p).seen for p in rest)
 
     def _is_probe(self, owners: Owners, mine: list[Any], rest: list[Any]) -> bool:
         """Whether the held ones are whole last layers of the model that the others belong to."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..watch.backward_flow import Passage, line_of
-from ..watch.events import Backward, ModuleCall, Step
+from ..watch.events import Backward, Loss, ModuleCall, Step, View
 from ..watch.graph_walk import is_leaf_node, node_name, nodes
-from .axes import OVER_BATCH, Sequences, softmax_over_batch
+from .axes import OVER_BATCH, Layers, Sequences, softmax_over_batch
 from .base import Rule
 
+_LOSSES = frozenset(
+    ("NllLoss", "MseLoss", "L1Loss", "SmoothL1Loss", "BinaryCrossEntropyWithLogits")
+)
 _NORMS = frozenset(("LinalgVectorNorm", "Norm"))
 _VIEWS = frozenset(("View", "UnsafeView", "ReshapeAlias", "Reshape"))
 
@@ -64,10 +67,23 @@ for _ in range(4):
         self.batch = 0  # samples that a classifier's loss saw
         self.losses: set[int] = set()  # log-softmaxes that go straight into a negative likelihood
         self.sequences = Sequences()
+        self.layers = Layers()
+        self.taken = 0  # iterations in which a layer took samples for moments
 
     def on_module(self, event: ModuleCall) -> None:
         if not self.said:
             self.sequences.on_module(event)
+            self.layers.on_module(event)
+
+    def on_loss(self, event: Loss) -> None:
+        if self.said:
+            return
+        found = self.layers.over_samples(tuple(event.input.shape))
+        if found is not None and event.target.shape[:1] == event.input.shape[:1]:
+            self.taken += 1  # what the loop does with the output may say more
+            if self.taken == 4:
+                self.said = True
+                self.report(site=found[0] or event.site, **found[1])
 
     def before_backward(self, event: Backward) -> None:
         self.doctor.lines.stop(self.code)
@@ -106,8 +122,15 @@ for _ in range(4):
         if self.said or self.pending is not None:
             return
         name = node_name(passage.node)
-        if name == "NllLoss" and passage.left[0] is not None:
+        if name in _LOSSES and passage.left[0] is not None and passage.left[0].dim() == 2:
             self.batch = int(passage.left[0].shape[0])
+        elif name == "Softmax" and self._shares_out(passage):
+            self._found(
+                passage.number, passage.node,
+                f"A softmax goes over the {self.batch} samples of the batch, not over the entries of each: "
+                "they compete with each other.",
+                fix="weights = scores.softmax(1)  # over the entries of each sample",
+            )  # fmt: skip
         elif name in _NORMS and self._over_the_batch(passage):
             self._found(
                 passage.number,
@@ -123,16 +146,24 @@ for _ in range(4):
                 self._found(passage.number, passage.node, message)
         elif name in _VIEWS and len(passage.left) == 1:
             before, after = passage.left[0], passage.came[0]
-            if before is None or after is None or before.dim() < 3 or before.dim() != after.dim():
-                return
-            (a, b, *rest), (c, d, *others) = tuple(before.shape), tuple(after.shape)
-            if a != b and (a, b) == (d, c) and rest == others and min(a, b) > 1:
-                self._found(
-                    passage.number,
-                    passage.node,
-                    f"A view makes {tuple(after.shape)} of {tuple(before.shape)}: it exchanges the first "
-                    "two lengths and moves no number, so each row holds parts of several others.",
-                )
+            if before is not None and after is not None and _exchanges(before.shape, after.shape):
+                self._found(passage.number, passage.node, _exchanged(before.shape, after.shape))
+
+    def on_view(self, event: View) -> None:
+        """The same of what has no gradient: the input itself."""
+        if self.said or not event.engine.is_grad_enabled():
+            return
+        if _exchanges(event.before, event.after):
+            self.said = True
+            self.report(_exchanged(event.before, event.after), event.site)
+
+    def _shares_out(self, passage: Passage) -> bool:
+        """Over the first axis of (samples, entries), where the loss has a row for each sample."""
+        came = passage.came[0]
+        if came is None or came.dim() != 2 or getattr(passage.node, "_saved_dim", None) != 0:
+            return False
+        rows, entries = (int(n) for n in came.shape)
+        return rows == self.batch > 1 and 1 < entries != rows
 
     def _over_the_batch(self, passage: Passage) -> bool:
         """Of a classifier's inner values, not of a weight, with the axis kept to divide by it."""
@@ -161,3 +192,18 @@ for _ in range(4):
         self.doctor.lines.stop(self.code)
         if self.pending is not None:
             self.report(site=None, **self.pending[2])
+
+
+def _exchanges(before: Any, after: Any) -> bool:
+    """Whether a view has the first two lengths in the other order, and all else as it was."""
+    if len(before) < 3 or len(before) != len(after):
+        return False
+    (a, b, *rest), (c, d, *others) = before, after
+    return a != b and (a, b) == (d, c) and rest == others and min(a, b) > 1
+
+
+def _exchanged(before: Any, after: Any) -> str:
+    return (
+        f"A view makes {tuple(after)} of {tuple(before)}: it exchanges the first "
+        "two lengths and moves no number, so each row holds parts of several others."
+    )

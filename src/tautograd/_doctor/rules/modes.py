@@ -103,8 +103,10 @@ for epoch in range(3):
         self.steps: dict[int, int] = {}  # steps in a row in eval mode
         self.known: Any = ()
         self.models: list[tuple[Any, list[Any], set[int]]] = []
+        self.asked: dict[int, bool] = {}  # module -> whether train() or eval() came last
 
     def on_mode(self, event: Mode) -> None:
+        self.asked[id(event.module)] = event.training
         if not event.training:
             self.evaluated = [*self.evaluated[-20:], (weakref.ref(event.module), event.site)]
 
@@ -119,7 +121,9 @@ for epoch in range(3):
             if model is None or not fresh & ids:
                 continue
             key = id(model)
-            if model.training or any(part.training for part in parts):
+            # `model.training = True` after eval() is a flag of the outermost module alone.
+            is_flag = model.training and self.asked.get(key) is False
+            if (model.training and not is_flag) or any(part.training for part in parts):
                 self.trained.add(key)
                 self.steps[key] = 0
             elif key in self.trained or self._is_slip(model, parts):

@@ -26,6 +26,7 @@ class _Made:
     before: int = 0  # steps of the optimizer until then
     steps: int = 0
     early: Site | None = None  # where it stepped before its optimizer ever did
+    kind: str = ""
 
 
 class Scheduler(Rule):
@@ -95,7 +96,7 @@ for _ in range(5):
             self.often[key] = 0
             known = self.made[key] = _Made(
                 weakref.ref(event.scheduler), optimizer, event.site if event.made else None,
-                self.stepped.get(optimizer, 0),
+                self.stepped.get(optimizer, 0), kind=type(event.scheduler).__name__,
             )  # fmt: skip
             # One that was there before anyone looked may have a history.
             known.steps = 0 if event.made else 1
@@ -171,6 +172,28 @@ for _ in range(5):
     def at_end(self) -> None:
         for made in self.made.values():
             self._judge(made)
+        self._two_of_one()
+
+    def _two_of_one(self) -> None:
+        """Two schedulers of one kind for one optimizer, and none for another that steps as well."""
+        used = [
+            made for made in self.made.values() if made.steps >= ENOUGH and made.site is not None
+        ]
+        scheduled = {made.optimizer for made in self.made.values()}
+        alive = [o for reference in self.doctor.optimizers if (o := reference()) is not None]
+        bare = [
+            o for o in alive
+            if id(o) not in scheduled and self.stepped.get(id(o), 0) >= ENOUGH
+        ]  # fmt: skip
+        for i, made in enumerate(used):
+            twins = [m for m in used[:i] if (m.optimizer, m.kind) == (made.optimizer, made.kind)]
+            if twins and bare:
+                self.report(
+                    f"This is the second {made.kind} of one optimizer, and another one, which steps as "
+                    "well, has none.",
+                    made.site, fix_site=made.site, parameters=self.doctor.names(parameters_of(bare[0])),
+                    fix=f"scheduler = {made.kind}(...)  # of the other optimizer",
+                )  # fmt: skip
 
     def _judge(self, made: _Made) -> None:
         """A scheduler that is gone, or will be: whether it was of any use."""

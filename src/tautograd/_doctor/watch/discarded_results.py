@@ -103,14 +103,14 @@ def _judge(engine: Any, call: ast.expr, frame: FrameType) -> tuple[str, Any, boo
     base, is_copy = _base(given)
     if is_in_place and not is_copy:
         return None
-    module = _value(given, frame)
+    module = value_of(given, frame)
     if module is engine or module is engine.nn.functional:  # torch.clamp(p.grad, ...)
         if not call.args:
             return None
         base, _ = _base(call.args[0])
     of_gradient = isinstance(base, ast.Attribute) and base.attr == "grad"
     owner = base.value if of_gradient and isinstance(base, ast.Attribute) else base
-    parameter = _value(_base(owner)[0], frame, names)
+    parameter = value_of(_base(owner)[0], frame, names)
     return (name, parameter, of_gradient) if isinstance(parameter, engine.nn.Parameter) else None
 
 
@@ -137,24 +137,24 @@ def _first(loops: list[ast.comprehension], frame: FrameType) -> dict[str, Any]:
         return {}
     if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.args:
         return {}
-    module = _value(given.func.value, frame)
+    module = value_of(given.func.value, frame)
     if given.func.attr != "parameters" or not hasattr(module, "_parameters"):
         return {}
     return {target.id: next(iter(module.parameters()), None)}
 
 
-def _value(node: ast.expr, frame: FrameType, names: dict[str, Any] | None = None) -> Any:
+def value_of(node: ast.expr, frame: FrameType, names: dict[str, Any] | None = None) -> Any:
     """What a dotted name stands for; nothing of it is run."""
     if isinstance(node, ast.Name) and names and node.id in names:
         return names[node.id]
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        parts = getattr(_value(node.value, frame), "_modules", None)
+        parts = getattr(value_of(node.value, frame), "_modules", None)
         return parts.get(str(node.slice.value)) if isinstance(parts, dict) else None
     if not isinstance(node, ast.Attribute):
         return None
-    owner = _value(node.value, frame)
+    owner = value_of(node.value, frame)
     kept = getattr(owner, "__dict__", {})
     for place in (kept.get("_parameters"), kept.get("_modules"), kept):
         if isinstance(place, dict) and node.attr in place:

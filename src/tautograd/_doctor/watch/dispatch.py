@@ -15,6 +15,8 @@ from .events import (
     Clip,
     Dropout,
     Freeze,
+    Hook,
+    Load,
     Loss,
     Mode,
     ModuleCall,
@@ -24,6 +26,7 @@ from .events import (
     Schedule,
     Step,
     Subtraction,
+    View,
 )
 from .loop_pattern import Pulse
 from .nan_risks import Risks
@@ -56,6 +59,7 @@ class Hearing(Known):
         self._open: dict[int, Step] = {}  # steps that are running, by optimizer
         self._inner = 0  # backwards inside of a step, by its closure
         self._evaluations = self._bad_losses = 0
+        self.pairs: dict[int, Any] = {}  # tensors that hold all with all, by mistake: TG504's
 
     @property
     def is_busy(self) -> bool:
@@ -194,6 +198,15 @@ class Hearing(Known):
 
     def on_freeze(self, event: Freeze) -> None:
         self.tell("on_freeze", event)
+
+    def on_view(self, event: View) -> None:
+        self.tell("on_view", event)
+
+    def on_hook(self, event: Hook) -> None:
+        self.tell("on_hook", event)
+
+    def on_load(self, event: Load) -> None:
+        self.tell("on_load", event)
 
     def on_sample(self, event: Sample) -> None:
         self.tell("on_sample", event)

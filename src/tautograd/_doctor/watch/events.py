@@ -149,6 +149,30 @@ class Freeze(Event):
 
 
 @dataclass(eq=False)
+class View(Event):
+    """`view` or `reshape` of a tensor without a gradient; while the doctor looks closely."""
+
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+
+@dataclass(eq=False)
+class Hook(Event):
+    """A hook was registered on a parameter or a module."""
+
+    owner: Any = None
+    handle: Any = None
+
+
+@dataclass(eq=False)
+class Load(Event):
+    """`load_state_dict` of a module, before it runs."""
+
+    module: Any = None
+    state: Any = None
+
+
+@dataclass(eq=False)
 class Sample(Event):
     """What a step did in numbers, after it, in the first steps and now and then; lists have an entry
     for every parameter that has a gradient, NaN where nothing could be measured."""

@@ -28,8 +28,12 @@ from .graph_walk import is_leaf_node, node_name, nodes
 _STEP_NODES = frozenset(("Round", "Floor", "Ceil", "Trunc", "Sign", "Sgn"))
 """Nodes of operations that are recorded and whose derivative is zero."""
 _QUESTIONS = frozenset(
-    ("__bool__", "__len__", "__repr__", "__format__", "dim", "size", "is_nonzero")
-)
+    (
+        "__bool__", "__len__", "__repr__", "__format__", "dim", "size", "is_nonzero", "numel",
+        "nelement", "data_ptr", "stride", "storage_offset", "element_size", "is_contiguous",
+        "is_floating_point", "is_complex", "untyped_storage", "type",
+    )
+)  # fmt: skip
 _ABOUT = frozenset(
     ("backward", "grad_fn", "requires_grad", "grad", "is_leaf", "shape", "dtype", "device", "ndim")
 )
@@ -104,6 +108,7 @@ class Tracer:
         self._strange: dict[int, Any] = {}  # tensors that came from nowhere, already looked at
         self._mode: FunctionMode | None = None
         self._count = 0
+        self.is_paused = False  # an optimizer steps: what it writes is no part of a loss
         parameters = list(parameters)
         self._sources = frozenset(id(p) for p in parameters)
         for parameter in parameters:
@@ -151,7 +156,7 @@ class Tracer:
     # --- calls ---------------------------------------------------------------------------------
 
     def _see(self, function: Any, args: Any, kwargs: Any) -> Any:
-        if self._count > MANY:
+        if self._count > MANY or self.is_paused:
             return function(*args, **kwargs)
         name = name_of_call(self.engine, function)
         if name in _ABOUT or name in _QUESTIONS:
@@ -202,7 +207,8 @@ class Tracer:
         return self._get(tensor)
 
     def _make(self, name: str, live: frozenset[int], cuts: frozenset[Any], made: list[Any]) -> None:
-        goes_on = [t for t in made if t.requires_grad]
+        # torch.tensor([loss, ...], requires_grad=True) and the like give a leaf: it has no past.
+        goes_on = [t for t in made if t.requires_grad and not t.is_leaf]
         if live and (not goes_on or name in WITHOUT_SLOPE or name in ("detach", "data")):
             how = name if self.engine.is_grad_enabled() else "no_grad"
             if name in ("detach", "data", *WITHOUT_SLOPE):
@@ -210,7 +216,8 @@ class Tracer:
             cuts = cuts | {Cut(how, user_stack(), live)}
             live = frozenset()
         for tensor in made:
-            self._put(tensor, live if tensor.requires_grad else frozenset(), cuts)
+            if id(tensor) not in self._sources:
+                self._put(tensor, live if tensor.requires_grad else frozenset(), cuts)
 
     def _leave(self, name: str, live: frozenset[int], cuts: frozenset[Any], result: Any) -> None:
         stack = user_stack()

@@ -84,8 +84,10 @@ class Observer:
         self._losses.on()
         self._close = StandIns()
         self._close.handle(modules.register_module_forward_hook(layers.make_module_hook(self)))
-        for name in ("__sub__", "sub"):
-            self._close.method(self.engine.Tensor, name, self._with(layers.make_subtraction))
+        for name in layers.ARITHMETIC:
+            self._close.method(self.engine.Tensor, name, self._with(layers.make_arithmetic))
+        for name in ("view", "reshape"):
+            self._close.method(self.engine.Tensor, name, self._with(layers.make_view))
 
     # --- what is watched -----------------------------------------------------------------------
 
@@ -126,6 +128,11 @@ class Observer:
         stand_ins.method(engine.nn.Module, "requires_grad_", self._with(parameters.make_freeze))
         stand_ins.method(engine.Tensor, "requires_grad_", self._with(parameters.make_freeze))
         stand_ins.method(engine.nn.Module, "train", self._with(layers.make_mode))
+        load = self._with(parameters.make_load)
+        stand_ins.method(engine.nn.Module, "load_state_dict", load)
+        stand_ins.method(engine.Tensor, "register_hook", self._with(parameters.make_hook))
+        for name in parameters.HOOKS:
+            stand_ins.method(engine.nn.Module, name, self._with(parameters.make_hook))
         for name in layers.LOSSES:
             self._losses.add(functional, name, self._with(layers.make_loss, name=name))
         for name in layers.DROPOUTS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..._user_code.stack import user_site
-from ..watch.events import Dropout, Loss, Mode, ModuleCall, Subtraction
+from ..watch.events import Dropout, Loss, Mode, ModuleCall, Subtraction, View
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer
@@ -100,15 +100,23 @@ def make_mode(observer: Observer, original: Any) -> Any:
     return train
 
 
-def make_subtraction(observer: Observer, original: Any) -> Any:
-    """The difference of two tensors: told where both were repeated to fit each other."""
-    doctor, kind = observer.doctor, observer.engine.Tensor
+ARITHMETIC = (
+    "__sub__", "__rsub__", "sub", "__add__", "__radd__", "add", "__mul__", "__rmul__", "mul",
+    "__truediv__", "div",
+)  # fmt: skip
 
-    def subtract(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+
+def make_arithmetic(observer: Observer, original: Any) -> Any:
+    """A sum, difference, product or quotient: told where both tensors were repeated to fit each
+    other, and where what came of that meets another tensor."""
+    doctor, kind = observer.doctor, observer.engine.Tensor
+    pairs = doctor.pairs
+
+    def arithmetic(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, other, *args, **kwargs)
         if doctor.pulse.close and isinstance(other, kind) and not doctor.is_busy:
-            shape = result.shape
-            if shape != self.shape and shape != other.shape:
+            shape, mine, others = result.shape, self.shape, other.shape
+            if mine != others and ((shape != mine and shape != others) or pairs):
                 with doctor.quietly():
                     doctor.on_subtraction(
                         Subtraction(
@@ -118,7 +126,24 @@ def make_subtraction(observer: Observer, original: Any) -> Any:
                     )  # fmt: skip
         return result
 
-    return subtract
+    return arithmetic
+
+
+def make_view(observer: Observer, original: Any) -> Any:
+    """`view` and `reshape` of what has no gradient, which no graph will show."""
+    doctor = observer.doctor
+
+    def view(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        if not doctor.pulse.close or result.dim() < 3 or result.requires_grad or doctor.is_busy:
+            return result
+        if self.shape != result.shape:
+            with doctor.quietly():
+                place = doctor.now(user_site(), observer.engine)
+                doctor.on_view(View(*place, before=self.shape, after=result.shape))
+        return result
+
+    return view
 
 
 def make_module_hook(observer: Observer) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..._user_code.stack import user_site, user_stack
-from ..watch.events import Freeze, Registration
+from ..watch.events import Freeze, Hook, Load, Registration
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer
@@ -51,3 +51,40 @@ def make_freeze(observer: Observer, original: Any) -> Any:
             return original(self, requires_grad)
 
     return requires_grad_
+
+
+def make_load(observer: Observer, original: Any) -> Any:
+    """A module's `load_state_dict`."""
+    doctor = observer.doctor
+
+    def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        if not doctor.is_busy:
+            with doctor.quietly():
+                doctor.on_load(
+                    Load(*doctor.now(user_site(), observer.engine), module=self, state=state_dict)
+                )
+        return original(self, state_dict, *args, **kwargs)
+
+    return load_state_dict
+
+
+HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook")
+
+
+def make_hook(observer: Observer, original: Any) -> Any:
+    """`register_hook` of a parameter, and the hooks of a module."""
+    doctor = observer.doctor
+    module_type, parameter_type = observer.engine.nn.Module, observer.engine.nn.Parameter
+
+    def register(self: Any, *args: Any, **kwargs: Any) -> Any:
+        handle = original(self, *args, **kwargs)
+        if isinstance(self, (module_type, parameter_type)) and not doctor.is_busy:
+            with doctor.quietly():
+                site = user_site()
+                if site is not None:
+                    doctor.on_hook(
+                        Hook(*doctor.now(site, observer.engine), owner=self, handle=handle)
+                    )
+        return handle
+
+    return register

@@ -1,0 +1,92 @@
+"""Copies of a network that are none, or that are never written into: TG305."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._user_code.stack import user_frames
+from ..watch.events import Load, Step
+from ..watch.source_copies import slips
+from .base import Rule
+
+
+class CopyOfItself(Rule):
+    """A copy of a network is the network itself, or what should change it changes something else."""
+
+    code = "TG305"
+    name = "copy-of-itself"
+    why = (
+        "state_dict() holds the weights themselves, not copies: what was kept as the best goes on "
+        "changing with every step, and loading it back changes nothing."
+    )
+    quiet = (
+        "Copies that stay as they are without a line that means to change them: a frozen teacher, a "
+        "reference policy, the weights at the start."
+    )
+    fix = "best = copy.deepcopy(model.state_dict())"
+    bug = """
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+best, kept = float("inf"), None
+for _ in range(5):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    if loss.item() < best:
+        best, kept = loss.item(), model.state_dict()
+model.load_state_dict(kept)  # here
+"""
+    fixed = """
+import copy
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 3), torch.randn(8, 1)
+best, kept = float("inf"), None
+for _ in range(5):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    if loss.item() < best:
+        best, kept = loss.item(), copy.deepcopy(model.state_dict())
+model.load_state_dict(kept)
+"""
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.read: set[Any] = set()
+
+    def on_load(self, event: Load) -> None:
+        """Weights that are loaded from their own memory."""
+        if not self.doctor.steps or not isinstance(event.state, dict):
+            return
+        own = dict(event.module.named_parameters())
+        given = {name: event.state.get(name) for name in own}
+        if not own or not all(_is_same(own[name], value) for name, value in given.items()):
+            return
+        self.report(
+            f"What is loaded here is what the {type(event.module).__name__} has already: the tensors are "
+            f"its own {len(own)} weights, not copies of them.",
+            event.site, parameters=self.doctor.names(own.values()),
+        )  # fmt: skip
+
+    def before_step(self, event: Step) -> None:
+        if not self.doctor.steps:
+            return
+        for frame in user_frames():
+            if frame.f_code not in self.read:
+                self.read.add(frame.f_code)
+                for slip in slips(event.engine, frame):
+                    self.report(slip.message, slip.site, why=slip.why, fix=slip.fix)
+
+
+def _is_same(own: Any, given: Any) -> bool:
+    """Whether two tensors are one memory."""
+    if given is own:
+        return True
+    is_tensor = hasattr(given, "data_ptr") and getattr(given, "shape", None) == own.shape
+    return bool(is_tensor and own.numel() and given.data_ptr() == own.data_ptr())

@@ -1,0 +1,126 @@
+"""Targets and weights of a loss that take gradients they should not: TG407."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..watch.events import Backward, Loss
+from ..watch.graph_walk import leaves, node_name, nodes
+from .base import Rule
+
+_REGRESSIONS = ("mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss")
+_SHAPES = frozenset(("View", "Squeeze", "Unsqueeze", "Reshape", "Expand", "UnsafeView", "Select"))
+
+
+class TargetWithGradient(Rule):
+    """A target that the same network makes, or an advantage, is not detached: the loss pushes it as well."""
+
+    code = "TG407"
+    name = "target-with-gradient"
+    why = (
+        "A target is what the prediction should become. If the gradient goes into it too, the network makes "
+        "the two meet anywhere: the target runs towards the prediction."
+    )
+    quiet = (
+        "Targets that do not begin with data (two views of one thing, equations), and that other networks "
+        "make; weights that are no difference between data and a value."
+    )
+    sure = "Certain that the gradient goes both ways; that it should not is all but certain."
+    refute = "The residual gradient is meant, as in Baird's algorithm."
+    fix = "target = reward + gamma * following.detach()"
+    bug = """
+torch.manual_seed(0)
+q = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(q.parameters(), lr=0.01)
+state, following, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8)
+for _ in range(4):
+    optimizer.zero_grad()
+    target = reward + 0.9 * q(following).max(1).values
+    loss = torch.nn.functional.mse_loss(q(state)[:, 0], target)  # here
+    loss.backward()
+    optimizer.step()
+"""
+    fixed = """
+torch.manual_seed(0)
+q = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(q.parameters(), lr=0.01)
+state, following, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8)
+for _ in range(4):
+    optimizer.zero_grad()
+    target = reward + 0.9 * q(following).max(1).values.detach()
+    loss = torch.nn.functional.mse_loss(q(state)[:, 0], target)
+    loss.backward()
+    optimizer.step()
+"""
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.walks = 0
+
+    def on_loss(self, event: Loss) -> None:
+        """`reward + gamma * value(following)`: data, and what the network makes."""
+        target = event.target
+        if event.function not in _REGRESSIONS or not getattr(target, "requires_grad", False):
+            return
+        node = _through_shapes(target.grad_fn)
+        if node is None or node_name(node) != "Add" or not event.input.requires_grad:
+            return
+        made = [n for n, _ in node.next_functions if n is not None]
+        if len(made) != 1 or len(node.next_functions) < 2 or node_name(made[0]) != "Mul":
+            return
+        mine = {id(leaf) for leaf in leaves([target], 2000)}
+        others = {id(leaf) for leaf in leaves([event.input], 2000)}
+        if mine and mine == others:
+            self.report(
+                "The target is data plus what the same network makes, and is not detached: the gradient "
+                "goes into it as well as into the prediction.",
+                event.site,
+            )  # fmt: skip
+
+    def before_backward(self, event: Backward) -> None:
+        """`log_prob * (returns - value)`."""
+        if self.walks >= 3 or not self.doctor.pulse.is_thorough:
+            return
+        self.walks += 1
+        for node in nodes(event.roots, 1500):
+            if node_name(node) != "Mul":
+                continue
+            given = [n for n, _ in node.next_functions]
+            if len(given) == 2 and all(n is not None for n in given):
+                for weight, chance in (given, given[::-1]):
+                    if _is_advantage(weight) and _is_log_probability(chance):
+                        self.report(
+                            "An advantage, data minus a value, multiplies a log-probability and is not "
+                            "detached: the loss of the policy pushes the value as well.",
+                            event.site, fix="advantage = returns - value.detach()",
+                        )  # fmt: skip
+                        return
+
+
+def _through_shapes(node: Any) -> Any:
+    for _ in range(6):
+        if node is None or node_name(node) not in _SHAPES:
+            return node
+        node = node.next_functions[0][0]
+    return None
+
+
+def _is_advantage(node: Any) -> bool:
+    node = _through_shapes(node)
+    if node is None or node_name(node) != "Sub" or len(node.next_functions) < 2:
+        return False
+    first, second = (n for n, _ in node.next_functions[:2])
+    return first is None and second is not None
+
+
+def _is_log_probability(node: Any) -> bool:
+    for _ in range(6):
+        if node is None:
+            return False
+        if node_name(node) in ("LogSoftmax", "Log"):
+            return True
+        following = [n for n, _ in node.next_functions if n is not None]
+        if len(following) != 1:
+            return False
+        node = following[0]
+    return False

@@ -1,0 +1,39 @@
+"""Divides the cases once, at random and by family, into two halves, and writes `split.txt`.
+
+`develop` is for building rules; `count` is only counted. A case that is there keeps its half: only new
+ones are drawn.
+"""
+
+from __future__ import annotations
+
+import random
+
+from .variants import HERE, cases
+
+SPLIT = HERE / "split.txt"
+
+
+def halves() -> dict[str, str]:
+    """The half of each case, as it was drawn."""
+    lines = SPLIT.read_text(encoding="utf-8").splitlines() if SPLIT.exists() else []
+    return {name: half for half, name in (line.split() for line in lines)}
+
+
+def divide(seed: int = 17) -> None:
+    """Draw a half for each case that has none."""
+    drawn, generator = halves(), random.Random(seed)
+    by_family: dict[str, list[str]] = {}
+    for case in cases().values():
+        if case.name not in drawn:
+            by_family.setdefault(case.family, []).append(case.name)
+    for names in by_family.values():
+        generator.shuffle(names)
+        first = generator.choice((0, 1))  # which half gets the odd one
+        for i, name in enumerate(names):
+            drawn[name] = ("develop", "count")[(i + first) % 2]
+    rows = sorted(f"{half} {name}" for name, half in drawn.items())
+    SPLIT.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    divide()
