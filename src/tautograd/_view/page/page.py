@@ -148,6 +148,8 @@ def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
     title = writer.equation(node) if node.kind == OPERATION else node.symbol
     if node.kind == CUT:
         title = f"✂ {node.name}"
+    if node.kind == INPUT and node.call:
+        title = writer.made(node)
     optional = {
         "q": title if title != node.symbol else "",
         "n": node.name if node.kind in (OPERATION, CUT) else "",
@@ -158,6 +160,7 @@ def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
         "g": _short(node.arrived[0].gradient_text) if 0 in node.arrived else "",
         "m": norm_of(node.arrived.get(0)),
         "r": int(node.root),
+        "e": _ending(node),
     }
     found.update({key: text for key, text in optional.items() if text not in ("", None, 0)})
     if "m" not in found and 0 in node.arrived:
@@ -165,6 +168,15 @@ def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
     if site >= 0:
         found["l"] = site
     return found
+
+
+def _ending(node: Node) -> str:
+    """Why no gradient comes here, where that is to be told: it left for Python, was cut, or has none."""
+    if node.kind == CUT:
+        return "python" if node.leaves else ""
+    if node.kind == INPUT and node.call:
+        return "after" if node.after_cut else "none"
+    return ""
 
 
 def _short(text: str) -> str:

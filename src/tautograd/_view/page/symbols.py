@@ -23,8 +23,9 @@ def name_results(graph: Graph) -> None:
     if len(ends) == 1 and not ends[0].symbol:
         ends[0].symbol = _once("loss", taken)
     last: dict[Any, int] = {}  # the last node of each execution of a line: a cut, if it has one
-    for node in sorted(nodes, key=lambda n: (n.kind == CUT, n.time)):
-        if node.kind in (OPERATION, CUT) and node.site is not None:
+    order = {OPERATION: 0, CUT: 1, INPUT: 2}  # what is made of a cut comes after it
+    for node in sorted(nodes, key=lambda n: (order.get(n.kind, 0), n.time)):
+        if node.kind in order and node.site is not None:
             last[_execution(node)] = node.number
     sources = {edge.target: edge.source for edge in graph.edges}
     unnamed = 0
@@ -67,7 +68,7 @@ def in_time(graph: Graph) -> None:
         later = (k for k, other in enumerate(operations) if other.time > node.time)
         position[node.number] = next(later, len(operations)) - 0.9 + 0.3 * i / len(others)
     into, out = graph.edges_into(), graph.edges_out_of()
-    for _ in range(2):  # a cut first, then what enters it
+    for _ in range(4):  # what is computed from a cut first, then the cut, then what enters it
         for node in graph.nodes:
             if node.kind == OPERATION:
                 continue
