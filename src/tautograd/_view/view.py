@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from .._trees.nests import ANY_MAPPING as NESTS
+from .._user_code.sites import Site
 from .._verify.locate.leaving import edge_of
 from .._verify.subject.engines import engine_of, engines, is_tensor
 from .page.graph import Graph
 from .page.groups import make_groups
+from .record.assigned_lines import assigned_lines
 from .record.backward_flow import Flow
 from .record.backward_watch import Watching
 from .record.collect import Collector
 from .record.names import Names
+from .record.node_history import walk
 from .record.recorder import Notes
 
 _active: list[Recording] = []
@@ -191,17 +194,25 @@ def _of_tensor(
     for module in notes.paths.roots if notes is not None else ():
         names.see_module(module)
     names.see_frames(frame)
+    lines = assigned_lines(frame, walk([loss])) if notes is None else {}
     on = notes is not None and notes.is_on
     if notes is not None:
         notes.is_on = False
     try:
-        return View(graph_of(engine, loss, names, notes, gradient))
+        return View(graph_of(engine, loss, names, notes, gradient, lines))
     finally:
         if notes is not None:
             notes.is_on = on
 
 
-def graph_of(engine: Any, loss: Any, names: Names, notes: Notes | None, gradient: Any) -> Graph:
+def graph_of(
+    engine: Any,
+    loss: Any,
+    names: Names,
+    notes: Notes | None,
+    gradient: Any,
+    lines: dict[int, Site] | None = None,
+) -> Graph:
     """The graph of a tensor, with the gradients of a backward that touches no `.grad`."""
     if edge_of(loss) is None:
         raise ValueError(
@@ -215,6 +226,7 @@ def graph_of(engine: Any, loss: Any, names: Names, notes: Notes | None, gradient
         )
     with engine.no_grad():
         collector = Collector(engine, [loss], names=names, notes=notes)
+        collector.lines = lines or {}
     flow, trouble = flow_of(engine, collector, loss, gradient)
     with engine.no_grad():
         graph = finished(collector, None if trouble else flow)

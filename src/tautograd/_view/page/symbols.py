@@ -19,9 +19,7 @@ def name_results(graph: Graph) -> None:
             node.symbol = node.name
         if node.symbol:
             node.symbol = _once(node.symbol, taken)
-    ends = [node for node in nodes if node.root]
-    if len(ends) == 1 and not ends[0].symbol:
-        ends[0].symbol = _once("loss", taken)
+    one_end = sum(node.root for node in nodes) == 1
     last: dict[Any, int] = {}  # the last node of each execution of a line: a cut, if it has one
     order = {OPERATION: 0, CUT: 1, INPUT: 2}  # what is made of a cut comes after it
     for node in sorted(nodes, key=lambda n: (order.get(n.kind, 0), n.time)):
@@ -38,6 +36,8 @@ def name_results(graph: Graph) -> None:
         if not name and node.operation == "t" and node.number in sources:
             turned = nodes[sources[node.number]].symbol
             name = f"{turned}ᵀ" if turned else ""
+        if not name and node.root and one_end:  # nobody called it a loss
+            name = "result"
         if name:
             node.symbol = _once(name, taken)
         else:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._user_code.sites import Site
 from ..._verify.locate.leaving import edge_of, same_edge
 from ..._verify.subject.engines import name_of
 from ..page.graph import CUT, INPUT, LEAF, OPERATION, Edge, Graph, Node
@@ -45,6 +46,7 @@ class Collector:
         self._cuts: dict[int, tuple[Any, int]] = {}
         self._leaves: dict[int, Any] = {}
         self._before: dict[int, Any] = {}
+        self.lines: dict[int, Site] = {}  # of nodes that do not know their own
         self._kept: list[Any] = []  # so that an id stays one node's
         for node in self.backward_order:
             leaf = getattr(node, "variable", None)
@@ -126,7 +128,7 @@ class Collector:
             node.call = known.call.name if known.is_last else ""
             node.custom, node.running = known.call.custom, known.call.running
         if node.site is None:
-            node.site = site_of_node(recorded)
+            node.site = site_of_node(recorded) or self.lines.get(id(recorded))
         if node.operation == "pow" and (power := saved_number(recorded, "exponent")) is not None:
             node.numbers["exponent"] = power
         if 0 not in node.outputs:

@@ -69,11 +69,11 @@ class PythonFlow:
         """What the variable of a frame was computed from."""
         if frame is None or not self or not name:
             return []
-        function = _function(frame)
+        function = function_of(frame)
         return self._into(frame, _assigned(function, name)) if function is not None else []
 
     def _into(self, frame: FrameType, expressions: Iterable[ast.AST]) -> list[Cutting]:
-        variables, function = variables_of(frame), _function(frame)
+        variables, function = variables_of(frame), function_of(frame)
         found: dict[int, Cutting] = {}
         seen: set[str] = set()
         pending = [(expression, 0) for expression in expressions]
@@ -129,7 +129,7 @@ def _tree(file: str) -> ast.Module | None:
     return known[1]
 
 
-def _function(frame: FrameType) -> ast.AST | None:
+def function_of(frame: FrameType) -> ast.AST | None:
     """The function a frame runs; the module, for one outside of functions."""
     tree = _tree(frame.f_code.co_filename)
     if tree is None or frame.f_code.co_name == "<module>":
@@ -145,7 +145,7 @@ def _function(frame: FrameType) -> ast.AST | None:
 
 def _at(frame: FrameType) -> ast.AST | None:
     """The expression that the instruction of a frame belongs to."""
-    function, wanted = _function(frame), _span(frame)
+    function, wanted = function_of(frame), _span(frame)
     if function is None or wanted is None:
         return None
     for part in ast.walk(function):
@@ -174,15 +174,21 @@ def _arguments(expression: ast.AST) -> list[ast.AST]:
     return [expression]
 
 
+def assignments(function: ast.AST, name: str) -> list[ast.stmt]:
+    """Every statement of a function that gives a name another value."""
+    found: list[ast.stmt] = []
+    for part in ast.walk(function):
+        if isinstance(part, ast.Assign):
+            found += [part] if any(name in _targets(t) for t in part.targets) else []
+        elif isinstance(part, (ast.AugAssign, ast.AnnAssign, ast.For)):
+            found += [part] if name in _targets(part.target) else []
+    return found
+
+
 def _assigned(function: ast.AST, name: str) -> list[ast.AST]:
     """Every expression that the function assigns to a name."""
-    found: list[ast.AST] = []
-    for part in ast.walk(function):
-        if isinstance(part, ast.Assign) and any(name in _targets(t) for t in part.targets):
-            found.append(part.value)
-        elif isinstance(part, (ast.AugAssign, ast.AnnAssign)) and name in _targets(part.target):
-            found += [part.value] if part.value is not None else []
-    return found
+    values = (getattr(part, "value", None) for part in assignments(function, name))
+    return [value for value in values if value is not None]
 
 
 def _targets(target: ast.AST) -> set[str]:
