@@ -127,9 +127,9 @@ def test_a_long_run_is_thinned_by_its_worst_and_ends_with_its_last():
         ([1.0, 2.0, 3.0], "3"),
         ([1.0, 2.0, None], "2 at step 20"),
         ([None, None, None], "none"),
-        ([1.0, math.nan, math.nan], "NaN since step 11 to 20"),
+        ([1.0, math.nan, math.nan], "NaN since one of steps 11–20"),
         ([math.nan, math.nan, None], "NaN since step 10"),
-        ([1.0, math.inf, math.nan], "NaN since step 11 to 20"),
+        ([1.0, math.inf, math.nan], "NaN since one of steps 11–20"),
         ([math.nan, 1.0, math.inf], "∞ since step 21"),
         ([1.0, 2.0, -math.inf], "−∞ since step 21"),
     ],
@@ -199,3 +199,11 @@ def test_names_at_line_ends_keep_apart():
     assert places[-1] <= 1
     assert spread([], 0.1) == []
     assert spread([0.2, 0.8], 0.1) == [0.2, 0.8]
+
+
+def test_a_notebook_shows_the_page_with_its_verdict_first():
+    doctor, _, _ = run(3)
+    shown = doctor._repr_html_()
+    assert shown.startswith('<iframe title="What the doctor says" sandbox="allow-scripts"')
+    inside = html.unescape(re.search(r'srcdoc="([^"]*)"', shown)[1])
+    assert inside.index("Nothing found") < inside.index("History of the run")

@@ -226,3 +226,18 @@ def test_what_has_no_name_is_not_called_a_loss(engine):
         return (w * w).sum()
 
     assert [n.symbol for n in view(program).graph.nodes if n.root] == ["result"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_notebook_shows_the_answer_first_and_then_its_parts(engine):
+    torch = pytest.importorskip(engine)
+    w = torch.tensor(3.0, requires_grad=True)
+    loss = w * w
+    found = explain(w, loss)
+    html = found._repr_html_()
+    assert html.index("The gradient of loss = 9 with respect to w, 6") < html.index("<table>")
+    for part in found.contributions:
+        assert part.value.text in html
+    assert html.count("<tr>") == 1 + len(found.contributions) + 1
+    nothing = explain(torch.tensor(1.0, requires_grad=True), loss)
+    assert "gets no gradient" in nothing._repr_html_()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .page.graph import LEAF, Edge, Graph, Node
+from .page.graph import CUT, LEAF, Edge, Graph, Node
 from .record.values import Value, number, summed_to
 from .rules import RULES, Carried, Factor, Product, Rule
 
@@ -82,9 +82,8 @@ class Writer:
 
     def made(self, node: Node) -> str:
         """`mask = gt(x)`: an input that was computed from values with a history."""
-        sources = ", ".join(
-            self.graph.nodes[e.source].symbol_of(e.output) for e in self._into[node.number]
-        )
+        into = [(self.graph.nodes[e.source], e.output) for e in self._into[node.number]]
+        sources = ", ".join(n.name if n.kind == CUT else n.symbol_of(k) for n, k in into)
         if node.call == "Python":
             return f"{node.symbol}, computed in Python from {sources}"
         return f"{node.symbol} = {node.call}({sources})"

@@ -37,29 +37,55 @@ class View:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._page = ""
+        self._pages: dict[Any, str] = {}
 
-    def page(self) -> str:
-        """The page: one file of HTML that needs nothing else."""
-        if not self._page:
-            from .page.page import as_page
+    def page(self, *, source: bool = True, links: bool = False) -> str:
+        """The page: one file of HTML that needs nothing else.
 
-            self._page = as_page(self.graph)
-        return self._page
+        `source=False` leaves out files and their lines. Full paths, by which a click on a line opens an
+        editor on this machine, are in it only with `links=True`.
+        """
+        from .page.page import Shown, as_page
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it as a page or as JSON: `.html` or `.json` says which. Whole, or not at all."""
+        shown = Shown(source, links and source)
+        if shown not in self._pages:
+            self._pages[shown] = as_page(self.graph, shown)
+        return self._pages[shown]
+
+    def svg(self) -> str:
+        """The graph as a picture, folded as the page shows it first."""
+        from .page.svg import as_svg
+
+        return as_svg(self.graph)
+
+    def dot(self) -> str:
+        """The graph in the language of Graphviz."""
+        from .page.dot import as_dot
+
+        return as_dot(self.graph)
+
+    def save(
+        self, path: str | os.PathLike[str], *, source: bool = True, links: bool = False
+    ) -> Path:
+        """Write it as `.html`, `.json`, `.svg` or `.dot`: the name says which. Whole, or not at all.
+
+        What a page may show of the program is said as to `page()`.
+        """
         from .._files.atomic import replacing
         from .._files.printable import utf8
 
         suffix = Path(path).suffix.lower()
         if suffix in (".html", ".htm"):
-            text = self.page()
+            text = self.page(source=source, links=links)
+        elif suffix == ".svg":
+            text = self.svg()
+        elif suffix in (".dot", ".gv"):
+            text = self.dot()
         elif suffix == ".json":
             text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
         else:
             raise ValueError(
-                f"a view is saved as .html or .json, not as '{suffix}' ({os.fspath(path)})"
+                f"a view is saved as .html, .json, .svg or .dot, not as '{suffix}' ({os.fspath(path)})"
             )
         with replacing(path) as file:
             file.write(utf8(text))

@@ -71,7 +71,7 @@ def since(known: Sequence[tuple[int, float]]) -> str:
         first -= 1
     step = known[first][0]
     if first and known[first - 1][0] < step - 1:
-        return f"since step {known[first - 1][0] + 1:,} to {step:,}"
+        return f"since one of steps {known[first - 1][0] + 1:,}–{step:,}"
     return f"since step {step:,}"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..._files.markup import escape
 from ..._report import shell
-from ..._report.wording import counted, figure, near, place
+from ..._report.wording import counted, figure, shared_place
 from .heat_map import by_layer, heat_map
 from .measures import Series, ends, last_of, rounded, thinned
 from .plots import Mark, chart, colours, spark
@@ -32,7 +32,7 @@ def as_page(report: Plain, root: str | None = None, command: str = "taut doctor"
 def _page(report: Plain, root: str | None, command: str) -> Iterator[str]:
     what = escape(report["script"] or "training run")
     title = f"{report['script'] or 'training run'}: {_headline(report)} – {command}"
-    yield shell.head(title, [_FOLDER / "page.css"])
+    yield shell.head(title, [_FOLDER / "page.css"], verdict(report))
     yield '<a class="skip" href="#findings">To the findings</a>'
     yield f"<header>{shell.TOGGLE}<h1>{command} <code>{what}</code></h1>"
     kind = _worst(report)
@@ -47,6 +47,12 @@ def _page(report: Plain, root: str | None, command: str) -> Iterator[str]:
     yield f"</main><footer>Made by tautograd {escape(report['tautograd'])}. "
     yield "<code>taut doctor --explain CODE</code> says more about a code; "
     yield "<code># taut: ignore[CODE]</code> on a line turns it off there.</footer></body></html>\n"
+
+
+def _place(site: Plain | None, root: str | None) -> str:
+    if site is None:
+        return "(no line)"
+    return f"{shared_place(site['file'], root)}:{site['line']}"
 
 
 def _worst(report: Plain) -> str:
@@ -77,7 +83,7 @@ def _findings(report: Plain, root: str | None) -> Iterator[str]:
             yield f'<tr><td><a href="#f{number}">{finding["code"]}</a></td>'
             yield f"<td>{escape(finding['name'])}"
             yield f' <span class="chip wide {finding["severity"]}">{finding["severity"]}</span></td>'
-            yield f'<td class="where mono">{escape(place(finding["site"], root))}</td>'
+            yield f'<td class="where mono">{escape(_place(finding["site"], root))}</td>'
             yield f'<td class="number">{finding["count"]:,}</td></tr>'
         yield "</tbody></table>"
         if said := looked(report):
@@ -159,7 +165,7 @@ def _excerpt(site: Plain, lines: dict[int, str], kinds: dict[int, str], root: st
             f'<span class="{kind}"><span class="n">{number}</span>{escape(text) or " "}{note}</span>'
         )
     inside = f" in {site['function']}" if site["function"] not in ("", "<module>") else ""
-    title = f"{near(site['file'], root)}:{site['line']}{inside}"
+    title = f"{_place(site, root)}{inside}"
     return (
         f'<figure class="excerpt"><figcaption class="mono where">{escape(title)}</figcaption>'
         f'<pre class="lines" tabindex="0">{"".join(rows)}</pre></figure>'

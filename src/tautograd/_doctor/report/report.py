@@ -65,6 +65,13 @@ class Reporting:
     def __str__(self) -> str:
         return self.report()
 
+    def _repr_html_(self) -> str:
+        """For a notebook: the page, whose verdict comes first."""
+        from ..._report.browser import as_frame
+        from .page import as_page
+
+        return as_frame(as_page(plain(self)), "What the doctor says")
+
     def show(self, file: IO[str] | None = None) -> None:
         """Print the report, with colours on a terminal."""
         from tautograd._files.terminal import say

@@ -105,10 +105,10 @@ Taut.Drawing = class {
 
   colour(norm) {
     if (typeof norm !== "number") return "var(--strange)";
-    if (!(norm > 0)) return "var(--mid)";
-    const t = this.strength(norm);
-    return t < 0.5 ? `color-mix(in oklab, var(--low) ${Math.round(200 * (0.5 - t))}%, var(--mid))`
-      : `color-mix(in oklab, var(--high) ${Math.round(200 * (t - 0.5))}%, var(--mid))`;
+    if (!(norm > 0)) return "var(--op-line)";  // dashed: no size at all
+    const t = this.strength(norm);  // the larger, the farther from the ground: readable without hue
+    return t < 0.5 ? `color-mix(in oklab, var(--flow-0) ${Math.round(200 * (0.5 - t))}%, var(--flow-1))`
+      : `color-mix(in oklab, var(--flow-2) ${Math.round(200 * (t - 0.5))}%, var(--flow-1))`;
   }
 
   look(edge) {
@@ -149,14 +149,26 @@ Taut.Drawing = class {
     requestAnimationFrame(() => { this.waiting = false; this.draw(); });
   }
 
-  draw() {
+  // Everything, drawn for as long as `take` looks at it.
+  whole(take) {
+    const kept = [this.x, this.y, this.scale];
+    this.x = 0; this.y = 0; this.scale = 1;
+    this.draw(true);
+    const found = take(this.world);
+    [this.x, this.y, this.scale] = kept;
+    this.draw();
+    return found;
+  }
+
+  draw(all = false) {
+    if (this.drawn && !all) this.drawn();
     const { svg, scale } = this, w = svg.clientWidth, h = svg.clientHeight;
     this.world.setAttribute("transform", `translate(${this.x} ${this.y}) scale(${scale})`);
     const room = 80 / scale, left = -this.x / scale - room, top = -this.y / scale - room;
     const right = left + w / scale + 2 * room, bottom = top + h / scale + 2 * room;
-    const seen = (x0, y0, x1, y1) => x1 >= left && x0 <= right && y1 >= top && y0 <= bottom;
+    const seen = (x0, y0, x1, y1) => all || x1 >= left && x0 <= right && y1 >= top && y0 <= bottom;
     const boxes = [...this.shown.boxes].filter(([, p]) => seen(p.x - p.w / 2, p.y, p.x + p.w / 2, p.y + p.h));
-    const far = boxes.length > 500 || (boxes.length > 150 && scale < 0.2);
+    const far = (boxes.length > 500 && !all) || boxes.length > 3000 || (boxes.length > 150 && scale < 0.2);
     const focused = this.svg.contains(document.activeElement) && document.activeElement.dataset ? document.activeElement.dataset.name : null;
     this.drawFrames(seen);
     this.drawEdges(seen, far);
@@ -183,7 +195,7 @@ Taut.Drawing = class {
   }
 
   drawEdges(seen, far) {
-    const made = [], backs = [], labels = [], shared = new Map();
+    const made = [], backs = [], labels = [], placed = [], shared = new Map();
     for (const edge of this.edges) {
       if (!seen(...edge.bounds)) continue;
       const { kind, colour, wide, label, aside } = this.look(edge);
@@ -201,13 +213,21 @@ Taut.Drawing = class {
         for (let i = 2; i < edge.points.length; i += 1) {
           if (edge.points[i].y - edge.points[i - 1].y > edge.points[best].y - edge.points[best - 1].y + 30) best = i;
         }
-        const p = edge.points[best - 1], q = edge.points[best];
-        const text = Taut.make("text", { class: "label", x: (p.x + q.x) / 2 + 0.75 * (edge.bow || 0), y: (p.y + q.y) / 2 + 4 });
-        text.style.fill = colour || "var(--soft)";
+        const p = edge.points[best - 1], q = edge.points[best], half = Taut.width(label, "600") * 11.5 / 26 + 4;
+        const at = (t) => {  // on the curve, a part of the way along
+          const u = 1 - t, a = u * u * u + 3 * u * u * t, bend = 3 * u * t * (edge.bow || 0), middle = (p.y + q.y) / 2;
+          return { x: a * p.x + (1 - a) * q.x + bend, y: u * u * u * p.y + 3 * u * t * middle + t * t * t * q.y };
+        };
+        const free = (c) => placed.every((o) => Math.abs(o.y - c.y) > 16 || Math.abs(o.x - c.x) > o.half + half);
+        const spot = [0.5, 0.7, 0.3, 0.85, 0.15].map(at).find(free);
+        if (!spot) continue;  // no room: the panel has it
+        placed.push({ ...spot, half });
+        const text = Taut.make("text", { class: "label", x: spot.x, y: spot.y + 4 });
+        text.style.fill = colour === "var(--strange)" ? colour : "var(--ink)";
         text.textContent = label;
         labels.push(text);
         const wide = Taut.width(label, "600") * 11.5 / 13 + 6;
-        backs.push(Taut.make("rect", { class: "label-back", x: +text.getAttribute("x") - wide / 2, y: (p.y + q.y) / 2 - 8, width: wide, height: 16, rx: 3 }));
+        backs.push(Taut.make("rect", { class: "label-back", x: +text.getAttribute("x") - wide / 2, y: spot.y - 8, width: wide, height: 16, rx: 3 }));
       }
     }
     for (const [key, d] of shared) {

@@ -210,8 +210,11 @@
     $("legend").replaceChildren(...parts);
   };
   legend();
+  const share = Taut.share(state, drawing, { go, show, showGroup });
   go(0);
+  share.read();
+  drawing.drawn = share.note;
   new ResizeObserver(() => { if (!moved && !state.chosen) drawing.fit(); else drawing.soon(); }).observe(svg);
   performance.mark("drawn");
-  Taut.state = state; Taut.drawing = drawing; Taut.go = go;
+  Taut.state = state; Taut.drawing = drawing; Taut.go = go; Taut.shared = share;
 })();

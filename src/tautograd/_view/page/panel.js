@@ -100,7 +100,7 @@ Taut.panel = (state, drawing, act) => {
       const row = make("tr"), name = make("td", "links");
       name.append(jump(i, data.nodes[i].s));
       const said = data.nodes[i].g || "none", g = make("td", said[0] === "[" ? "few" : "number", said);
-      if (data.nodes[i].m !== undefined) g.style.color = drawing.colour(data.nodes[i].m);
+      if (typeof data.nodes[i].m === "string") g.style.color = "var(--strange)";
       row.append(name, make("td", "", data.nodes[i].h || ""), g); table.append(row);
     });
     return table;
