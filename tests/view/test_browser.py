@@ -488,8 +488,11 @@ def test_pictures_saved_from_the_page_hold_the_whole_graph(browser, pages):
 
 
 def test_labels_are_not_over_each_other(browser, pages):
-    over = """(() => { const boxes = [...document.querySelectorAll('#graph .label')].map((e) => e.getBoundingClientRect());
-      return boxes.filter((a, i) => boxes.some((b, j) => j > i && a.left < b.right - 2 && b.left < a.right - 2 && a.top < b.bottom - 3 && b.top < a.bottom - 3)).length; })()"""
+    over = """(() => {
+      const all = [...document.querySelectorAll('#graph .label')].map((e) => e.getBoundingClientRect());
+      const apart = (a, b) => a.right - 2 <= b.left || b.right - 2 <= a.left || a.bottom - 3 <= b.top
+        || b.bottom - 3 <= a.top;
+      return all.filter((a, i) => all.some((b, j) => j > i && !apart(a, b))).length; })()"""
     browser.size(1280)
     for name in ("detached", "linear_step", "gpt", "several_outputs"):
         browser.open(pages[name])
