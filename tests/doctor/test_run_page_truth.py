@@ -17,6 +17,7 @@ from tautograd._doctor.report.measures import ends, last_of, thinned, worst
 from tautograd._doctor.report.page import as_page
 from tautograd._doctor.report.plots import spread
 from tautograd._doctor.report.report import plain
+from tautograd._doctor.report.two_runs import NotAReport, read_report
 from tautograd._doctor.state.history import History
 
 from .reports import Said
@@ -207,3 +208,48 @@ def test_a_notebook_shows_the_page_with_its_verdict_first():
     assert shown.startswith('<iframe title="What the doctor says" sandbox="allow-scripts"')
     inside = html.unescape(re.search(r'srcdoc="([^"]*)"', shown)[1])
     assert inside.index("Nothing found") < inside.index("History of the run")
+
+
+# --- two runs ---------------------------------------------------------------------------------------
+
+
+def test_two_runs_on_one_page(tmp_path):
+    broken, _, one = run(14, bad_from=11)
+    broken.script = "broken.py"
+    file = tmp_path / "was.json"
+    file.write_text(json.dumps(broken.to_dict()))
+    mended, _, two = run(20)
+    mended.script = "mended.py"
+    page = as_page(plain(mended), other=read_report(file))
+    data = page_data(page)
+    last = f"{two[-1]:.3g}"
+    assert list(data["runs"]) == ["broken.py NaN", f"mended.py {last}"]
+    for shown, losses in zip(data["runs"].values(), (one, two), strict=True):
+        for value, loss in zip(shown, losses, strict=False):
+            assert value == ("NaN" if math.isnan(loss) else pytest.approx(loss, rel=1e-3))
+    first = next(iter(data["runs"].values()))
+    assert first[14:] == [None] * 6, "it had no more steps"
+    rows = re.findall(r"<tr><td class=\"mono\">(.*?)</td><td>(.*?)</td>", page)
+    assert rows == [("broken.py", "TG701"), ("mended.py", "nothing")]
+
+
+SOUND = {"format": "tautograd doctor report", "script": "", "steps": 1, "findings": []}
+
+
+def with_curve(steps: Any, losses: Any) -> str:
+    return json.dumps({**SOUND, "history": {"curve": {"steps": steps, "losses": losses}}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "{}", '{"format": "other"}', '{"format": "tautograd doctor report"}'),
+        *(json.dumps(SOUND), json.dumps({**SOUND, "findings": [1]})),
+        *(with_curve([1], []), with_curve(["x"], [1]), with_curve([1], [[]])),
+    ],
+)
+def test_what_is_no_report_is_refused(text, tmp_path):
+    file = tmp_path / "was.json"
+    file.write_text(text)
+    with pytest.raises(NotAReport):
+        read_report(file)

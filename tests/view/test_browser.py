@@ -529,3 +529,23 @@ def test_without_javascript_there_is_a_table(browser, pages):
     finally:
         browser("Emulation.setScriptExecutionDisabled", value=False)
     assert json.dumps(browser.errors) == "[]"
+
+
+SMALLEST = """Math.min(99, ...[...document.querySelectorAll('#graph text')].filter((e) => e.textContent.trim())
+  .map((e) => parseFloat(getComputedStyle(e).fontSize) * Taut.drawing.scale))"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["square", "linear_step", "gpt", "detached"])
+def test_no_letter_is_too_small_to_read(browser, pages, name, width):
+    browser.size(width)
+    browser.open(pages[name])
+    for key in ("Home", "ArrowRight", "ArrowRight", "u"):
+        browser.key(key)
+        assert browser.run(SMALLEST) >= 10.9, key
+    html = browser.run(
+        "Math.min(...[...document.querySelectorAll('body *')].filter((e) => e.children.length === 0 && "
+        "e.textContent.trim() && e.getClientRects().length && !e.closest('svg'))"
+        ".map((e) => parseFloat(getComputedStyle(e).fontSize)))"
+    )
+    assert html >= 11

@@ -10,12 +10,14 @@
 
   // One cursor for all charts: the pointer or the arrow keys move it in one of them, and the line below
   // each chart says what was measured there.
-  const charts = [...history.querySelectorAll(".chart")].map((chart) => {
+  const charts = [...document.querySelectorAll(".chart")].map((chart) => {
     const plot = chart.querySelector(".plot"), cursor = chart.querySelector(".cursor");
     const readout = chart.querySelector(".readout"), series = data[chart.dataset.kind];
-    const isLoss = chart.dataset.kind === "losses";
-    const steps = isLoss ? data.loss_steps : data.steps, ends = isLoss ? data.loss_ends : data.ends;
-    const last = steps.length - 1, first = data.span[0], range = (data.span[1] - first) || 1;
+    const isLoss = chart.dataset.kind === "losses", isBoth = chart.dataset.kind === "runs";
+    const steps = isBoth ? data.runs_steps : isLoss ? data.loss_steps : data.steps;
+    const ends = isBoth ? steps : isLoss ? data.loss_ends : data.ends;
+    const last = steps.length - 1, first = isBoth ? steps[0] : data.span[0];
+    const range = ((isBoth ? steps[last] : data.span[1]) - first) || 1;
     const names = [...chart.querySelectorAll(".rows span")].map((span) => span.title);
     const made = { place: last, row: null };  // row: of a heat map, the one that the pointer is on
     const since = (list, place) => {  // a NaN that has stayed: from which step on

@@ -18,18 +18,27 @@ from .heat_map import by_layer, heat_map
 from .measures import Series, ends, last_of, rounded, thinned
 from .plots import Mark, chart, colours, spark
 from .report import Plain
+from .two_runs import beside
 from .wording import looked, verdict, when
 
 _FOLDER = Path(__file__).parent
 MOST_NAMES = 12
 
 
-def as_page(report: Plain, root: str | None = None, command: str = "taut doctor") -> str:
-    """The whole page; paths are shown from the folder `root`, the current one by default."""
-    return "".join(_page(report, root, command))
+def as_page(
+    report: Plain,
+    root: str | None = None,
+    command: str = "taut doctor",
+    other: Plain | None = None,
+) -> str:
+    """The whole page; paths are shown from the folder `root`, the current one by default.
+
+    `other` is the report of another run, to be shown beside this one.
+    """
+    return "".join(_page(report, root, command, other))
 
 
-def _page(report: Plain, root: str | None, command: str) -> Iterator[str]:
+def _page(report: Plain, root: str | None, command: str, other: Plain | None) -> Iterator[str]:
     what = escape(report["script"] or "training run")
     title = f"{report['script'] or 'training run'}: {_headline(report)} – {command}"
     yield shell.head(title, [_FOLDER / "page.css"], verdict(report))
@@ -42,8 +51,12 @@ def _page(report: Plain, root: str | None, command: str) -> Iterator[str]:
     for note in report["notes"]:
         yield f"<p>{escape(note)}</p>"
     yield "</header>\n<main>"
+    own: Plain = {}
+    if other is not None:
+        section, own = beside(report, other)
+        yield from section
     yield from _findings(report, root)
-    yield from _history(report)
+    yield from _history(report, own)
     yield f"</main><footer>Made by tautograd {escape(report['tautograd'])}. "
     yield "<code>taut doctor --explain CODE</code> says more about a code; "
     yield "<code># taut: ignore[CODE]</code> on a line turns it off there.</footer></body></html>\n"
@@ -175,7 +188,7 @@ def _excerpt(site: Plain, lines: dict[int, str], kinds: dict[int, str], root: st
 # ---- history -------------------------------------------------------------------------------------
 
 
-def _history(report: Plain) -> Iterator[str]:
+def _history(report: Plain, runs: Plain) -> Iterator[str]:
     history = report["history"]
     if not history or not history["steps"]:
         yield '<section id="no-history"><h2>History</h2>'
@@ -226,15 +239,17 @@ def _history(report: Plain) -> Iterator[str]:
         yield from _heat(steps, norms, ratios, marks, span)
     yield "</div>"
     yield from _parameters(steps, norms, ratios, report, span)
+    tables = {"norms": norms, "ratios": ratios, "losses": losses, "runs": runs.get("series", {})}
     data = {
         "steps": steps,
         "ends": ends(history["steps"]),
         "loss_steps": loss_steps,
         "loss_ends": ends(curve["steps"]),
         "span": span,
+        "runs_steps": runs.get("steps", []),
         **{
             kind: {name: [rounded(v) for v in values] for name, values in series.items()}
-            for kind, series in (("norms", norms), ("ratios", ratios), ("losses", losses))
+            for kind, series in tables.items()
         },
     }
     yield f"</section>{shell.data(data)}{shell.scripts([_FOLDER / 'page.js'])}"

@@ -40,30 +40,34 @@ def require_browser(what: str) -> str:
     return found
 
 
-def as_png(page: str) -> bytes:
-    """What the page shows first."""
+def as_png(
+    page: str, address: str = "", *, size: tuple[int, int] = SIZE, dark: bool = False
+) -> bytes:
+    """What the page shows first, or at an address of it: `#step=3`."""
     with tempfile.TemporaryDirectory(prefix="taut-picture-") as folder:
-        return marked_png(_shot(Path(folder), page, ""))
+        if dark:
+            page = page.replace('<html lang="en">', '<html lang="en" data-theme="dark">', 1)
+        return marked_png(_shot(Path(folder), page, address, size))
 
 
-def as_gif(page: str, steps: int) -> bytes:
+def as_gif(page: str, steps: int, *, size: tuple[int, int] = SIZE, note: bytes = b"") -> bytes:
     """Backward from its first step to its last; of a long one, steps spread over it."""
     count = min(steps, MOST_FRAMES - 1)
     shown = [0, *(round((i + 1) * steps / count) for i in range(count))]
     with tempfile.TemporaryDirectory(prefix="taut-picture-") as folder:
-        pictures = [read_png(_shot(Path(folder), page, f"#step={step}")) for step in shown]
+        pictures = [read_png(_shot(Path(folder), page, f"#step={step}", size)) for step in shown]
     times = [120 if i in (0, len(pictures) - 1) else 60 for i in range(len(pictures))]
-    return gif_of([Frame(p, t) for p, t in zip(pictures, times, strict=True)])
+    return gif_of([Frame(p, t) for p, t in zip(pictures, times, strict=True)], note)
 
 
-def _shot(folder: Path, page: str, address: str) -> bytes:
+def _shot(folder: Path, page: str, address: str, size: tuple[int, int]) -> bytes:
     file, picture = folder / "page.html", folder / "page.png"
     file.write_bytes(utf8(page))
     picture.unlink(missing_ok=True)
     command = [
         require_browser("a picture"), "--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
         "--disable-extensions", "--disable-background-networking", "--force-prefers-reduced-motion",
-        f"--user-data-dir={folder / 'profile'}", f"--window-size={SIZE[0]},{SIZE[1]}",
+        f"--user-data-dir={folder / 'profile'}", f"--window-size={size[0]},{size[1]}",
         f"--screenshot={picture}", file.as_uri() + address,
     ]  # fmt: skip
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # Chromium has no sandbox for root

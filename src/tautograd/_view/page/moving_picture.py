@@ -26,8 +26,13 @@ class Frame:
 
 def marked_png(png: bytes) -> bytes:
     """The same, with a line that says who made it."""
+    return noted_png(png, MADE_BY, b"Software")
+
+
+def noted_png(png: bytes, note: bytes, key: bytes = b"Comment") -> bytes:
+    """The same, with a note in it."""
     start = len(_PNG) + 25  # after the header
-    text = b"tEXtSoftware\0" + MADE_BY
+    text = b"tEXt" + key + b"\0" + note
     chunk = struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))
     return png[:start] + chunk + png[start:]
 
@@ -85,14 +90,15 @@ def _nearest(left: int, up: int, corner: int) -> int:
 # ---- GIF -----------------------------------------------------------------------------------------
 
 
-def gif_of(frames: Sequence[Frame]) -> bytes:
+def gif_of(frames: Sequence[Frame], note: bytes = b"") -> bytes:
     """A moving picture that goes on for ever."""
     palette = _palette(frames)
     height, width = frames[0].pixels.shape[:2]
     parts = [b"GIF89a", struct.pack("<HHBBB", width, height, 0b11110111, 0, 0)]
     parts.append(palette.astype(np.uint8).tobytes())
     parts.append(b"\x21\xff\x0bNETSCAPE2.0\x03\x01\0\0\0")
-    parts.append(b"\x21\xfe" + bytes([len(MADE_BY)]) + MADE_BY + b"\0")
+    said = (MADE_BY, note) if note else (MADE_BY,)
+    parts += [b"\x21\xfe" + bytes([len(text)]) + text + b"\0" for text in said]
     for frame in frames:
         parts.append(b"\x21\xf9\x04\0" + struct.pack("<H", frame.time) + b"\0\0")
         parts.append(b"\x2c" + struct.pack("<HHHHB", 0, 0, width, height, 0) + b"\x08")

@@ -214,7 +214,14 @@
   go(0);
   share.read();
   drawing.drawn = share.note;
-  new ResizeObserver(() => { if (!moved && !state.chosen) drawing.fit(); else drawing.soon(); }).observe(svg);
+  let untouched = true;  // until the reader moves the drawing, it fits the window
+  for (const kind of ["pointerdown", "wheel"]) svg.addEventListener(kind, () => { untouched = false; }, { passive: true });
+  for (const id of ["in", "out"]) $(id).addEventListener("click", () => { untouched = false; });
+  new ResizeObserver(() => {
+    if (!untouched) { drawing.soon(); return; }
+    drawing.fit();
+    if (state.chosen) drawing.reach(state.chosen);
+  }).observe(svg);
   performance.mark("drawn");
   Taut.state = state; Taut.drawing = drawing; Taut.go = go; Taut.shared = share;
 })();

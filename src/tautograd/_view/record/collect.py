@@ -319,7 +319,8 @@ class Collector:
 
     def _reaches(self, recorded: Any) -> bool:
         """Whether a node, or something that it was computed from, is in the picture."""
-        pending, seen = [recorded], set()
+        seen: set[int] = set()
+        pending = [recorded]
         while pending and len(seen) <= MOST_BEHIND:
             node = pending.pop()
             leaf = getattr(node, "variable", None)

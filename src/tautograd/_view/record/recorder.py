@@ -202,7 +202,8 @@ class Notes(Recorder):
     def _leaves_graph(self, call: Noted, tensor: Any) -> None:
         if call.name.endswith("_like") or call.name.startswith("new_"):
             return  # of the same shape, with other values
-        cuts, made = list(call.tainted), call
+        cuts = list(call.tainted)
+        made: Noted | None = call
         if call.wanted and not tensor.requires_grad:
             how = CUTTING.get(call.name) or ("no_grad" if not call.grad else f"{call.name}()")
             cut = self._cutting(call, how, self.memory.look(tensor))
