@@ -5,11 +5,12 @@
 #   make test       the tests, a few minutes             make docs   the documentation, in site/
 #   make test-all   the slow ones too                    make bench  measured beside PyTorch
 #   make stubs      the type stubs, after a change of the public API
+#   make pictures   those of README and documentation, after a change of the view's page
 #   make fuzz       random attacks, for MINUTES=60
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-avx2 test-all fuzz bench stubs lint docs clean
+.PHONY: help demo test test-avx2 test-all fuzz bench stubs pictures lint docs clean
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -107,6 +108,9 @@ bench: $(VENV)/.stamp-test $(VENV)/.stamp-bench
 
 stubs: $(VENV)/.stamp-lint
 	@$(VENV)/bin/python tools/make_stubs.py
+
+pictures: $(VENV)/.stamp-test
+	@$(VENV)/bin/python tools/make_pictures.py
 
 lint: $(VENV)/.stamp-lint
 	@$(VENV)/bin/ruff check .

@@ -113,6 +113,7 @@ _ELSEWHERE = {
     "compare_devices": "_verify.behaviour.compare_devices",
     "view": "_view.view",
     "explain": "_view.explain",
+    "summary": "_view.summary.summary",
     "autocast": "amp",
     **dict.fromkeys(
         (

@@ -93,6 +93,7 @@ from ._doctor.doctor import doctor as doctor
 from ._verify.behaviour.compare_devices import compare_devices as compare_devices
 from ._view.view import view as view
 from ._view.explain import explain as explain
+from ._view.summary.summary import summary as summary
 from .amp import autocast as autocast
 from ._autograd.autocast_state import autocast_decrement_nesting as autocast_decrement_nesting
 from ._autograd.autocast_state import autocast_increment_nesting as autocast_increment_nesting

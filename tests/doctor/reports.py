@@ -58,8 +58,8 @@ def finding(file: Path, line: int = 6, **details: Any) -> Finding:
 
 
 def history(steps: int = 40, parameters: int = 3) -> History:
-    """Values of every kind: usual, zero, infinite and none."""
-    odd = {3: 0.0, 5: math.inf, 7: math.nan}
+    """Values of every kind: usual, zero, infinite, NaN, and nothing measured."""
+    odd = {3: 0.0, 5: math.inf, 7: math.nan, 8: None}
     rows = {
         f"layers.{i}.weight": [odd.get(s, 10.0 ** (-i) * (1 + 0.1 * (s % 5))) for s in range(steps)]
         for i in range(parameters)

@@ -81,7 +81,8 @@ def test_json_is_as_the_standard_has_it(said):
     report = json.loads(as_json(rendered(said)), parse_constant=no_constants)
     assert report == said.to_dict()
     assert report["findings"][0]["figures"]["ratio"] == "inf"
-    assert report["history"]["norms"]["layers.0.weight"][7] is None
+    assert report["history"]["norms"]["layers.0.weight"][7] == "nan"
+    assert report["history"]["norms"]["layers.0.weight"][8] is None
     number, line = report["findings"][0]["site"]["around"][0]
     assert (number, line.partition(" ")[0]) == (3, "optimizer")
     assert math.isnan(said.history.norms["layers.0.weight"][7])

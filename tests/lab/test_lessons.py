@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -51,6 +52,7 @@ def test_a_lesson_does_what_it_says(name, engine, tmp_path):
     assert outcome.broken["verdict"] == lesson.breaks.verdict
     assert outcome.mended["verdict"] == "correct"
     assert outcome.mended["codes"] == []
+    assert unproved_numbers(lesson, shown.getvalue()) == set()
     wide = [line for line in shown.getvalue().splitlines() if len(line) > 80]
     assert not [
         line for line in wide if str(tmp_path) not in line and not line.startswith(VERBATIM)
@@ -66,6 +68,56 @@ def test_a_lesson_does_what_it_says(name, engine, tmp_path):
             with contextlib.redirect_stdout(io.StringIO()):
                 assert evidence.replay(file).exact, file
     assert not os.path.exists(tmp_path / "progress.json"), "nobody was there to make progress"
+
+
+NUMBER = re.compile(r"(?<![\w.])-?\d[\d_]*(?:\.\d+)?(?:e-?\d+)?(?!\w)")
+EQUATION = re.compile(
+    r"(?<![\w.])(?<![*/+-] )([-\d(][-\d.e() */+]*\d\)?) = (-?\d+(?:\.\d+)?)(?![\w.]*\w)"
+)
+
+
+def numbers(text: str) -> set[float]:
+    return {float(found.replace("_", "")) for found in NUMBER.findall(text)}
+
+
+def unproved_numbers(lesson, shown: str) -> set[float]:
+    """Numbers of what is said after a program ran that are neither on the screen nor worked out in sight."""
+    prose = [lesson.seen, lesson.breaks.means, lesson.breaks.mended]
+    prose += [lesson.experiment.means] if lesson.experiment else []
+    screen = " ".join(shown.split())
+    for text in prose:  # taken out of the screen: a number must not be its own proof
+        screen = screen.replace(" ".join(text.split()), "")
+    found = set()
+    for text in prose:
+        plain = re.sub(r"[Ll]essons? \d+", "", " ".join(text.split()))
+        worked_out = {float(result) for _, result in EQUATION.findall(plain)}
+        found |= numbers(plain) - worked_out
+    return found - numbers(screen) - {0.0, 1.0}
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_is_worked_out_in_sight_is_right(name):
+    lesson = lesson_called(name)
+    texts = [lesson.idea, lesson.seen, lesson.breaks.how, lesson.breaks.means, lesson.breaks.mended]
+    for question in (lesson.predict, *lesson.questions):
+        texts += [question.why, question.hint, *question.slips.values()]
+    for text in texts:
+        for expression, result in EQUATION.findall(" ".join(text.split())):
+            found = eval(expression, {"__builtins__": {}})
+            digits = len(result.partition(".")[2])
+            assert round(found, digits) == float(result), text
+
+
+def test_the_chain_rules_question_does_not_give_its_factors_away():
+    question = lesson_called("chain-rule").predict
+    assert not numbers(question.ask) & {3.0, 4.0, 8.0, 24.0}
+
+
+def test_the_equations_are_found():
+    text = "So 2 * 3 * 6 = 36, 0.1 / 4 = 0.025, x = 3 and u = 3 * x + 1; (1 + 2) * -3 = -9."
+    assert EQUATION.findall(text) == [
+        ("2 * 3 * 6", "36"), ("0.1 / 4", "0.025"), ("(1 + 2) * -3", "-9"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", names())

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tautograd
 from tautograd import view
 from tautograd._doctor.report.page import as_page
+from tautograd._view.page.moving_picture import read_png
 
 from ..doctor.reports import rendered, several
 from . import programs
@@ -395,8 +399,122 @@ def test_source_shows_the_line_of_a_node(browser, pages):
     browser.key("ArrowRight")
     hot = browser.run("document.querySelector('#panel .hot').innerText")
     assert "loss = torch.nn.functional.mse_loss(out, target)" in hot
+    assert browser.run("document.querySelector('#panel h3 a')") is None, "no full path"
+
+
+def test_a_line_opens_in_an_editor_if_that_was_asked_for(browser, tmp_path):
+    path = tmp_path / "links.html"
+    path.write_text(view(programs.square, tautograd).page(links=True), encoding="utf-8")
+    browser.size(1280)
+    browser.open(path)
+    browser.key("ArrowRight")
     link = browser.run("document.querySelector('#panel h3 a').href")
     assert link.startswith("vscode://file/")
+
+
+# --- sharing ----------------------------------------------------------------------------------------
+
+
+def address(browser: Browser) -> str:
+    return browser.run("location.hash")
+
+
+def test_the_address_says_what_is_shown(browser, pages):
+    browser.size(1280)
+    browser.open(pages["gpt"])
+    assert address(browser) == ""
+    for _ in range(4):
+        browser.key("ArrowRight")
+    assert address(browser).startswith("#step=4")
+    browser.key("Home")
+    browser.click("#unfold")
+    opened = browser.run("[...Taut.open].sort((a, b) => a - b).join('.')")
+    assert address(browser) == f"#open={opened}"
+    browser.click("#graph .node.l")
+    assert f"&at={browser.run('Taut.state.chosen')}" in address(browser)
+    assert browser.errors == []
+
+
+@pytest.mark.parametrize("said", ["#step=7", "#step=7&open=0", "#open=0.1&at=n3", "#at=g1"])
+def test_an_address_shows_what_was_seen(browser, pages, said):
+    browser.size(1280)
+    browser.open(pages["gpt"])
+    browser.run(f"location.hash = {json.dumps(said)}")
+    browser.settle()
+    browser.settle()
+    want = dict(part.split("=") for part in said[1:].split("&"))
+    assert browser.run("Taut.state.step") == int(want.get("step", 0))
+    if "at" in want:
+        assert browser.run("Taut.state.chosen") == want["at"]
+    if "open" in want and "step" not in want:
+        opened = set(map(int, want["open"].split(".")))
+        assert opened <= set(browser.run("[...Taut.open]"))
+    assert browser.errors == []
+
+
+@pytest.mark.parametrize(
+    "said", ["#step=99999", "#step=-3", "#step=x&open=7.y.99999&at=n99999", "#<b>"]
+)
+def test_an_address_that_makes_no_sense_does_no_harm(browser, pages, said):
+    browser.size(1280)
+    browser.open(pages["gpt"])
+    browser.run(f"location.hash = {json.dumps(said)}")
+    browser.settle()
+    browser.key("Home")
+    browser.key("ArrowRight")
+    assert browser.run("Taut.state.step") == 1
+    assert browser.errors == []
+
+
+def test_pictures_saved_from_the_page_hold_the_whole_graph(browser, pages):
+    browser.size(400)
+    browser.open(pages["linear_step"])
+    for _ in range(8):
+        browser.key("+")  # most of it is outside of the window now
+    before = browser.run(WHERE)
+    text = browser.run("Taut.shared.picture().text")
+    assert browser.run(WHERE) == before
+    root = ET.fromstring(text)
+    texts = {e.text for e in root.iter("{http://www.w3.org/2000/svg}text")}
+    for name in ("weight", "bias", "x", "target"):
+        assert name in texts
+    assert "var(" not in text
+    assert "class=" not in text
+    png = base64.b64decode(browser.run("Taut.shared.asPng()").partition(",")[2])
+    pixels = read_png(png)
+    assert pixels.shape[0] > 500
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20, "it is not empty"
+    assert browser.errors == []
+
+
+def test_labels_are_not_over_each_other(browser, pages):
+    over = """(() => {
+      const all = [...document.querySelectorAll('#graph .label')].map((e) => e.getBoundingClientRect());
+      const apart = (a, b) => a.right - 2 <= b.left || b.right - 2 <= a.left || a.bottom - 3 <= b.top
+        || b.bottom - 3 <= a.top;
+      return all.filter((a, i) => all.some((b, j) => j > i && !apart(a, b))).length; })()"""
+    browser.size(1280)
+    for name in ("detached", "linear_step", "gpt", "several_outputs"):
+        browser.open(pages[name])
+        assert browser.run(over) == 0, name
+
+
+def test_one_cursor_reads_all_plots_of_a_run(browser, pages):
+    browser.size(1280)
+    browser.open(pages["run"])
+    browser.run("document.querySelector('.chart .plot').focus()")
+    for _ in range(40):
+        browser.key("ArrowLeft")
+    for _ in range(7):
+        browser.key("ArrowRight")
+    read = browser.run("[...document.querySelectorAll('.readout')].map((e) => e.textContent)")
+    assert len(read) == 5
+    assert all(text.startswith("step 8: ") for text in read)
+    norms = list(read[1:])
+    assert all("NaN" in text for text in norms), "step 8 was measured, and is NaN"
+    browser.key("ArrowRight")
+    read = browser.run("[...document.querySelectorAll('.readout')].map((e) => e.textContent)")
+    assert all(text == "step 9: nothing measured" for text in read[1:])
 
 
 def test_without_javascript_there_is_a_table(browser, pages):
@@ -411,3 +529,23 @@ def test_without_javascript_there_is_a_table(browser, pages):
     finally:
         browser("Emulation.setScriptExecutionDisabled", value=False)
     assert json.dumps(browser.errors) == "[]"
+
+
+SMALLEST = """Math.min(99, ...[...document.querySelectorAll('#graph text')].filter((e) => e.textContent.trim())
+  .map((e) => parseFloat(getComputedStyle(e).fontSize) * Taut.drawing.scale))"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["square", "linear_step", "gpt", "detached"])
+def test_no_letter_is_too_small_to_read(browser, pages, name, width):
+    browser.size(width)
+    browser.open(pages[name])
+    for key in ("Home", "ArrowRight", "ArrowRight", "u"):
+        browser.key(key)
+        assert browser.run(SMALLEST) >= 10.9, key
+    html = browser.run(
+        "Math.min(...[...document.querySelectorAll('body *')].filter((e) => e.children.length === 0 && "
+        "e.textContent.trim() && e.getClientRects().length && !e.closest('svg'))"
+        ".map((e) => parseFloat(getComputedStyle(e).fontSize)))"
+    )
+    assert html >= 11

@@ -240,3 +240,50 @@ def test_the_page_of_a_run_leaves_that_of_the_graph_alone(taut, tmp_path):
     assert " – taut view --run</title>" in page
     again = taut("--as-torch", "train.py")
     assert again.stderr == "written: train.view.html (in place of the one that was there)\n"
+
+
+@pytest.mark.parametrize("kind", ["svg", "dot"])
+def test_a_picture_instead_of_a_page(taut, tmp_path, kind):
+    done = taut(f"--{kind}", f"graph.{kind}", "square.py")
+    assert done.returncode == 0, done.stderr
+    assert f"written: graph.{kind}" in done.stderr
+    assert not list(tmp_path.glob("*.html"))
+    text = (tmp_path / f"graph.{kind}").read_text(encoding="utf-8")
+    assert "y = x ^ 2" in text
+    again = taut(f"--{kind}", f"graph.{kind}", "square.py")
+    assert again.returncode == 0, "one of ours is replaced"
+
+
+def test_a_page_without_source_says_nothing_of_the_machine(taut, tmp_path):
+    assert taut("--no-source", "-o", "page.html", "square.py").returncode == 0
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "square.py" not in text
+    assert str(tmp_path) not in text
+    assert taut("square.py").returncode == 0
+    assert str(tmp_path) not in (tmp_path / "square.view.html").read_text(encoding="utf-8")
+    assert taut("--editor-links", "-o", "links.html", "square.py").returncode == 0
+    assert str(tmp_path / "square.py") in (tmp_path / "links.html").read_text(encoding="utf-8")
+
+
+def test_a_summary_of_a_scripts_model(tmp_path, project):
+    (tmp_path / "model.py").write_text(
+        "import tautograd as torch\n"
+        "print('before')\n"
+        "model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))\n"
+        "model(torch.ones(4, 2))\n"
+        "print('never')\n"
+    )
+    environment = {"PYTHONPATH": str(project / "src")}
+    done = processes.run(
+        ["-c", TAUT, "summary", "--json", "model.py"], cwd=tmp_path, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["flops"] == 2 * 4 * (2 * 3 + 3 * 1)
+    assert [layer["parameters"] for layer in found["layers"]] == [0, 9, 4]
+    assert "before" in done.stderr
+    assert "never" not in done.stderr
+    (tmp_path / "none.py").write_text("print('nothing')\n")
+    done = processes.run(["-c", TAUT, "summary", "none.py"], cwd=tmp_path, env=environment)
+    assert done.returncode == 2
+    assert "no model was called" in done.stderr

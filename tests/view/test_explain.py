@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
-from tautograd import explain
+from tautograd import explain, view
 from tests.both import ENGINES
 
 from . import programs
@@ -156,3 +158,86 @@ def test_factors_begin_with_the_gradient_that_is_given(engine):
     (only,) = made.contributions
     assert only.factors[0] == pytest.approx(5.0)
     assert np.prod(only.factors) == pytest.approx(float(only.value.array))
+
+
+# --- said truly -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_wrong_order_is_said(engine):
+    torch = pytest.importorskip(engine)
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    h = w * 3
+    loss = h.sum()
+    for first, second, names in (
+        (loss, w, ("w", "loss")),
+        (h, w, ("w", "h")),
+        (loss, h, ("h", "loss")),
+    ):
+        with pytest.raises(
+            ValueError, match=rf"the other way round.*explain\({names[0]}, {names[1]}\)"
+        ):
+            explain(first, second)
+    assert explain(h, loss).total is not None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_path_has_its_line(engine):
+    torch = pytest.importorskip(engine)
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    h = w * 3
+    loss = (h * h + w).sum()
+    lines = [c.site.text for c in explain(w, loss).contributions]
+    assert sorted(lines) == ["h = w * 3", "h = w * 3", "loss = (h * h + w).sum()"]
+
+
+def test_a_line_that_cannot_be_told_is_not_told():
+    torch = pytest.importorskip("torch")
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    kept = [w.exp()]
+    h = w * 2
+    h = h * 3
+    loss = h.sum() + kept[0].sum()
+    sites = {c.through[-2]: c.site for c in explain(w, loss).contributions}
+    assert sites == {"mul": None, "exp": None}
+
+
+def test_in_anomaly_mode_the_line_is_pytorchs_own():
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is on
+        with torch.autograd.detect_anomaly(check_nan=False):
+            w = torch.tensor([1.0, 2.0], requires_grad=True)
+            kept = [w.exp()]
+            loss = kept[0].sum()
+    (part,) = explain(w, loss).contributions
+    assert part.site.text == "kept = [w.exp()]"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_has_no_name_is_not_called_a_loss(engine):
+    torch = pytest.importorskip(engine)
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    said = str(explain(w, (w * w).sum()))
+    assert "loss" not in said
+    assert said.startswith("The gradient of the result = 5 with respect to w")
+
+    def program():
+        return (w * w).sum()
+
+    assert [n.symbol for n in view(program).graph.nodes if n.root] == ["result"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_notebook_shows_the_answer_first_and_then_its_parts(engine):
+    torch = pytest.importorskip(engine)
+    w = torch.tensor(3.0, requires_grad=True)
+    loss = w * w
+    found = explain(w, loss)
+    html = found._repr_html_()
+    assert html.index("The gradient of loss = 9 with respect to w, 6") < html.index("<table>")
+    for part in found.contributions:
+        assert part.value.text in html
+    assert html.count("<tr>") == 1 + len(found.contributions) + 1
+    nothing = explain(torch.tensor(1.0, requires_grad=True), loss)
+    assert "gets no gradient" in nothing._repr_html_()

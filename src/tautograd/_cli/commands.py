@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tautograd._cli import doctor, evidence, lab, replay, run, verify, view
+from tautograd._cli import doctor, evidence, lab, replay, run, summary, verify, view
 
 FINE, FOUND_SOMETHING, COULD_NOT_RUN = 0, 1, 2
 """Exit statuses that every command keeps to: 1 is for findings alone.
@@ -36,5 +36,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("replay", replay.SUMMARY, replay.EXAMPLE, replay.configure, replay.execute),
     Command("evidence", evidence.SUMMARY, evidence.EXAMPLE, evidence.configure, evidence.execute),
     Command("view", view.SUMMARY, view.EXAMPLE, view.configure, view.execute),
+    Command("summary", summary.SUMMARY, summary.EXAMPLE, summary.configure, summary.execute),
     Command("lab", lab.SUMMARY, lab.EXAMPLE, lab.configure, lab.execute),
 )

@@ -51,8 +51,8 @@ class Delivery:
             found.append(make())
         return found[0] if found else None
 
-    def file(self, path: str, make: Callable[[], str], kind: Kind, *, force: bool) -> None:
-        """Make a text and write it to a file; if that cannot be, to a temporary one."""
+    def file(self, path: str, make: Callable[[], str | bytes], kind: Kind, *, force: bool) -> None:
+        """Make a text, or a picture, and write it to a file; if that cannot be, to a temporary one."""
         text = self.made(kind.name, make)
         if text is None:
             return
@@ -66,12 +66,12 @@ class Delivery:
             say_on(f"taut: {why if why.startswith(said) else f'{said}: {why}'}")
             self._elsewhere(text, kind)
 
-    def _elsewhere(self, text: str, kind: Kind) -> None:
+    def _elsewhere(self, text: str | bytes, kind: Kind) -> None:
         name = None
         try:
             handle, name = tempfile.mkstemp(prefix="taut-", suffix=kind.suffixes[0])
             with open(handle, "wb") as file:
-                file.write(utf8(text))
+                file.write(utf8(text) if isinstance(text, str) else text)
         except OSError as error:
             self.is_lost = True
             if name is not None:

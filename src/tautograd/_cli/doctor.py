@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ examples:
   taut doctor train.py --epochs 3            on the engine that the script imports
   taut doctor --steps 50 train.py            stops after 50 optimizer steps
   taut doctor --html page.html train.py      findings and the history of every parameter
+  taut doctor --json broken.py > was.json    then, with the mended one beside it on one page:
+  taut doctor --html page.html --beside was.json mended.py
   taut doctor --as-torch -m package.train    'import torch' means tautograd
   taut doctor --explain TG101                what a finding means; --list shows all
 
@@ -53,6 +56,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print JSON on stdout, instead of text on stderr")
     add("--sarif", metavar="FILE", help="write SARIF, which CI systems read")
     add("--html", metavar="FILE", help="write a page with the findings and plots")
+    add(
+        "--beside",
+        metavar="REPORT",
+        help="show another run on the page as well: the JSON that --json printed for it",
+    )
     add(
         "--force",
         action="store_true",
@@ -143,6 +151,19 @@ def _check_paths(namespace: argparse.Namespace) -> None:
         if path is not None:
             check(path, kind, force=namespace.force)
     check_apart(namespace.sarif, namespace.html)
+    if namespace.beside is not None:
+        from tautograd._doctor.report.two_runs import NotAReport, read_report
+
+        if namespace.html is None:
+            raise NotAReport("--beside is for --html")
+        try:
+            namespace.other = read_report(namespace.beside)
+        except NotAReport:
+            raise
+        except OSError as reason:
+            raise NotAReport(
+                f"--beside: cannot read '{namespace.beside}': {reason.strerror}"
+            ) from None
     if namespace.tensorboard is not None:
         from tautograd._doctor.report.events_file import check_folder
 
@@ -215,7 +236,9 @@ class _Output:
         if self._sarif:
             delivery.file(self._sarif, lambda: self._as_sarif(report, root), SARIF, force=force)
         if self._html:
-            delivery.file(self._html, lambda: self._as_page(report, root), PAGE, force=force)
+            other = getattr(self._wanted, "other", None)
+            page = functools.partial(self._as_page, report, root, other=other)
+            delivery.file(self._html, page, PAGE, force=force)
         if self._events:
             with delivery.part("writing event files"):
                 self._write_events(report, self._events, root)

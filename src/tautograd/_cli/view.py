@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import sys
@@ -27,6 +28,8 @@ examples:
   taut view --show --step 3 train.py         the third, and opens it in the browser
   taut view -o gpt.html --as-torch gpt.py    'import torch' means tautograd
   taut view --json script.py > graph.json    nodes, edges, values and gradients
+  taut view --svg graph.svg script.py        a picture; --png and --gif need Chromium, --dot nothing
+  taut view --no-source -o out.html s.py     a page without files and lines, to be sent around
   taut view --run --steps 100 train.py       a page of the run, train.run.html: loss, norms, findings
 
 Options of taut come before the script; all that follows it belongs to the script, which is stopped
@@ -35,6 +38,12 @@ once the pass has run (--run lets it go on). Exit status: 0 fine, 1 something in
 1 that it chose itself is kept)."""
 
 _FINE, _FOUND, _COULD_NOT_RUN = 0, 1, 2
+PICTURES = {
+    "svg": "write the graph as a picture that stays sharp",
+    "png": "write what the page shows first as a PNG; Chromium draws it",
+    "gif": "write backward, step by step, as a moving picture; Chromium draws it",
+    "dot": "write the graph for Graphviz",
+}
 
 
 class Seen(BaseException):
@@ -59,6 +68,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--step", type=positive, default=1, metavar="N", help="the N-th backward pass; default: 1")
     add("--show", action="store_true", help="open the page in the browser")
     add("--json", action="store_true", help="print the graph as JSON on stdout; no page without -o")
+    for kind, what in PICTURES.items():
+        add(f"--{kind}", metavar="FILE", help=what)
+    add("--no-source", action="store_true", help="leave files and their lines out of the page")
+    add(
+        "--editor-links",
+        action="store_true",
+        help="write full paths into the page, so that a click on a line opens it in an editor here",
+    )
     add("--run", action="store_true", help="a page of the whole run, with the doctor watching")
     add("--steps", type=positive, metavar="N", help="with --run: stop after N optimizer steps")
     add(
@@ -76,13 +93,18 @@ def execute(namespace: argparse.Namespace) -> int:
             if getattr(namespace, option) is not None:
                 parser.error(f"--{option} is for --run")
     path = namespace.output
-    if path is None and not (namespace.json and not namespace.show):
+    pictures = {kind: p for kind in PICTURES if (p := getattr(namespace, kind)) is not None}
+    if namespace.run and pictures:
+        parser.error(f"--{next(iter(pictures))} is of one graph: not for --run")
+    alone = (namespace.json or pictures) and not namespace.show
+    if path is None and not alone:
         path = f"{Path(namespace.target[0]).stem}.{'run' if namespace.run else 'view'}.html"
     try:
         if path is not None:
             from tautograd._files.destinations import PAGE, check
 
             check(path, PAGE, force=namespace.force)
+        _check_pictures(pictures, force=namespace.force)
         if namespace.tensorboard is not None:
             from tautograd._doctor.report.events_file import check_folder
 
@@ -92,13 +114,47 @@ def execute(namespace: argparse.Namespace) -> int:
     if namespace.as_torch:
         as_torch.install(for_child_processes=True)
     page = None if path is None else Path(path).absolute()  # the script may go elsewhere
+    pictures = {kind: os.path.abspath(picture) for kind, picture in pictures.items()}
     try:
-        return _run(namespace, page) if namespace.run else _graph(namespace, page)
+        return _run(namespace, page) if namespace.run else _graph(namespace, page, pictures)
     except runner.NothingToRun as reason:
         parser.error(str(reason))
 
 
-def _graph(namespace: argparse.Namespace, page: Path | None) -> int:
+def _check_pictures(pictures: dict[str, str], *, force: bool) -> None:
+    """Before the script runs: pictures that could not be drawn or written after it."""
+    from tautograd._files.destinations import PICTURES as KINDS
+    from tautograd._files.destinations import check
+    from tautograd._view.page.browser import require_browser
+
+    for kind, path in pictures.items():
+        check(path, KINDS[kind], force=force)
+        if kind in ("png", "gif"):
+            require_browser(f"--{kind}")
+
+
+def _write_pictures(
+    namespace: argparse.Namespace, pictures: dict[str, str], view: View, delivery: Delivery
+) -> None:
+    from tautograd._files.destinations import PICTURES as KINDS
+    from tautograd._view.page.browser import as_gif, as_png
+
+    page = functools.partial(view.page, source=not namespace.no_source)
+    steps = len(view.graph.steps)
+    makes: dict[str, Callable[[], str | bytes]] = {
+        "svg": view.svg,
+        "dot": view.dot,
+        "png": lambda: as_png(page()),
+        "gif": lambda: as_gif(page(), steps),
+    }
+    for kind, path in pictures.items():
+        before = len(delivery.written)
+        delivery.file(path, makes[kind], KINDS[kind], force=namespace.force)
+        for written in delivery.written[before:]:
+            say_on(f"written: {written}")
+
+
+def _graph(namespace: argparse.Namespace, page: Path | None, pictures: dict[str, str]) -> int:
     import tautograd._view.page.page  # noqa: F401  (before the script runs: see doctor.py)
 
     catch = _Catch(namespace.step - 1)
@@ -124,7 +180,11 @@ def _graph(namespace: argparse.Namespace, page: Path | None) -> int:
     if namespace.json:
         with delivery.part("printing JSON"):
             say(json.dumps(view.to_dict(), allow_nan=False))
-    _write_page(namespace, page, view.page, delivery)
+    make = functools.partial(
+        view.page, source=not namespace.no_source, links=namespace.editor_links
+    )
+    _write_page(namespace, page, make, delivery)
+    _write_pictures(namespace, pictures, view, delivery)
     if delivery.is_lost and not namespace.json:  # what was seen is said, if it can be said at all
         with delivery.part("printing JSON"):
             say(json.dumps(view.to_dict(), allow_nan=False))

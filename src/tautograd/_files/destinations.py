@@ -37,6 +37,12 @@ PAGE = Kind(
     ),
 )
 SARIF = Kind("SARIF", (".sarif", ".json"), (b'"name": "taut doctor"',))
+MADE_BY = b"Made by tautograd"
+"""The mark of every picture."""
+PICTURES = {
+    suffix: Kind("a picture", (f".{suffix}",), (MADE_BY,))
+    for suffix in ("svg", "png", "gif", "dot")
+}
 EVIDENCE = Kind("evidence", (".json",), (b'"format": "tautograd evidence"',))
 _FIRST_PART = 4096
 
@@ -83,11 +89,11 @@ def check_apart(*paths: str | None) -> None:
             seen.add(os.path.realpath(path))
 
 
-def write(path: str, text: str, kind: Kind, *, force: bool = False) -> None:
+def write(path: str, content: str | bytes, kind: Kind, *, force: bool = False) -> None:
     """Write it, if that is still as it was when it was checked."""
     check(path, kind, force=force)
     with atomic.replacing(path, wait=False) as file:
-        file.write(utf8(text))
+        file.write(utf8(content) if isinstance(content, str) else content)
 
 
 def reason(error: BaseException) -> str:

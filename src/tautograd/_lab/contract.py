@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-INTRODUCTION = (
-    "The contract is the list of what you can hold tautograd to, row by row, from C1 to C15. "
-    "This lesson shows:"
-)
+SHOWN = "What you have seen is something you can hold tautograd to:"
+"""Said at a lesson's end, before its rows: at its start a beginner could make nothing of them."""
 
 ROWS = {
     "C1": "a tensor from numbers, its mean, its value printed as PyTorch prints it",

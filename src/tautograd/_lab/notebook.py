@@ -12,7 +12,7 @@ from typing import Any
 from tautograd._files.atomic import replacing
 from tautograd._files.regular import read_regular
 
-from .contract import INTRODUCTION, ROWS
+from .contract import ROWS, SHOWN
 from .lesson import Lesson, for_engine
 from .lessons import lesson_called, number_of
 from .questions import Choice, Question
@@ -52,11 +52,8 @@ def notebook(lesson: Lesson, engine: str) -> dict[str, Any]:
 def _cells(lesson: Lesson, engine: str) -> Iterator[dict[str, Any]]:
     program, broken = for_engine(lesson.program, engine), for_engine(lesson.broken, engine)
     breaks = lesson.breaks
-    rows = "\n".join(f"- **{row}**: {ROWS[row]}" for row in lesson.contract)
-    yield _text(
-        f"# Lesson {number_of(lesson.name)}: {lesson.title}\n\n{lesson.idea}\n"
-        f"{INTRODUCTION}\n\n{rows}"
-    )
+    rows = "\n".join(f"- {ROWS[row]}" for row in lesson.contract)
+    yield _text(f"# Lesson {number_of(lesson.name)}: {lesson.title}\n\n{lesson.idea}")
     yield _text(f"## Predict\n\n{_question(lesson.predict)}")
     yield _text("## Run it")
     yield _code(program)
@@ -85,7 +82,7 @@ def _cells(lesson: Lesson, engine: str) -> Iterator[dict[str, Any]]:
         f"**{number}.** {_question(question)}"
         for number, question in enumerate(lesson.questions, 1)
     )
-    yield _text(f"## What have you learned?\n\n{questions}")
+    yield _text(f"## What have you learned?\n\n{questions}\n\n{SHOWN}\n\n{rows}")
 
 
 def _watched(program: str, lesson: Lesson) -> str:

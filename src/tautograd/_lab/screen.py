@@ -23,11 +23,21 @@ class Screen:
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = sys.stdout if stream is None else stream
         self.paint = Paint(wants_colour(self._stream))
-        columns = shutil.get_terminal_size((_WIDEST, 24)).columns
+        columns, self.height = shutil.get_terminal_size((_WIDEST, 24))
         self.width = max(min(columns, _WIDEST) - 1, 40)
+        self._since = 0  # lines since the learner was last asked for something
+
+    def asked(self) -> None:
+        """The learner has read what is there."""
+        self._since = 0
+
+    def has_room_for(self, lines: int) -> bool:
+        """Whether so many more lines leave all that was printed since then in sight."""
+        return self._since + lines <= self.height
 
     def line(self, text: str = "", kind: str | None = None) -> None:
         """One line, as it stands."""
+        self._since += 1
         say(self.paint(text, kind) if text else "", self._stream)
 
     def heading(self, text: str) -> None:

@@ -16,8 +16,8 @@ from tautograd._files.printable import printable
 from . import running, summaries
 from .asking import ask, pause
 from .bench import mend
-from .contract import INTRODUCTION, ROWS
-from .learner import Learner, Lines, Nobody
+from .contract import ROWS, SHOWN
+from .learner import Learner, Lines, Nobody, Person
 from .lesson import Lesson
 from .lessons import NAMES, number_of
 from .progress import STEPS, Progress
@@ -89,11 +89,9 @@ class Teacher:
 
     def _idea(self, lesson: Lesson, workshop: Workshop, outcome: Outcome) -> None:
         self.screen.say(lesson.idea)
-        self.screen.line()
-        self.screen.say(INTRODUCTION, "quiet")
-        for row in lesson.contract:
-            self.screen.note(f"Contract row {row}", f"— {ROWS[row]}", "quiet")
-        self.screen.code(workshop.text_of("program.py"))
+        program = workshop.text_of("program.py")
+        self._turn(program, "shows the program")
+        self.screen.code(program)
         self.screen.say(f"It is in the file\n\n    {_short(workshop.path('program.py'))}", "quiet")
 
     def _predict(self, lesson: Lesson, workshop: Workshop, outcome: Outcome) -> None:
@@ -116,8 +114,10 @@ class Teacher:
         experiment = lesson.experiment
         assert experiment is not None
         self.screen.line()
+        program = workshop.text_of("experiment.py")
+        self._turn(program, "goes on")
         self.screen.say(experiment.how)
-        self.screen.code(workshop.text_of("experiment.py"))
+        self.screen.code(program)
         pause("runs it", self.screen, self.learner)
         ran = running.run(workshop.path("experiment.py"), self.engine)
         self._show(ran)
@@ -230,6 +230,13 @@ class Teacher:
                 lesson.name, name, answer.given, right=answer.right, tries=answer.tries
             )
 
+    def _turn(self, program: str, what: str) -> None:
+        """Before a program that would push what has not been read yet off the top of the terminal."""
+        if isinstance(self.learner, Person) and not self.screen.has_room_for(
+            program.count("\n") + 6
+        ):
+            pause(what, self.screen, self.learner)
+
     def _notice_absence(self) -> None:
         """What nobody did is not written down as somebody's progress."""
         learner = self.learner
@@ -279,6 +286,9 @@ class Teacher:
         else:
             said = "That was the lesson."
         self.screen.line(said, "good")
+        self.screen.say(SHOWN, "quiet")
+        for row in lesson.contract:
+            self.screen.say(f"- {ROWS[row]}", "quiet")
 
 
 def _short(path: Path) -> str:

@@ -24,14 +24,20 @@ TOGGLE = (
 )
 
 
-def head(title: str, styles: Iterable[Path]) -> str:
-    """The beginning of a page, up to and with `<body>`."""
+def head(title: str, styles: Iterable[Path], about: str = "") -> str:
+    """The beginning of a page, up to and with `<body>`; title and `about` are what a link to it shows."""
+    card = f'<meta property="og:title" content="{escape(title)}">'
+    if about:
+        card += (
+            f'<meta name="description" content="{escape(about)}">'
+            f'<meta property="og:description" content="{escape(about)}">'
+        )
     css = "".join(text_of(path) for path in (_FOLDER / "base.css", *styles))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">{GENERATOR}'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{css}</style></head>\n<body>"
+        f"<title>{escape(title)}</title>{card}<style>{css}</style></head>\n<body>"
     )
 
 

@@ -26,6 +26,14 @@ def near(file: str, root: str | None = None) -> str:
     return file if file.startswith("<") or relative.startswith(os.pardir) else relative
 
 
+def shared_place(file: str, root: str | None = None) -> str:
+    """A file's name for a page that goes to others: from a folder, or with its own folder, never in full."""
+    found = near(file, root)
+    if found.startswith("<") or not os.path.isabs(found):
+        return found
+    return os.path.join(os.path.basename(os.path.dirname(found)), os.path.basename(found))
+
+
 def site_text(site: Mapping[str, Any] | None) -> str:
     """`train.py:12 in forward: y = f(x)`, of a line of code as `Site.to_dict()` gives it."""
     if not site:

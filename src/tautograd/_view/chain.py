@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .page.graph import LEAF, Edge, Graph, Node
+from .page.graph import CUT, LEAF, Edge, Graph, Node
 from .record.values import Value, number, summed_to
 from .rules import RULES, Carried, Factor, Product, Rule
 
@@ -77,8 +77,27 @@ class Writer:
         ):
             formula = _filled(rule.formula, names, node.symbol)
         else:
-            formula = f"{node.operation}({', '.join(n for n in names if n != '?')})"
+            formula = f"{node.operation}({', '.join(self._given_names(node, names))})"
         return f"{node.symbol} = {formula}"
+
+    def made(self, node: Node) -> str:
+        """`mask = gt(x)`: an input that was computed from values with a history."""
+        into = [(self.graph.nodes[e.source], e.output) for e in self._into[node.number]]
+        sources = ", ".join(n.name if n.kind == CUT else n.symbol_of(k) for n, k in into)
+        if node.call == "Python":
+            return f"{node.symbol}, computed in Python from {sources}"
+        return f"{node.symbol} = {node.call}({sources})"
+
+    def _given_names(self, node: Node, names: list[str]) -> list[str]:
+        """Arguments as the program gave them, where that is known; else what went in."""
+        into = [name for name in names if name != "?"]
+        given = [
+            number(a) if isinstance(a, float) else a[0].symbol_of(a[1]) for a in node.arguments
+        ]
+        if len(given) >= len(into) and given:
+            return given
+        others = [self.graph.nodes[e.source].symbol_of(e.output) for e in self._into[node.number]]
+        return into + [name for name in others if name not in into]
 
     def _operand_names(self, node: Node) -> list[str]:
         names = []

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from .._user_code.sites import Site
 from .._verify.locate.leaving import edge_of
 from .._verify.subject.engines import engine_of, is_tensor
 from .explanation import Contribution, Explanation
 from .page.graph import operation_of
+from .record.assigned_lines import assigned_lines
 from .record.backward_flow import summed
 from .record.collect import Collector
 from .record.names import Names
@@ -46,6 +48,7 @@ def explain(x: Any, loss: Any = None, gradient: Any = None) -> Explanation:
     names = Names()
     names.see_frames(frame)
     loss = _found(x, names) if loss is None else loss
+    _refuse_other_order(x, loss, names)
     if not is_tensor(loss) or not loss.requires_grad:
         raise ValueError("explain: loss must be a tensor with a history (a grad_fn)")
     if gradient is not None and not is_tensor(gradient):
@@ -55,7 +58,25 @@ def explain(x: Any, loss: Any = None, gradient: Any = None) -> Explanation:
             f"explain: a result of shape {tuple(loss.shape)} is no single number; say with gradient= what to "
             "start from, as backward() asks for too, or explain by its sum or mean"
         )
-    return _Explainer(engine, x, loss, names, gradient).explanation()
+    made = _Explainer(engine, x, loss, names, gradient)
+    made.lines = assigned_lines(frame, made.collector.backward_order)
+    return made.explanation()
+
+
+def _refuse_other_order(x: Any, loss: Any, names: Names) -> None:
+    """`explain(loss, w)`: what comes first depends on what comes second."""
+    if not is_tensor(loss) or loss is x or not (edge := edge_of(loss)) or x.grad_fn is None:
+        return
+    if not any(node is edge[0] or getattr(node, "variable", None) is edge[0] for node in walk([x])):
+        return
+    if edge[0] is edge_of(x)[0]:
+        return  # two results of one operation
+    first, second = names.of(x) or "the first", names.of(loss) or "the second"
+    raise ValueError(
+        f"explain: the other way round: {first} was computed from {second}, so {second} has a gradient of "
+        f"{first}. The tensor comes first, then the loss: explain({names.of(loss) or 'x'}, "
+        f"{names.of(x) or 'loss'})"
+    )
 
 
 def _found(x: Any, names: Names) -> Any:
@@ -86,6 +107,7 @@ class _Explainer:
     def __init__(self, engine: Any, x: Any, loss: Any, names: Names, gradient: Any) -> None:
         self.engine, self.x, self.loss, self.names = engine, x, loss, names
         self.start = gradient
+        self.lines: dict[int, Site] = {}  # of nodes that do not know their own
         with engine.no_grad():
             self.collector = Collector(engine, [loss], names=names)
         self.memory = self.collector.memory
@@ -109,8 +131,8 @@ class _Explainer:
     def explanation(self) -> Explanation:
         x, loss = self.x, self.loss
         made = Explanation(
-            self.names.of(x) or "x",
-            self.names.of(loss) or "loss",
+            self.names.of(x) or "the tensor",
+            self.names.of(loss) or "the result",
             self.memory.look(x),
             self.memory.look(loss),
             is_leaf=x.grad_fn is None,
@@ -188,7 +210,10 @@ class _Explainer:
         start = self._first_number()
         factors = _factors([start, *chain]) if chain and value.is_single else []
         through = [operation_of(str(node.name())) for node, _ in reversed(path)]
-        return Contribution(through, value, site_of_node(path[0][0]), factors)
+        return Contribution(through, value, self._line(path[0][0]), factors)
+
+    def _line(self, node: Any) -> Site | None:
+        return site_of_node(node) or self.lines.get(id(node))
 
     def _backward(self, wanted: list[Any]) -> Any:
         """The gradients of these, from what backward is to start with."""
@@ -224,7 +249,7 @@ class _Explainer:
         return Contribution(
             ["…", operation_of(str(node.name()))],
             value,
-            site_of_node(node),
+            self._line(node),
             paths=self._count(node),
         )
 

@@ -65,6 +65,25 @@ class Explanation:
     def __str__(self) -> str:
         return printable("\n".join(self._lines()), lines=True)
 
+    def _repr_html_(self) -> str:
+        """For a notebook: the answer as a card, below it the paths that add up to it."""
+        from .._files.markup import escape
+        from .._report.tables import html_table
+
+        lines = list(self._lines())
+        card = (
+            '<div style="border-left:0.35em solid #2a5db0;padding:0.4em 0.8em;margin:0.4em 0">'
+            f"<strong>{escape(printable(lines[0].rstrip(':')))}</strong></div>"
+        )
+        if self.total is None:
+            return card
+        rows = [list(self._row(i, part)) for i, part in enumerate(self.contributions, 1)]
+        if len(rows) > 1:
+            rows.append(["sum", self._shown(self.total), ""])
+        rows = [[printable(cell) for cell in row] for row in rows]
+        headers = "Path, from the end back", "brings", "line"
+        return card + html_table(headers, rows, right=(1,), after=[printable(self._about_grad())])
+
     def _lines(self) -> Iterator[str]:
         name, loss = self.name, self.loss
         if self.total is None:

@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from .._trees.nests import ANY_MAPPING as NESTS
+from .._user_code.sites import Site
 from .._verify.locate.leaving import edge_of
 from .._verify.subject.engines import engine_of, engines, is_tensor
 from .page.graph import Graph
 from .page.groups import make_groups
+from .record.assigned_lines import assigned_lines
 from .record.backward_flow import Flow
 from .record.backward_watch import Watching
 from .record.collect import Collector
 from .record.names import Names
+from .record.node_history import walk
 from .record.recorder import Notes
 
 _active: list[Recording] = []
@@ -34,29 +37,55 @@ class View:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._page = ""
+        self._pages: dict[Any, str] = {}
 
-    def page(self) -> str:
-        """The page: one file of HTML that needs nothing else."""
-        if not self._page:
-            from .page.page import as_page
+    def page(self, *, source: bool = True, links: bool = False) -> str:
+        """The page: one file of HTML that needs nothing else.
 
-            self._page = as_page(self.graph)
-        return self._page
+        `source=False` leaves out files and their lines. Full paths, by which a click on a line opens an
+        editor on this machine, are in it only with `links=True`.
+        """
+        from .page.page import Shown, as_page
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it as a page or as JSON: `.html` or `.json` says which. Whole, or not at all."""
+        shown = Shown(source, links and source)
+        if shown not in self._pages:
+            self._pages[shown] = as_page(self.graph, shown)
+        return self._pages[shown]
+
+    def svg(self) -> str:
+        """The graph as a picture, folded as the page shows it first."""
+        from .page.svg import as_svg
+
+        return as_svg(self.graph)
+
+    def dot(self) -> str:
+        """The graph in the language of Graphviz."""
+        from .page.dot import as_dot
+
+        return as_dot(self.graph)
+
+    def save(
+        self, path: str | os.PathLike[str], *, source: bool = True, links: bool = False
+    ) -> Path:
+        """Write it as `.html`, `.json`, `.svg` or `.dot`: the name says which. Whole, or not at all.
+
+        What a page may show of the program is said as to `page()`.
+        """
         from .._files.atomic import replacing
         from .._files.printable import utf8
 
         suffix = Path(path).suffix.lower()
         if suffix in (".html", ".htm"):
-            text = self.page()
+            text = self.page(source=source, links=links)
+        elif suffix == ".svg":
+            text = self.svg()
+        elif suffix in (".dot", ".gv"):
+            text = self.dot()
         elif suffix == ".json":
             text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
         else:
             raise ValueError(
-                f"a view is saved as .html or .json, not as '{suffix}' ({os.fspath(path)})"
+                f"a view is saved as .html, .json, .svg or .dot, not as '{suffix}' ({os.fspath(path)})"
             )
         with replacing(path) as file:
             file.write(utf8(text))
@@ -191,17 +220,25 @@ def _of_tensor(
     for module in notes.paths.roots if notes is not None else ():
         names.see_module(module)
     names.see_frames(frame)
+    lines = assigned_lines(frame, walk([loss])) if notes is None else {}
     on = notes is not None and notes.is_on
     if notes is not None:
         notes.is_on = False
     try:
-        return View(graph_of(engine, loss, names, notes, gradient))
+        return View(graph_of(engine, loss, names, notes, gradient, lines))
     finally:
         if notes is not None:
             notes.is_on = on
 
 
-def graph_of(engine: Any, loss: Any, names: Names, notes: Notes | None, gradient: Any) -> Graph:
+def graph_of(
+    engine: Any,
+    loss: Any,
+    names: Names,
+    notes: Notes | None,
+    gradient: Any,
+    lines: dict[int, Site] | None = None,
+) -> Graph:
     """The graph of a tensor, with the gradients of a backward that touches no `.grad`."""
     if edge_of(loss) is None:
         raise ValueError(
@@ -215,6 +252,7 @@ def graph_of(engine: Any, loss: Any, names: Names, notes: Notes | None, gradient
         )
     with engine.no_grad():
         collector = Collector(engine, [loss], names=names, notes=notes)
+        collector.lines = lines or {}
     flow, trouble = flow_of(engine, collector, loss, gradient)
     with engine.no_grad():
         graph = finished(collector, None if trouble else flow)

@@ -6,7 +6,6 @@ with checksums, and TensorBoard's own.
 
 from __future__ import annotations
 
-import math
 import os
 from importlib.util import find_spec
 from typing import Any
@@ -61,7 +60,7 @@ def write_events(report: Plain, folder: str | os.PathLike[str], root: str | None
             writer.add_text("findings", said, finding["step"])
 
 
-def _series(writer: Any, tag: str, steps: list[int], values: list[float]) -> None:
+def _series(writer: Any, tag: str, steps: list[int], values: list[float | None]) -> None:
     for step, value in zip(steps, values, strict=True):
-        if not math.isnan(value):  # infinity is kept: TensorBoard marks it
+        if value is not None:  # NaN and infinity are kept: TensorBoard marks them
             writer.add_scalar(tag, value, step)

@@ -11,19 +11,21 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..._files.markup import escape
+from .measures import Measure, Series
 from .plots import BOX, Mark, across, labels, step_labels
 
 SHADES = 17
 MOST_ROWS = 48  # with more parameters than that, those of a layer share a row
 NAMED = 60  # rows that have room for a name
-ODD, ZERO = "strange", "zero"
+INFINITE, NOT_A_NUMBER, ZERO = "strange", "nan", "zero"
+LEGEND = {ZERO: "exactly 0", INFINITE: "infinite", NOT_A_NUMBER: "NaN"}
 
 
-def by_layer(series: dict[str, list[float]], *, norms: bool) -> dict[str, list[float]]:
+def by_layer(series: Series, *, norms: bool) -> Series:
     """A row for each parameter, or if those are many for each module: norms added up, ratios the largest."""
     if len(series) <= MOST_ROWS:
         return series
-    layers: dict[str, list[list[float]]] = {}
+    layers: dict[str, list[list[Measure]]] = {}
     for name, values in series.items():
         layers.setdefault(name.rpartition(".")[0] or name, []).append(values)
     return {
@@ -32,9 +34,11 @@ def by_layer(series: dict[str, list[float]], *, norms: bool) -> dict[str, list[f
     }
 
 
-def _joined(values: Sequence[float], norms: bool) -> float:
-    known = [value for value in values if not math.isnan(value)]
+def _joined(values: Sequence[Measure], norms: bool) -> Measure:
+    known = [value for value in values if value is not None]
     if not known:
+        return None
+    if any(map(math.isnan, known)):
         return math.nan
     return math.hypot(*known) if norms else max(known)
 
@@ -42,8 +46,9 @@ def _joined(values: Sequence[float], norms: bool) -> float:
 class Scale:
     """Shades of values: from the smallest to the largest, or around what is usual."""
 
-    def __init__(self, values: Sequence[float], usual: float | None = None) -> None:
-        logs = [math.log10(v) for v in values if math.isfinite(v) and v > 0]
+    def __init__(self, values: Sequence[Measure], usual: float | None = None) -> None:
+        known = [v for v in values if v is not None and math.isfinite(v)]
+        logs = [math.log10(v) for v in known if v > 0]
         low, high = (min(logs), max(logs)) if logs else (0.0, 0.0)
         if usual is not None:
             reach = max(
@@ -54,12 +59,14 @@ class Scale:
             low, high = (low + high) / 2 - 0.5, (low + high) / 2 + 0.5
         self.low, self.high = low, high
 
-    def shade(self, value: float) -> int | str | None:
+    def shade(self, value: Measure) -> int | str | None:
         """Which shade; nothing where nothing was measured."""
-        if math.isnan(value):
+        if value is None:
             return None
+        if math.isnan(value):
+            return NOT_A_NUMBER
         if math.isinf(value):
-            return ODD
+            return INFINITE
         if value <= 0:
             return ZERO
         part = (math.log10(value) - self.low) / (self.high - self.low)
@@ -67,12 +74,32 @@ class Scale:
 
 
 def colour(shade: int | str) -> str:
-    """From blue for small to orange for large."""
+    """From near the page's ground for small to far from it for large: lightness alone tells it.
+
+    What is no place on that scale has no colour of it: zero is dotted, NaN hatched, infinity purple.
+    """
     if isinstance(shade, str):
-        return "var(--strange)" if shade == ODD else "var(--line)"
+        return "var(--strange)"
     part = shade / (SHADES - 1)
-    name, share = ("low", 1 - 2 * part) if part < 0.5 else ("high", 2 * part - 1)
-    return f"color-mix(in oklab, var(--{name}) {100 * share:.0f}%, var(--mid))"
+    one, other, share = (0, 1, 1 - 2 * part) if part < 0.5 else (1, 2, 2 - 2 * part)
+    return f"color-mix(in oklab,var(--ramp-{one}) {100 * share:.0f}%,var(--ramp-{other}))"
+
+
+def _fill(shade: int | str, kind: str) -> str:
+    return f"url(#{kind}-{shade})" if shade in (ZERO, NOT_A_NUMBER) else colour(shade)
+
+
+def _patterns(kind: str, tall: float) -> str:
+    """Dots for zero and stripes for NaN, in the units of a box that is stretched to its place."""
+    w, h = BOX * 8 / 900, BOX * 8 / (16 * tall)  # 8 pixels, of a plot that is 900 wide
+    return (
+        f'<defs><pattern id="{kind}-{ZERO}" patternUnits="userSpaceOnUse" width="{w:.1f}" '
+        f'height="{h:.1f}"><ellipse cx="{w / 2:.1f}" cy="{h / 2:.1f}" rx="{w / 8:.1f}" '
+        f'ry="{h / 8:.1f}" style="fill:var(--soft)"/></pattern>'
+        f'<pattern id="{kind}-{NOT_A_NUMBER}" patternUnits="userSpaceOnUse" width="{w:.1f}" '
+        f'height="{h:.1f}"><path d="M0 {h:.1f}L{w:.1f} 0" style="stroke:var(--strange)"/>'
+        "</pattern></defs>"
+    )
 
 
 def heat_map(
@@ -80,7 +107,7 @@ def heat_map(
     title: str,
     caption: str,
     steps: Sequence[int],
-    rows: dict[str, list[float]],
+    rows: Series,
     marks: Sequence[Mark],
     *,
     span: Sequence[int] = (),
@@ -95,7 +122,7 @@ def _figure(
     title: str,
     caption: str,
     steps: Sequence[int],
-    rows: dict[str, list[float]],
+    rows: Series,
     marks: Sequence[Mark],
     usual: float | None,
     span: Sequence[int],
@@ -113,8 +140,10 @@ def _figure(
     about += f"{10**scale.high:.2g}. Arrow keys read values."
     yield f'<div class="plot" tabindex="0" role="img" aria-label="{escape(about)}">'
     yield f'<svg viewBox="0 0 {BOX} {BOX}" preserveAspectRatio="none" aria-hidden="true">'
-    for shade, shape in _shapes(steps, list(rows.values()), scale, span).items():
-        yield f'<path class="cells" d="{shape}" style="fill:{colour(shade)}"/>'
+    shapes = _shapes(steps, list(rows.values()), scale, span)
+    yield _patterns(kind, tall)
+    for shade, shape in shapes.items():
+        yield f'<path class="cells" data-shade="{shade}" d="{shape}" style="fill:{_fill(shade, kind)}"/>'
     for mark in marks:
         x = f"{BOX * across(mark.step, span):.0f}"
         yield f'<line class="mark {mark.severity}" x1="{x}" x2="{x}" y1="0" y2="{BOX}"/>'
@@ -125,11 +154,17 @@ def _figure(
     yield f'<p class="shades soft"><span>{10**scale.low:.2g}</span>'
     for shade in range(0, SHADES, 2):
         yield f'<i style="background:{colour(shade)}"></i>'
-    yield f"<span>{10**scale.high:.2g}</span></p></figure>"
+    yield f"<span>{10**scale.high:.2g}</span>"
+    for shade, text in LEGEND.items():
+        if shade in shapes:
+            yield f'<i class="{shade}"></i><span>{text}</span>'
+    if any(value is None for values in rows.values() for value in values):
+        yield '<i class="blank"></i><span>not measured</span>'
+    yield "</p></figure>"
 
 
 def _shapes(
-    steps: Sequence[int], rows: Sequence[Sequence[float]], scale: Scale, span: Sequence[int]
+    steps: Sequence[int], rows: Sequence[Sequence[Measure]], scale: Scale, span: Sequence[int]
 ) -> dict[int | str, str]:
     """The cells of each shade as one shape; neighbours of one shade are one cell."""
     found: dict[int | str, list[str]] = {}
@@ -138,7 +173,7 @@ def _shapes(
     for i, values in enumerate(rows):
         top, bottom = round(BOX * i / len(rows)), round(BOX * (i + 1) / len(rows))
         start, current = 0.0, None
-        for place, value in zip(starts, [*values, math.nan], strict=True):
+        for place, value in zip(starts, [*values, None], strict=True):
             shade = scale.shade(value)
             if shade == current and place < BOX:
                 continue

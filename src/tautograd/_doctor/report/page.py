@@ -13,25 +13,35 @@ from typing import Any
 
 from ..._files.markup import escape
 from ..._report import shell
-from ..._report.wording import counted, figure, near, place
+from ..._report.wording import counted, figure, shared_place
 from .heat_map import by_layer, heat_map
-from .plots import Mark, chart, colours, rounded, spark, thinned
+from .measures import Series, ends, last_of, rounded, thinned
+from .plots import Mark, chart, colours, spark
 from .report import Plain
+from .two_runs import beside
 from .wording import looked, verdict, when
 
 _FOLDER = Path(__file__).parent
 MOST_NAMES = 12
 
 
-def as_page(report: Plain, root: str | None = None, command: str = "taut doctor") -> str:
-    """The whole page; paths are shown from the folder `root`, the current one by default."""
-    return "".join(_page(report, root, command))
+def as_page(
+    report: Plain,
+    root: str | None = None,
+    command: str = "taut doctor",
+    other: Plain | None = None,
+) -> str:
+    """The whole page; paths are shown from the folder `root`, the current one by default.
+
+    `other` is the report of another run, to be shown beside this one.
+    """
+    return "".join(_page(report, root, command, other))
 
 
-def _page(report: Plain, root: str | None, command: str) -> Iterator[str]:
+def _page(report: Plain, root: str | None, command: str, other: Plain | None) -> Iterator[str]:
     what = escape(report["script"] or "training run")
     title = f"{report['script'] or 'training run'}: {_headline(report)} – {command}"
-    yield shell.head(title, [_FOLDER / "page.css"])
+    yield shell.head(title, [_FOLDER / "page.css"], verdict(report))
     yield '<a class="skip" href="#findings">To the findings</a>'
     yield f"<header>{shell.TOGGLE}<h1>{command} <code>{what}</code></h1>"
     kind = _worst(report)
@@ -41,11 +51,21 @@ def _page(report: Plain, root: str | None, command: str) -> Iterator[str]:
     for note in report["notes"]:
         yield f"<p>{escape(note)}</p>"
     yield "</header>\n<main>"
+    own: Plain = {}
+    if other is not None:
+        section, own = beside(report, other)
+        yield from section
     yield from _findings(report, root)
-    yield from _history(report)
+    yield from _history(report, own)
     yield f"</main><footer>Made by tautograd {escape(report['tautograd'])}. "
     yield "<code>taut doctor --explain CODE</code> says more about a code; "
     yield "<code># taut: ignore[CODE]</code> on a line turns it off there.</footer></body></html>\n"
+
+
+def _place(site: Plain | None, root: str | None) -> str:
+    if site is None:
+        return "(no line)"
+    return f"{shared_place(site['file'], root)}:{site['line']}"
 
 
 def _worst(report: Plain) -> str:
@@ -76,7 +96,7 @@ def _findings(report: Plain, root: str | None) -> Iterator[str]:
             yield f'<tr><td><a href="#f{number}">{finding["code"]}</a></td>'
             yield f"<td>{escape(finding['name'])}"
             yield f' <span class="chip wide {finding["severity"]}">{finding["severity"]}</span></td>'
-            yield f'<td class="where mono">{escape(place(finding["site"], root))}</td>'
+            yield f'<td class="where mono">{escape(_place(finding["site"], root))}</td>'
             yield f'<td class="number">{finding["count"]:,}</td></tr>'
         yield "</tbody></table>"
         if said := looked(report):
@@ -158,7 +178,7 @@ def _excerpt(site: Plain, lines: dict[int, str], kinds: dict[int, str], root: st
             f'<span class="{kind}"><span class="n">{number}</span>{escape(text) or " "}{note}</span>'
         )
     inside = f" in {site['function']}" if site["function"] not in ("", "<module>") else ""
-    title = f"{near(site['file'], root)}:{site['line']}{inside}"
+    title = f"{_place(site, root)}{inside}"
     return (
         f'<figure class="excerpt"><figcaption class="mono where">{escape(title)}</figcaption>'
         f'<pre class="lines" tabindex="0">{"".join(rows)}</pre></figure>'
@@ -168,7 +188,7 @@ def _excerpt(site: Plain, lines: dict[int, str], kinds: dict[int, str], root: st
 # ---- history -------------------------------------------------------------------------------------
 
 
-def _history(report: Plain) -> Iterator[str]:
+def _history(report: Plain, runs: Plain) -> Iterator[str]:
     history = report["history"]
     if not history or not history["steps"]:
         yield '<section id="no-history"><h2>History</h2>'
@@ -176,8 +196,13 @@ def _history(report: Plain) -> Iterator[str]:
         return
     marks = _marks(report)
     curve = history["curve"] if history["curve"]["steps"] else history
-    losses = {"": curve["losses"]} if any(map(math.isfinite, curve["losses"])) else {}
-    lost = [s for s, v in zip(curve["steps"], curve["losses"], strict=True) if not math.isfinite(v)]
+    values = curve["losses"]
+    losses: Series = {"": values} if any(v is not None for v in values) else {}
+    lost = [
+        s
+        for s, v in zip(curve["steps"], values, strict=True)
+        if v is not None and not math.isfinite(v)
+    ]
     steps, norms = thinned(history["steps"], history["norms"])
     _, ratios = thinned(history["steps"], history["ratios"])
     loss_steps, losses = thinned(curve["steps"], losses)
@@ -185,17 +210,18 @@ def _history(report: Plain) -> Iterator[str]:
     span = min(seen), max(*seen, report["steps"])
     yield '<section id="history"><h2>History of the run</h2>'
     every = history["steps"].index(steps[1]) if len(steps) > 1 else 1
-    each = f" A point is the largest value of {every} measurements." if every > 1 else ""
+    each = f" A point is the worst value of {every} measurements." if every > 1 else ""
     if len(history["steps"]) < report["steps"]:
         each = (
             f" Gradients and updates were measured at {len(history['steps']):,} of "
             f"{report['steps']:,} steps: the first ones, then fewer and fewer.{each}"
         )
-    yield "<p>One line for each parameter, from blue (first) to orange (last). Dashed lines are "
-    yield f"findings, at the step where they were first seen.{each}</p>"
+    yield "<p>One line for each parameter, in the model's order from dark blue to orange. Dashed lines "
+    yield f"are findings, at the step where they were first seen.{each}</p>"
     yield '<div class="charts">'
     if losses:
-        said = "What backward() started from."
+        last = last_of(curve["steps"], values, report["steps"])
+        said = f"What backward() started from; last: {last}."
         yield chart(
             "losses", "Loss", said, loss_steps, losses, marks, span=span, broken=lost, classes="whole",
         )  # fmt: skip
@@ -213,13 +239,17 @@ def _history(report: Plain) -> Iterator[str]:
         yield from _heat(steps, norms, ratios, marks, span)
     yield "</div>"
     yield from _parameters(steps, norms, ratios, report, span)
+    tables = {"norms": norms, "ratios": ratios, "losses": losses, "runs": runs.get("series", {})}
     data = {
         "steps": steps,
+        "ends": ends(history["steps"]),
         "loss_steps": loss_steps,
+        "loss_ends": ends(curve["steps"]),
         "span": span,
+        "runs_steps": runs.get("steps", []),
         **{
             kind: {name: [rounded(v) for v in values] for name, values in series.items()}
-            for kind, series in (("norms", norms), ("ratios", ratios), ("losses", losses))
+            for kind, series in tables.items()
         },
     }
     yield f"</section>{shell.data(data)}{shell.scripts([_FOLDER / 'page.js'])}"
@@ -227,16 +257,18 @@ def _history(report: Plain) -> Iterator[str]:
 
 def _heat(
     steps: list[int],
-    norms: dict[str, list[float]],
-    ratios: dict[str, list[float]],
+    norms: Series,
+    ratios: Series,
     marks: list[Mark],
     span: tuple[int, int],
 ) -> Iterator[str]:
     """The same by layer: where it begins to vanish or to explode, and where nothing moves."""
-    said = "Blue is small, orange large; where a row changes its colour, something happened."
+    said = (
+        "The farther from the page's ground, the larger; where a row changes, something happened."
+    )
     rows = by_layer(norms, norms=True)
     yield heat_map("norms", "Gradient norm, layer by layer", said, steps, rows, marks, span=span)
-    said = "Grey is usual (around 0.001), blue hardly moves, orange moves much."
+    said = "Around 0.001, in the middle of the scale, is usual; pale hardly moves, deep moves much."
     rows = by_layer(ratios, norms=False)
     title = "Update to weight, layer by layer"
     yield heat_map("ratios", title, said, steps, rows, marks, span=span, usual=1e-3)
@@ -258,11 +290,12 @@ def _marks(report: Plain) -> list[Mark]:
 
 def _parameters(
     steps: list[int],
-    norms: dict[str, list[float]],
-    ratios: dict[str, list[float]],
+    norms: Series,
+    ratios: Series,
     report: Plain,
     span: tuple[int, int],
 ) -> Iterator[str]:
+    history = report["history"]
     yield '<div class="region" tabindex="0" role="region" aria-label="Parameters">'
     # On a narrow page the style makes a grid of it, which takes the meaning of <table> away: roles keep it.
     titles = "Parameter", "Gradient norm, last", "Update to weight, last", "Findings"
@@ -273,9 +306,9 @@ def _parameters(
         yield f'<tr role="row" data-name="{escape(name)}"><td role="cell" class="mono">'
         yield f'<button type="button" aria-pressed="false" style="border-color:{colour}"><span>'
         yield f"{_breakable(name)}</span></button></td>"
-        for series in (values, ratios.get(name, [])):
-            last = next((v for v in reversed(series) if not math.isnan(v)), math.nan)
-            text = "none" if math.isnan(last) else f"{last:.3g}"
+        for kind, series in (("norms", values), ("ratios", ratios.get(name, []))):
+            measured = history[kind].get(name, [])  # a point of a long run may stand for several
+            text = last_of(history["steps"], measured, report["steps"]) if measured else "none"
             picture = spark(steps, series, colour, span) if series else ""
             yield f'<td role="cell"><span class="spark">{picture}<span>{text}</span></span></td>'
         links = [

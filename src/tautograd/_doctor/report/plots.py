@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..._files.markup import escape
+from .measures import Measure, Series, figure, is_finite
 
 BOX = 1000
-MOST_POINTS = 400
 MOST_DOTS = 1500  # with fewer points than that, each is shown
 MOST_CROSSES = 40
 CROSS = "✕"
@@ -40,9 +39,9 @@ class Axis:
     is_log: bool
 
     @classmethod
-    def over(cls, values: Sequence[float]) -> Axis:
+    def over(cls, values: Sequence[Measure]) -> Axis:
         """An axis that shows these: logarithmic if they are positive and span decades."""
-        finite = [value for value in values if math.isfinite(value)]
+        finite = [value for value in values if value is not None and math.isfinite(value)]
         positive = [value for value in finite if value > 0]
         if positive and min(finite) >= 0 and max(positive) >= 20 * min(positive):
             high = math.ceil(math.log10(max(positive)) - 1e-9)
@@ -62,9 +61,9 @@ class Axis:
             return 1.0 if value > 0 else 0.0
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
-    def shows(self, value: float) -> bool:
+    def shows(self, value: Measure) -> bool:
         """Whether a value has a place of its own, not at an edge that it lies beyond."""
-        if not math.isfinite(value) or (self.is_log and value <= 0):
+        if value is None or not math.isfinite(value) or (self.is_log and value <= 0):
             return False
         return self.low <= (math.log10(value) if self.is_log else value) <= self.high
 
@@ -90,58 +89,52 @@ def _round_step(rough: float) -> float:
 
 
 def colours(count: int) -> list[str]:
-    """From blue for the first parameter to orange for the last, legible on light and dark."""
-    return [f"hsl({(215 + 180 * (i / max(count - 1, 1))) % 360:.0f} 68% 52%)" for i in range(count)]
-
-
-def thinned(
-    steps: Sequence[int], series: dict[str, list[float]]
-) -> tuple[list[int], dict[str, list[float]]]:
-    """Of a long run, one point for several steps: the largest value, since that is what matters."""
-    every = math.ceil(len(steps) / MOST_POINTS) or 1
-    starts = range(0, len(steps), every)
-    few = {
-        name: [_largest(values[i : i + every]) for i in starts] for name, values in series.items()
-    }
-    return [steps[i] for i in starts], few
-
-
-def _largest(values: Sequence[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return max(known) if known else math.nan
+    """From dark blue for the first parameter to light orange for the last: told apart without hue, too."""
+    found = []
+    for i in range(count):
+        part = i / max(count - 1, 1)
+        hue = (255 + 170 * part) % 360
+        light, dark = 0.36 + 0.32 * part, 0.56 + 0.3 * part
+        found.append(
+            f"light-dark(oklch({light:.3f} 0.13 {hue:.0f}),oklch({dark:.3f} 0.13 {hue:.0f}))"
+        )
+    return found
 
 
 def points(
     steps: Sequence[int],
-    values: Sequence[float],
+    values: Sequence[Measure],
     axis: Axis,
     height: int = BOX,
     span: Sequence[int] = (),
 ) -> list[tuple[float, float]]:
-    """Where the values are that were measured; `span` is the first and the last step of the axis."""
+    """Where the values are that have a place; `span` is the first and the last step of the axis."""
     span = span or steps
     return [
         (BOX * across(step, span), height * (1 - axis.at(value)))
         for step, value in zip(steps, values, strict=True)
-        if not math.isnan(value)
+        if value is not None and not math.isnan(value)
     ]
 
 
-def runs(values: Sequence[float], axis: Axis) -> Iterator[list[float]]:
-    """The values of each part of a line that lies within the axis, all others NaN."""
-    current = [math.nan] * len(values)
+def runs(values: Sequence[Measure], axis: Axis) -> Iterator[list[Measure]]:
+    """The values of each part of a line that lies within the axis, all others None.
+
+    What was not measured is passed over; NaN, infinity and what lies beyond the axis end a part.
+    """
+    current: list[Measure] = [None] * len(values)
     for i, value in enumerate(values):
         if axis.shows(value):
             current[i] = value
-        elif not math.isnan(value) and not all(map(math.isnan, current)):
+        elif value is not None and any(v is not None for v in current):
             yield current
-            current = [math.nan] * len(values)
+            current = [None] * len(values)
     yield current
 
 
-def beyond(values: Sequence[float], axis: Axis) -> list[float]:
-    """The finite values that lie beyond an edge, all others NaN."""
-    return [v if math.isfinite(v) and not axis.shows(v) else math.nan for v in values]
+def beyond(values: Sequence[Measure], axis: Axis) -> list[Measure]:
+    """The finite values that lie beyond an edge, all others None."""
+    return [v if is_finite(v) and not axis.shows(v) else None for v in values]
 
 
 def path(places: Sequence[tuple[float, float]]) -> str:
@@ -155,12 +148,16 @@ def dots(places: Sequence[tuple[float, float]]) -> str:
     return "".join(f"M{x:.0f} {y:.0f}h0" for x, y in places)
 
 
-def spark(steps: Sequence[int], values: Sequence[float], colour: str, span: Sequence[int]) -> str:
-    """A small picture of a line, on its own scale."""
-    drawn = path(points(steps, values, Axis.over(values), 100, span))
+def spark(steps: Sequence[int], values: Sequence[Measure], colour: str, span: Sequence[int]) -> str:
+    """A small picture of a line, on its own scale; where it is not finite, a bar below."""
+    axis = Axis.over(values)
+    drawn = "".join(path(points(steps, part, axis, 100, span)) for part in runs(values, axis))
+    odd = [s for s, v in zip(steps, values, strict=True) if v is not None and not math.isfinite(v)]
+    bar = "".join(f"M{BOX * across(s, span):.0f} 100h9" for s in odd)
+    strange = f'<path d="{bar}" style="stroke:var(--strange);stroke-width:4"/>' if odd else ""
     return (
         f'<svg viewBox="0 0 {BOX} 100" preserveAspectRatio="none" aria-hidden="true">'
-        f'<path d="{drawn}" stroke="{colour}"/></svg>'
+        f'<path d="{drawn}" style="stroke:{colour}"/>{strange}</svg>'
     )
 
 
@@ -169,7 +166,7 @@ def chart(
     title: str,
     caption: str,
     steps: Sequence[int],
-    series: dict[str, list[float]],
+    series: Series,
     marks: Sequence[Mark],
     *,
     span: Sequence[int] = (),
@@ -183,7 +180,8 @@ def chart(
     The axis goes from the first to the last step of `span`. A line at `usual` helps the eye; values
     above `most` are dots at the edge, and a cross stands at each step of `broken`.
     """
-    axis = Axis.over([min(value, most) for values in series.values() for value in values])
+    known = [v for values in series.values() for v in values if v is not None]
+    axis = Axis.over([value if math.isnan(value) else min(value, most) for value in known])
     span = (span or steps)[0], (span or steps)[-1]
     return "".join(
         _chart(kind, title, caption, steps, series, marks, usual, classes, axis, span, broken)
@@ -195,7 +193,7 @@ def _chart(
     title: str,
     caption: str,
     steps: Sequence[int],
-    series: dict[str, list[float]],
+    series: Series,
     marks: Sequence[Mark],
     usual: float | None,
     classes: str,
@@ -204,7 +202,7 @@ def _chart(
     broken: Sequence[int],
 ) -> Iterator[str]:
     scale = " Logarithmic." if axis.is_log else ""
-    if any(not math.isnan(v) for values in series.values() for v in beyond(values, axis)):
+    if any(v is not None for values in series.values() for v in beyond(values, axis)):
         scale += " Dots at an edge lie beyond it" + (" (0, below)." if axis.is_log else ".")
     if broken:
         scale += f" {CROSS} is NaN or infinite, first at step {broken[0]:,}."
@@ -223,14 +221,14 @@ def _chart(
     alone = len(series) == 1
     ramp = ["var(--ink)"] if alone and kind == "losses" else colours(len(series))
     for (name, values), colour in zip(series.items(), ramp, strict=True):
-        which = "" if kind == "losses" else f'data-name="{escape(name)}"'
+        which = "" if kind == "losses" else f'data-name="{escape(name)}" '
         parts = [points(steps, part, axis, span=span) for part in runs(values, axis)]
-        yield f'<path class="line" {which} d="{"".join(map(path, parts))}" stroke="{colour}"/>'
+        yield f'<path class="line" {which}d="{"".join(map(path, parts))}" style="stroke:{colour}"/>'
         few = len(steps) * len(series) <= MOST_DOTS
         shown = [place for part in parts for place in part] if few else []
         shown += points(steps, beyond(values, axis), axis, span=span)
         if shown:
-            yield f'<path class="dots" {which} d="{dots(shown)}" stroke="{colour}"/>'
+            yield f'<path class="dots" {which}d="{dots(shown)}" style="stroke:{colour}"/>'
     for mark in marks:
         x = f"{BOX * across(mark.step, span):.0f}"
         yield f'<line class="mark {mark.severity}" x1="{x}" x2="{x}" y1="0" y2="{BOX}"/>'
@@ -240,8 +238,44 @@ def _chart(
     for step in broken[:: math.ceil(len(broken) / MOST_CROSSES) or 1]:
         yield f'<span class="odd" style="left:{100 * across(step, span):.1f}%" '
         yield f'title="not finite at step {step:,}">{CROSS}</span>'
+    yield from line_ends(series, ramp, axis)
     yield from step_labels(span)
     yield '<div class="cursor"></div></div><p class="readout" aria-live="polite"></p></figure>'
+
+
+MOST_ENDS = (
+    9  # lines that are named where they end; of more, the highest, the lowest and some between
+)
+LINE_HEIGHT = 0.085  # of a plot's height
+
+
+def line_ends(series: Series, ramp: Sequence[str], axis: Axis) -> Iterator[str]:
+    """The name of each line at its right end, none over another."""
+    found = []
+    for (name, values), colour in zip(series.items(), ramp, strict=True):
+        last = next((v for v in reversed(values) if v is not None), None)
+        if last is not None and name:
+            found.append((0.0 if math.isnan(last) else 1 - axis.at(last), name, last, colour))
+    found.sort(key=lambda one: one[0])
+    if len(found) > MOST_ENDS:
+        every = (len(found) - 1) / (MOST_ENDS - 1)
+        found = [found[round(i * every)] for i in range(MOST_ENDS)]
+    places = spread([y for y, *_ in found], LINE_HEIGHT)
+    for y, (_, name, last, colour) in zip(places, found, strict=True):
+        yield f'<span class="end mono" data-name="{escape(name)}" title="{escape(name)} {figure(last)}" '
+        yield f'style="top:{100 * y:.1f}%;--c:{colour}"><bdi>{escape(name)}</bdi></span>'
+
+
+def spread(wanted: Sequence[float], apart: float) -> list[float]:
+    """Places from 0 to 1 in the same order, at least so far apart, near where they are wanted."""
+    places: list[float] = []
+    for y in wanted:
+        places.append(max(y, places[-1] + apart) if places else y)
+    limit = max(1.0, apart * (len(places) - 1))
+    for i in range(len(places) - 1, -1, -1):
+        places[i] = min(places[i], limit)
+        limit = places[i] - apart
+    return places
 
 
 def axis_text(value: float, axis: Axis) -> str:
@@ -293,10 +327,3 @@ def labels(marks: Sequence[Mark], steps: Sequence[int]) -> Iterator[str]:
             f'style="left:{100 * x:.1f}%;bottom:{0.1 + LANE * lane:.2f}rem">{escape(mark.text)}</a>'
         )
     yield "</div>"
-
-
-def rounded(value: float) -> Any:
-    """For the page's own data: four digits; NaN is null."""
-    if math.isnan(value):
-        return None
-    return float(f"{value:.4g}") if math.isfinite(value) else "inf"

@@ -65,6 +65,13 @@ class Reporting:
     def __str__(self) -> str:
         return self.report()
 
+    def _repr_html_(self) -> str:
+        """For a notebook: the page, whose verdict comes first."""
+        from ..._report.browser import as_frame
+        from .page import as_page
+
+        return as_frame(as_page(plain(self)), "What the doctor says")
+
     def show(self, file: IO[str] | None = None) -> None:
         """Print the report, with colours on a terminal."""
         from tautograd._files.terminal import say
@@ -106,7 +113,7 @@ def as_file(report: Plain, path: str | os.PathLike[str]) -> str:
 
 
 def as_json(report: Plain) -> str:
-    """JSON as the standard has it: NaN is null, and infinity the text "inf"."""
+    """JSON as the standard has it: NaN and infinity are the texts "nan" and "inf"; null is nothing."""
     return json.dumps(plain_numbers(report), indent=2, allow_nan=False, default=str) + "\n"
 
 
@@ -187,5 +194,5 @@ def plain_numbers(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain_numbers(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+        return str(value)  # "nan", "inf", "-inf": null would say that nothing was there
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +43,7 @@ class Curve:
 
 @dataclass
 class History:
-    """Every list is as long as `steps`; NaN stands where there was nothing to measure.
+    """Every list is as long as `steps`; None stands where nothing was measured, NaN is a value.
 
     `ratios` are norms of updates over norms of weights. A run has a selection of its steps here: the
     first ones, then fewer and fewer. `curve` is the loss at every step; `broken` says at which steps
@@ -50,17 +51,25 @@ class History:
     """
 
     steps: list[int] = field(default_factory=list)
-    norms: dict[str, list[float]] = field(default_factory=dict)
-    ratios: dict[str, list[float]] = field(default_factory=dict)
-    losses: list[float] = field(default_factory=list)
+    norms: dict[str, list[float | None]] = field(default_factory=dict)
+    ratios: dict[str, list[float | None]] = field(default_factory=dict)
+    losses: list[float | None] = field(default_factory=list)
     curve: Curve = field(default_factory=Curve)
     broken: dict[str, list[int]] = field(default_factory=lambda: {"norms": [], "ratios": []})
 
-    def note_broken(self, kind: str, step: int, values: list[float]) -> None:
+    def note_broken(self, kind: str, step: int, values: Sequence[float | None]) -> None:
         """Remember a step at which one of these is not finite."""
         known = self.broken[kind]
-        if len(known) < MOST_BROKEN and not all(map(math.isfinite, values)):
+        if len(known) < MOST_BROKEN and not all(v is None or math.isfinite(v) for v in values):
             known.append(step)
+
+    def arrange(self, order: Sequence[str]) -> None:
+        """Put the rows in this order, as far as it names them; others come last, as they came."""
+        place = {name: i for i, name in enumerate(order)}
+        for table in (self.norms, self.ratios):
+            rows = sorted(table.items(), key=lambda row: place.get(row[0], len(place)))
+            table.clear()
+            table.update(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..watch.events import Sample
 from .history import History
+from .parameter_owners import roots
 from .step_measures import NAN, Measured, norms, with_gradients
 
 if TYPE_CHECKING:
@@ -156,8 +158,9 @@ class Numbers:
         steps, history = self.doctor.steps, self.history
         history.curve.end(steps)
         pulse = self.doctor.pulse
-        if history.curve.steps and pulse.at is pulse.first:  # the last loss is the last step's
-            history.curve.add(steps, self.loss)
+        last = self._known_loss()
+        if history.curve.steps and pulse.at is pulse.first and last is not None:  # the last step's
+            history.curve.add(steps, last)
         self._curve_due = 0
         alive = [
             o
@@ -169,30 +172,39 @@ class Numbers:
         if history.steps[-1] < steps and self._engine is not None:
             found = with_gradients(alive[0])
             values = norms(self._engine, [p.grad.detach() for p in found]) if found else []
-            self._keep(found, values, [NAN] * len(found), self.loss)
+            self._keep(found, values, [None] * len(found), self._known_loss())
 
     # --- history -------------------------------------------------------------------------------
 
     def _remember(self, event: Sample) -> None:
         step, history = self.doctor.steps, self.history
         moved = [
-            r
+            None if math.isnan(r) and math.isfinite(norm) else r  # a weight of size 0 has none
             for r, norm in zip(event.ratios, event.norms, strict=True)
-            if not (math.isnan(r) and math.isfinite(norm))  # a weight of size 0 has none
         ]
         history.note_broken("norms", step, event.norms)
         history.note_broken("ratios", step, moved)
-        if not self.is_near:  # it has been read now
-            history.curve.add(step, event.loss)
+        loss = self._known_loss()
+        if not self.is_near and loss is not None:  # it has been read now
+            history.curve.add(step, loss)
         self._samples += 1
         if not self._samples % self._stride:
-            self._keep(event.parameters, event.norms, event.ratios, event.loss)
+            self._keep(event.parameters, event.norms, moved, loss)
+
+    def _known_loss(self) -> float | None:
+        """The last one, which may be NaN; None where backward started from no single number."""
+        last = self.loss  # reads it, if it was not yet
+        return None if self._loss is NAN else last
 
     def _keep(
-        self, parameters: list[Any], norms: list[float], ratios: list[float], loss: float
+        self,
+        parameters: list[Any],
+        norms: Sequence[float | None],
+        ratios: Sequence[float | None],
+        loss: float | None,
     ) -> None:
         history = self.history
-        count = len(history.steps)
+        count, rows = len(history.steps), len(history.norms)
         history.steps.append(self.doctor.steps)
         history.losses.append(loss)
         names = self.doctor.names(parameters)
@@ -201,11 +213,14 @@ class Numbers:
                 row = table.setdefault(name, [])
                 if len(row) > count:  # two without a name
                     continue
-                row.extend([NAN] * (count - len(row)))
+                row.extend([None] * (count - len(row)))
                 row.append(value)
             for row in table.values():
                 if len(row) == count:
-                    row.append(NAN)
+                    row.append(None)
+        if len(history.norms) != rows:  # as the model has them, not as optimizers were given them
+            models = roots(self.doctor)
+            history.arrange(self.doctor.names(p for m in models for p in m.parameters()))
         if len(history.steps) >= KEPT:
             self._stride *= 2
             history.steps[:] = history.steps[::2]

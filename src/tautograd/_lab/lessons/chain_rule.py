@@ -52,12 +52,12 @@ LESSON = Lesson(
         24.0
     """),
     predict=Number(
-        "At x = 1, u is 4. The slope of u * u there is 8, and that of u is 3. What is the "
-        "gradient of y with respect to x?",
+        "What is the gradient of y with respect to x at x = 1?",
         answer=24,
-        why="Slopes multiply along a chain: 8 * 3 = 24.",
-        hint="Multiply the two slopes.",
+        why="At x = 1, u is 4. The slope of u * u there is 8, that of u is 3: 8 * 3 = 24.",
+        hint="First u, at x = 1. Then the slope of u * u there, times the slope of u.",
         slips={
+            2: "That is the slope of u * u at u = 1. What is u, when x is 1?",
             11: "Slopes along a chain multiply. (They add where two paths meet.)",
             8: "That is how y moves with u. And u moves three times as fast as x.",
             16: "That is y itself.",

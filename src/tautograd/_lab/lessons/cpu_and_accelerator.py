@@ -92,9 +92,9 @@ LESSON = Lesson(
         """),
         verdict="wrong",
         means=text("""
-            The squares are near 100 million, where float32 has every eighth number, and the difference of
-            two such numbers is 8 where it should be 4. Rounding the *input* would explain an error of a
-            few in a thousand; this one is 41 in a hundred, so it comes from the formula. In
+            The squares are so large that float32 has only whole numbers there, and not all of those: what
+            is left of their difference is mostly rounding. Rounding the *input* would explain an error of a
+            few in a thousand; this one is a large part of the result, so it comes from the formula. In
             float64 nothing is to be seen of it. That is why a model can work on one machine and fail on
             another, and why such a failure is not the machine's fault.
         """),

@@ -121,7 +121,7 @@ LESSON = Lesson(
             training, `g` says that the first weight has to rise and the second to fall. Nobody hears
             it: 3 * x ** 2 is never negative, so both only fall. Verify names the operation and the
             numbers; the weights it speaks of are `g`. The doctor found the same while the loop ran: it
-            sent a `g` of -1 through the operation, and 27 came back in the place of -27.
+            sent a `g` of its own through the operation, and what came back was the slope alone.
         """),
         hint="What comes after is a factor as well: multiply by g.",
         mended=text("""

@@ -119,7 +119,7 @@ LESSON = Lesson(
         doctor=("TG201",),
         means=text("""
             The step divides in the end, but the clipping comes before it. It sees gradients that are 1024
-            times too long, and cuts them down to a length of 10. Divided by 1024, a length of 0.01
+            times too long, and cuts them down to a length of 10. Divided by 1024, about a hundredth
             is left, however long the gradient was. Nothing fails; the model learns very slowly, and one
             would blame the learning rate. The doctor names the line that clips; verify finds that
             the step did not use the gradient of the loss.

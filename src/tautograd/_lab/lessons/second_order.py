@@ -70,8 +70,8 @@ LESSON = Lesson(
         },
     ),
     seen=text("""
-        The value of cost is 1 + 3 * 3 = 10. Its gradient has two parts: 3 from f, and 36 from the
-        slope squared, which is 2 * slope * (slope of the slope) = 2 * 3 * 6. The way back went through
+        The value of cost is 1 + 3 * 3 = 10. Its gradient has two parts: 3 from f, and from the
+        slope squared 2 * slope * (slope of the slope): 2 * 3 * 6 = 36. The way back went through
         the first way back.
     """),
     experiment=Experiment(

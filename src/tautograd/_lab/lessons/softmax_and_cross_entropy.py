@@ -99,9 +99,9 @@ LESSON = Lesson(
         means=text("""
             Probabilities lie between 0 and 1, and as scores they are all nearly the same. Even the best
             answer, 1, 0, 0, counts as no more than exp(1) against exp(0), twice: the loss cannot fall
-            below 0.551. It begins right and falls, so it looks as if training only went slowly. The
-            doctor saw where the scores came from; verify holds the gradient on paper against the one
-            of this loss.
+            below log(1 + 2 / exp(1)), where it ends. It begins right and falls, so it looks as if
+            training only went slowly. The doctor saw where the scores came from; verify holds the
+            gradient on paper against the one of this loss.
         """),
         hint="Give cross_entropy the scores themselves.",
         mended=text("""

@@ -140,7 +140,7 @@ LESSON = Lesson(
         },
     ),
     seen=text("""
-        The two engines agree. Yours ends at line 52. It lacks arrays, hundreds of operations, and
+        The two engines agree. Yours fits on a page. It lacks arrays, hundreds of operations, and
         speed; but what it does on the way back is the same.
     """),
     checks="shared",

@@ -1,5 +1,6 @@
 "use strict";
 /* The drawing: only what is in the window is made. From far away boxes are plain and share a path. */
+const LEAST = 11;  // pixels: smaller letters are not written
 const TOP = 44;  // room for the buttons in the corner
 Taut.Drawing = class {
   constructor(svg, state) {
@@ -105,10 +106,10 @@ Taut.Drawing = class {
 
   colour(norm) {
     if (typeof norm !== "number") return "var(--strange)";
-    if (!(norm > 0)) return "var(--mid)";
-    const t = this.strength(norm);
-    return t < 0.5 ? `color-mix(in oklab, var(--low) ${Math.round(200 * (0.5 - t))}%, var(--mid))`
-      : `color-mix(in oklab, var(--high) ${Math.round(200 * (t - 0.5))}%, var(--mid))`;
+    if (!(norm > 0)) return "var(--op-line)";  // dashed: no size at all
+    const t = this.strength(norm);  // the larger, the farther from the ground: readable without hue
+    return t < 0.5 ? `color-mix(in oklab, var(--flow-0) ${Math.round(200 * (0.5 - t))}%, var(--flow-1))`
+      : `color-mix(in oklab, var(--flow-2) ${Math.round(200 * (t - 0.5))}%, var(--flow-1))`;
   }
 
   look(edge) {
@@ -149,14 +150,26 @@ Taut.Drawing = class {
     requestAnimationFrame(() => { this.waiting = false; this.draw(); });
   }
 
-  draw() {
+  // Everything, drawn for as long as `take` looks at it.
+  whole(take) {
+    const kept = [this.x, this.y, this.scale];
+    this.x = 0; this.y = 0; this.scale = 1;
+    this.draw(true);
+    const found = take(this.world);
+    [this.x, this.y, this.scale] = kept;
+    this.draw();
+    return found;
+  }
+
+  draw(all = false) {
+    if (this.drawn && !all) this.drawn();
     const { svg, scale } = this, w = svg.clientWidth, h = svg.clientHeight;
     this.world.setAttribute("transform", `translate(${this.x} ${this.y}) scale(${scale})`);
     const room = 80 / scale, left = -this.x / scale - room, top = -this.y / scale - room;
     const right = left + w / scale + 2 * room, bottom = top + h / scale + 2 * room;
-    const seen = (x0, y0, x1, y1) => x1 >= left && x0 <= right && y1 >= top && y0 <= bottom;
+    const seen = (x0, y0, x1, y1) => all || x1 >= left && x0 <= right && y1 >= top && y0 <= bottom;
     const boxes = [...this.shown.boxes].filter(([, p]) => seen(p.x - p.w / 2, p.y, p.x + p.w / 2, p.y + p.h));
-    const far = boxes.length > 500 || (boxes.length > 150 && scale < 0.2);
+    const far = (boxes.length > 500 && !all) || boxes.length > 3000 || (boxes.length > 150 && scale < 0.2);
     const focused = this.svg.contains(document.activeElement) && document.activeElement.dataset ? document.activeElement.dataset.name : null;
     this.drawFrames(seen);
     this.drawEdges(seen, far);
@@ -173,9 +186,9 @@ Taut.Drawing = class {
       const group = Taut.data.groups[f.group], title = group.t + (group.a && group.a !== group.t ? "  " + group.a : "");
       const g = Taut.make("g", { class: "frame", "data-name": "g" + f.group, tabindex: -1, role: "button", "aria-expanded": "true", "aria-label": title + ", unfolded" });
       g.append(Taut.make("rect", { x, y: f.y, width: f.w, height: f.h, rx: 10 }), Taut.make("rect", { class: "head", x, y: f.y, width: f.w, height: 24 }));
-      const size = Math.min(Math.max(12.5, 11 / this.scale), 19);
+      const size = Math.min(Math.max(12.5, LEAST / this.scale), 23);
       const text = Taut.make("text", { x: x + 10, y: f.y + 16, style: `font-size:${size}px` });
-      text.textContent = this.scale * f.w < 46 ? "" : "▾ " + Taut.cut(title, "600", Math.max(20, (f.w - 26) * 13 / size));
+      text.textContent = this.scale * f.w < 46 || size * this.scale < LEAST - 0.1 ? "" : "▾ " + Taut.cut(title, "600", Math.max(20, (f.w - 26) * 13 / size));
       g.append(text);
       made.push(g);
     }
@@ -183,7 +196,7 @@ Taut.Drawing = class {
   }
 
   drawEdges(seen, far) {
-    const made = [], backs = [], labels = [], shared = new Map();
+    const made = [], backs = [], labels = [], placed = [], shared = new Map();
     for (const edge of this.edges) {
       if (!seen(...edge.bounds)) continue;
       const { kind, colour, wide, label, aside } = this.look(edge);
@@ -197,17 +210,27 @@ Taut.Drawing = class {
       if (colour) { path.style.stroke = colour; path.style.strokeWidth = wide; }
       made.push(path);
       if (label && !aside && this.scale > 0.55) {
+        const size = Math.max(11.5, LEAST / this.scale);
         let best = 1;
         for (let i = 2; i < edge.points.length; i += 1) {
           if (edge.points[i].y - edge.points[i - 1].y > edge.points[best].y - edge.points[best - 1].y + 30) best = i;
         }
-        const p = edge.points[best - 1], q = edge.points[best];
-        const text = Taut.make("text", { class: "label", x: (p.x + q.x) / 2 + 0.75 * (edge.bow || 0), y: (p.y + q.y) / 2 + 4 });
-        text.style.fill = colour || "var(--soft)";
+        const p = edge.points[best - 1], q = edge.points[best], half = Taut.width(label, "600") * size / 26 + 4;
+        const at = (t) => {  // on the curve, a part of the way along
+          const u = 1 - t, a = u * u * u + 3 * u * u * t, bend = 3 * u * t * (edge.bow || 0), middle = (p.y + q.y) / 2;
+          return { x: a * p.x + (1 - a) * q.x + bend, y: u * u * u * p.y + 3 * u * t * middle + t * t * t * q.y };
+        };
+        const free = (c) => placed.every((o) => Math.abs(o.y - c.y) > 1.4 * size || Math.abs(o.x - c.x) > o.half + half);
+        const spot = [0.5, 0.7, 0.3, 0.85, 0.15].map(at).find(free);
+        if (!spot) continue;  // no room: the panel has it
+        placed.push({ ...spot, half });
+        const text = Taut.make("text", { class: "label", x: spot.x, y: spot.y + 4 });
+        text.style.fontSize = size + "px";
+        text.style.fill = colour === "var(--strange)" ? colour : "var(--ink)";
         text.textContent = label;
         labels.push(text);
-        const wide = Taut.width(label, "600") * 11.5 / 13 + 6;
-        backs.push(Taut.make("rect", { class: "label-back", x: +text.getAttribute("x") - wide / 2, y: (p.y + q.y) / 2 - 8, width: wide, height: 16, rx: 3 }));
+        const wide = Taut.width(label, "600") * size / 13 + 6;
+        backs.push(Taut.make("rect", { class: "label-back", x: +text.getAttribute("x") - wide / 2, y: spot.y - 0.7 * size, width: wide, height: 1.4 * size, rx: 3 }));
       }
     }
     for (const [key, d] of shared) {
@@ -237,16 +260,20 @@ Taut.Drawing = class {
         g.append(Taut.make("rect", { class: "shade", x: x + 5, y: p.y + 5, width: p.w, height: p.h, rx: 8 }));
       }
       g.append(Taut.make("rect", { x, y: p.y, width: p.w, height: p.h, rx: kind === "l" ? 29 : kind === "i" ? 4 : 8 }));
-      const write = (text, cls, dy) => {
-        if (!text) return;
-        const t = Taut.make("text", { class: cls, x: p.x, y: p.y + dy, "text-anchor": "middle" });
-        t.textContent = text;
+      // From afar letters stay as large as can be read: what there is no room for then is left out.
+      const least = LEAST / this.scale, rows = Math.floor(54 / Math.max(16, least * 1.15));
+      const write = (text, cls, weight, size, y) => {
+        const t = Taut.make("text", { class: cls, x: p.x, y, "text-anchor": "middle" });
+        t.style.fontSize = size + "px";
+        t.textContent = size > 13 ? Taut.cut(text, weight, (p.w - 10) * 13 / size) : text;
         g.append(t);
       };
       const gradient = is.known ? box.gradient : "";
-      write(isGroup ? "▸ " + box.title : box.title, "t", gradient ? 18 : 25);
-      write(box.value, "v", gradient ? 34 : 42);
-      write(gradient, "g", 50);
+      const texts = [[isGroup ? "▸ " + box.title : box.title, "t", "600", 13], [gradient, "g", "600", 12], [box.value, "v", "400", 12]];
+      const shown = texts.filter(([text]) => text).slice(0, rows);
+      if (shown.length === 3) [shown[1], shown[2]] = [shown[2], shown[1]];  // the gradient stands below the value
+      const tall = Math.max(16, least * 1.15), top = p.y + (p.h - tall * shown.length) / 2;
+      shown.forEach(([text, cls, weight, size], i) => write(text, cls, weight, Math.max(size, least), top + tall * (i + 0.76)));
       made.push(g);
     }
     const plain = [...shared].map(([kind, d]) => Taut.make("path", { class: "far " + kind, d }));
@@ -277,7 +304,7 @@ Taut.Drawing = class {
     const p = this.shown.boxes.get(name) || this.shown.frames.find((f) => "g" + f.group === name);
     if (!p) return;
     const w = this.svg.clientWidth, h = this.svg.clientHeight;
-    if (this.scale < 0.4) { this.zoom(0.9 / this.scale, p.x * this.scale + this.x, (p.y + p.h / 2) * this.scale + this.y); }
+    if (this.scale < 0.5) { this.zoom(0.9 / this.scale, p.x * this.scale + this.x, (p.y + p.h / 2) * this.scale + this.y); }
     const s = this.scale;
     this.x += Taut.shift((p.x - p.w / 2) * s + this.x, p.w * s, 4, w - 4);
     this.y += Taut.shift(p.y * s + this.y, p.h * s, TOP - 6, h - 4);

@@ -34,6 +34,7 @@ class Node:
     arrived: dict[int, Value] = field(default_factory=dict)  # gradients, by output number
     site: Site | None = None
     call: str = ""  # the call that recorded it, as `mul(x, 3)`
+    arguments: list[Any] = field(default_factory=list)  # of its call: (node, output), or numbers
     operands: list[Any] = field(default_factory=list)  # values of its inputs, by place, or None
     numbers: dict[str, float] = field(default_factory=dict)  # that the node saved: an exponent
     group: int = 0
@@ -41,6 +42,8 @@ class Node:
     custom: bool = False
     running: int = 0  # the call of the module whose line it is, to tell executions of a line apart
     time: int = 0  # when it was recorded
+    leaves: bool = False  # of a cut: the value went to Python
+    after_cut: bool = False  # of an input: computed from what was cut
     before: Value | None = None  # what a leaf's `.grad` held before
 
     @property

@@ -206,8 +206,9 @@ def _gather_sources(graph: Graph) -> None:
     """Where many leaves or inputs stand side by side, they have a group of their own."""
     for kind, name in ((LEAF, "leaves"), (INPUT, "inputs")):
         by_group: dict[int, list[Node]] = {}
+        computed = {edge.target for edge in graph.edges}  # what came of something stands after it
         for node in graph.nodes:
-            if node.kind == kind:
+            if node.kind == kind and node.number not in computed:
                 by_group.setdefault(node.group, []).append(node)
         for group, nodes in by_group.items():
             if len(nodes) > MOST_SOURCES:

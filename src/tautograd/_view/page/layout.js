@@ -38,7 +38,7 @@ const Taut = (() => {
       const node = data.nodes[i];
       title = node.q || node.s;
       value = [node.v, node.h && node.h !== "number" && !(node.v || "").startsWith("[") ? node.h : ""].filter(Boolean).join("   ");
-      if (!value) value = node.o || "";
+      if (!value && node.k === "o") value = "value not kept";
       gradient = node.g ? "∂ " + node.g : "";
     } else {
       const group = data.groups[i];

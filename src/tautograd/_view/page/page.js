@@ -210,8 +210,18 @@
     $("legend").replaceChildren(...parts);
   };
   legend();
+  const share = Taut.share(state, drawing, { go, show, showGroup });
   go(0);
-  new ResizeObserver(() => { if (!moved && !state.chosen) drawing.fit(); else drawing.soon(); }).observe(svg);
+  share.read();
+  drawing.drawn = share.note;
+  let untouched = true;  // until the reader moves the drawing, it fits the window
+  for (const kind of ["pointerdown", "wheel"]) svg.addEventListener(kind, () => { untouched = false; }, { passive: true });
+  for (const id of ["in", "out"]) $(id).addEventListener("click", () => { untouched = false; });
+  new ResizeObserver(() => {
+    if (!untouched) { drawing.soon(); return; }
+    drawing.fit();
+    if (state.chosen) drawing.reach(state.chosen);
+  }).observe(svg);
   performance.mark("drawn");
-  Taut.state = state; Taut.drawing = drawing; Taut.go = go;
+  Taut.state = state; Taut.drawing = drawing; Taut.go = go; Taut.shared = share;
 })();

@@ -8,11 +8,13 @@ from __future__ import annotations
 import linecache
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..._files.markup import escape
 from ..._report import shell
+from ..._report.wording import shared_place
 from ..._version import __version__
 from ..chain import Writer, Written, as_text
 from .graph import CUT, INPUT, LEAF, OPERATION, Graph, Node, norm_of
@@ -26,28 +28,50 @@ MOST_ROWS = 200  # of the table that is there without JavaScript
 _LETTER = {OPERATION: "o", LEAF: "l", INPUT: "i", CUT: "c"}
 
 
-def as_page(graph: Graph) -> str:
+@dataclass(frozen=True)
+class Shown:
+    """What of the program a page may show."""
+
+    source: bool = True  # names of files, and their lines
+    links: bool = False  # full paths, by which an editor opens a line
+
+
+def as_page(graph: Graph, shown: Shown | None = None) -> str:
     """The whole page."""
-    return "".join(_page(graph))
+    return "".join(_page(graph, shown or Shown()))
 
 
-def _page(graph: Graph) -> Iterator[str]:
+def _page(graph: Graph, shown: Shown) -> Iterator[str]:
     writer = Writer(graph)
     written = {number: writer.step(graph.nodes[number]) for number in graph.steps}
     title = escape(graph.title)
-    yield shell.head(f"{graph.title} – taut view", [_FOLDER / "page.css"])
+    yield shell.head(page_title(graph, shown), [_FOLDER / "page.css"], _about(graph))
     yield '<a class="skip" href="#panel">To the explanation</a>'
     yield f'<header><h1>taut view <code>{title}</code></h1><p class="about">{escape(_about(graph))}</p>'
     yield f"{shell.TOGGLE}</header>"
     for note in graph.notes:
         yield f'<p class="warning note" role="note">{escape(note)}</p>'
     yield shell.text_of(_FOLDER / "app.html")
-    yield from _table(graph, written)
-    yield shell.data(page_data(graph, writer, written))
+    yield from _table(graph, written, shown)
+    yield shell.data(page_data(graph, writer, written, shown))
     yield shell.scripts(
-        [_FOLDER / name for name in ("layout.js", "drawing.js", "panel.js", "search.js", "page.js")]
+        [
+            _FOLDER / name
+            for name in ("layout.js", "drawing.js", "panel.js", "search.js", "share.js", "page.js")
+        ]
     )
     yield "</body></html>\n"
+
+
+def page_title(graph: Graph, shown: Shown) -> str:
+    """`train.py: loss = 0.9279 – taut view`."""
+    ends = [node for node in graph.nodes if node.root]
+    title = graph.title
+    if len(ends) == 1 and ends[0].value is not None and ends[0].value.is_single:
+        title = f"{title} = {ends[0].value.text}"
+    if shown.source and ends and ends[0].site is not None:
+        title = f"{os.path.basename(ends[0].site.file)}: {title}"
+    return f"{title} – taut view"
 
 
 def _about(graph: Graph) -> str:
@@ -71,7 +95,7 @@ def _counted(count: int, one: str, many: str = "") -> str:
 # ---- without JavaScript --------------------------------------------------------------------------
 
 
-def _table(graph: Graph, written: dict[int, Written]) -> Iterator[str]:
+def _table(graph: Graph, written: dict[int, Written], shown: Shown) -> Iterator[str]:
     yield '<details id="summary" open><summary>As text: every step of backward</summary>'
     leaves = [n for n in graph.nodes if n.kind == LEAF]
     if leaves:
@@ -85,7 +109,7 @@ def _table(graph: Graph, written: dict[int, Written]) -> Iterator[str]:
         yield "</tbody></table></div>"
     for node in graph.nodes:
         if node.kind == CUT:
-            where = f" at {escape(_place(node))}" if node.site else ""
+            where = f" at {escape(_place(node))}" if node.site and shown.source else ""
             yield f"<p>✂ The graph is cut by <code>{escape(node.name)}</code>{where}.</p>"
     yield "<ol>"
     for number in graph.steps[:MOST_ROWS]:
@@ -108,16 +132,26 @@ def _place(node: Node) -> str:
 # ---- with it -------------------------------------------------------------------------------------
 
 
-def page_data(graph: Graph, writer: Writer, written: dict[int, Written]) -> dict[str, Any]:
+def page_data(
+    graph: Graph,
+    writer: Writer,
+    written: dict[int, Written],
+    shown: Shown | None = None,
+    *,
+    steps: bool = True,
+) -> dict[str, Any]:
     """What the page's scripts draw from; short keys, because there may be ten thousand of each."""
-    sites, files = _Sites(), _Files()
+    shown = shown or Shown()
+    sites, files = _Sites(), _Files(shown.links)
     layouts = lay_out(graph)
     nodes = []
     for node in graph.nodes:
-        site = sites.number(node.site, files) if node.site is not None else -1
+        known = node.site is not None and shown.source
+        site = sites.number(node.site, files) if known else -1
         nodes.append(_node(node, writer, site))
     return {
         "title": graph.title,
+        "file": _file_name(graph.title),
         "end": writer.end,
         "flowed": graph.flowed,
         "nodes": nodes,
@@ -135,7 +169,7 @@ def page_data(graph: Graph, writer: Writer, written: dict[int, Written]) -> dict
         "open": open_at_first(graph, [layout.layers for layout in layouts]),
         "steps": [
             {"n": number, "t": step.title, "a": step.arrives, "g": step.gives}
-            for number, step in ((n, written[n]) for n in graph.steps)
+            for number, step in ((n, written[n]) for n in graph.steps if steps)
         ],
         "sites": sites.listed,
         "files": files.to_list(sites.listed),
@@ -148,6 +182,8 @@ def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
     title = writer.equation(node) if node.kind == OPERATION else node.symbol
     if node.kind == CUT:
         title = f"✂ {node.name}"
+    if node.kind == INPUT and node.call:
+        title = writer.made(node)
     optional = {
         "q": title if title != node.symbol else "",
         "n": node.name if node.kind in (OPERATION, CUT) else "",
@@ -158,6 +194,7 @@ def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
         "g": _short(node.arrived[0].gradient_text) if 0 in node.arrived else "",
         "m": norm_of(node.arrived.get(0)),
         "r": int(node.root),
+        "e": _ending(node),
     }
     found.update({key: text for key, text in optional.items() if text not in ("", None, 0)})
     if "m" not in found and 0 in node.arrived:
@@ -165,6 +202,15 @@ def _node(node: Node, writer: Writer, site: int) -> dict[str, Any]:
     if site >= 0:
         found["l"] = site
     return found
+
+
+def _ending(node: Node) -> str:
+    """Why no gradient comes here, where that is to be told: it left for Python, was cut, or has none."""
+    if node.kind == CUT:
+        return "python" if node.leaves else ""
+    if node.kind == INPUT and node.call:
+        return "after" if node.after_cut else "none"
+    return ""
 
 
 def _short(text: str) -> str:
@@ -176,10 +222,16 @@ def _shape_of_gradient(node: Node) -> str:
     return node.arrived[0].shape_text if 0 in node.arrived else ""
 
 
-class _Files:
-    """The source that the page shows."""
+def _file_name(title: str) -> str:
+    """What a picture of it is called when it is saved."""
+    return "".join(c if c.isalnum() else "-" for c in title).strip("-") or "graph"
 
-    def __init__(self) -> None:
+
+class _Files:
+    """The source that the page shows; full paths of it only if asked for."""
+
+    def __init__(self, links: bool) -> None:
+        self.links = links
         self.numbers: dict[str, int] = {}
 
     def number(self, path: str) -> int:
@@ -194,22 +246,13 @@ class _Files:
             last = min(max(wanted, default=1) + AROUND, len(lines))
             found.append(
                 {
-                    "name": _near(path),
-                    "path": os.path.abspath(path) if lines and os.path.isfile(path) else "",
+                    "name": shared_place(path),
+                    "path": os.path.abspath(path) if self.links and os.path.isfile(path) else "",
                     "first": first,
                     "lines": [line.rstrip("\r\n") for line in lines[first - 1 : last]],
                 }
             )
         return found
-
-
-def _near(path: str) -> str:
-    """From the current folder, if it is below it."""
-    try:
-        near = os.path.relpath(path)
-    except ValueError:  # another drive
-        return path
-    return path if near.startswith("..") or not os.path.isfile(path) else near
 
 
 class _Sites:

@@ -74,9 +74,11 @@ Taut.panel = (state, drawing, act) => {
   const explainNode = (i) => {
     const node = data.nodes[i], parts = [];
     const step = when[i] === Infinity ? null : data.steps[when[i] - 1];
-    const kinds = { o: node.n, l: "a leaf: its gradient is kept", i: "an input that wants no gradient", c: "the graph is cut here" };
+    const kinds = { o: node.n, l: "a leaf: its gradient is kept", i: node.e === "after" ? "computed from what was cut off" : node.e ? "has no gradient by its nature" : "an input that wants no gradient", c: "the graph is cut here" };
     parts.push(make("h2", "", node.q || node.s), make("p", "soft", kinds[node.k] + (node.r ? " · backward starts here" : "")));
-    if (node.k === "c") parts.push(make("p", "", `The value goes on, its history does not: no gradient comes back through ${node.n}.`));
+    if (node.k === "c") parts.push(make("p", "", node.e && !out[i].length ? "The value went to Python here, and was not seen to come back. If it did, no gradient follows it."
+      : `The value goes on, its history does not: no gradient comes back through ${node.n}.`));
+    if (node.e === "none") parts.push(make("p", "", "Truth values and whole numbers have no derivative. Nothing is missing here: this is no cut."));
     if (step) {
       parts.push(heading(node.k === "l" ? `Step ${when[i]}: the gradient arrives` : `Step ${when[i]}: the chain rule here`), ...written(step));
       if (when[i] !== state.step) {
@@ -98,7 +100,7 @@ Taut.panel = (state, drawing, act) => {
       const row = make("tr"), name = make("td", "links");
       name.append(jump(i, data.nodes[i].s));
       const said = data.nodes[i].g || "none", g = make("td", said[0] === "[" ? "few" : "number", said);
-      if (data.nodes[i].m !== undefined) g.style.color = drawing.colour(data.nodes[i].m);
+      if (typeof data.nodes[i].m === "string") g.style.color = "var(--strange)";
       row.append(name, make("td", "", data.nodes[i].h || ""), g); table.append(row);
     });
     return table;

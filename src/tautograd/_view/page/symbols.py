@@ -19,12 +19,11 @@ def name_results(graph: Graph) -> None:
             node.symbol = node.name
         if node.symbol:
             node.symbol = _once(node.symbol, taken)
-    ends = [node for node in nodes if node.root]
-    if len(ends) == 1 and not ends[0].symbol:
-        ends[0].symbol = _once("loss", taken)
+    one_end = sum(node.root for node in nodes) == 1
     last: dict[Any, int] = {}  # the last node of each execution of a line: a cut, if it has one
-    for node in sorted(nodes, key=lambda n: (n.kind == CUT, n.time)):
-        if node.kind in (OPERATION, CUT) and node.site is not None:
+    order = {OPERATION: 0, CUT: 1, INPUT: 2}  # what is made of a cut comes after it
+    for node in sorted(nodes, key=lambda n: (order.get(n.kind, 0), n.time)):
+        if node.kind in order and node.site is not None:
             last[_execution(node)] = node.number
     sources = {edge.target: edge.source for edge in graph.edges}
     unnamed = 0
@@ -37,6 +36,8 @@ def name_results(graph: Graph) -> None:
         if not name and node.operation == "t" and node.number in sources:
             turned = nodes[sources[node.number]].symbol
             name = f"{turned}ᵀ" if turned else ""
+        if not name and node.root and one_end:  # nobody called it a loss
+            name = "result"
         if name:
             node.symbol = _once(name, taken)
         else:
@@ -67,7 +68,7 @@ def in_time(graph: Graph) -> None:
         later = (k for k, other in enumerate(operations) if other.time > node.time)
         position[node.number] = next(later, len(operations)) - 0.9 + 0.3 * i / len(others)
     into, out = graph.edges_into(), graph.edges_out_of()
-    for _ in range(2):  # a cut first, then what enters it
+    for _ in range(4):  # what is computed from a cut first, then the cut, then what enters it
         for node in graph.nodes:
             if node.kind == OPERATION:
                 continue

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..._verify.locate.leaving import edge_of
+from ..._user_code.sites import Site
+from ..._verify.locate.leaving import edge_of, same_edge
 from ..._verify.subject.engines import name_of
 from ..page.graph import CUT, INPUT, LEAF, OPERATION, Edge, Graph, Node
 from ..page.symbols import in_time, name_results
@@ -17,7 +19,7 @@ from .node_history import site_of_node, time_of, walk
 from .notes import Constant, Cutting, KnownNode
 from .operands import find_operands
 from .recorder import Notes
-from .saved import saved_number, saved_result
+from .saved import kept_by, saved_number, saved_result
 from .values import Memory, Value
 
 MOST_BEHIND = 60  # operations that are shown of what lies behind a cut
@@ -44,6 +46,7 @@ class Collector:
         self._cuts: dict[int, tuple[Any, int]] = {}
         self._leaves: dict[int, Any] = {}
         self._before: dict[int, Any] = {}
+        self.lines: dict[int, Site] = {}  # of nodes that do not know their own
         self._kept: list[Any] = []  # so that an id stays one node's
         for node in self.backward_order:
             leaf = getattr(node, "variable", None)
@@ -71,6 +74,7 @@ class Collector:
             self._number[id(node)] = made.number
         for root in self.roots:
             self._mark_root(root)
+        self._of_call = self._nodes_by_constant()
         for node in self.backward_order:
             self._edges(node, flow)
         self._values_from_variables()
@@ -84,9 +88,20 @@ class Collector:
             if id(recorded) not in self._leaves
         ]
         find_operands(graph, numbered, self._number, self.memory)
+        self._arguments(numbered)
         name_results(graph)
         in_time(graph)
         return graph
+
+    def _nodes_by_constant(self) -> dict[int, list[Any]]:
+        """The nodes of the call that each constant was given to."""
+        found: dict[int, list[Any]] = {}
+        for recorded in self.backward_order:
+            known = self.known(recorded)
+            for argument in known.call.arguments if known is not None else ():
+                if isinstance(argument, Constant):
+                    found.setdefault(id(argument), []).append(recorded)
+        return found
 
     def _add(self, kind: str, name: str) -> Node:
         node = Node(len(self.graph.nodes), kind, name)
@@ -113,7 +128,7 @@ class Collector:
             node.call = known.call.name if known.is_last else ""
             node.custom, node.running = known.call.custom, known.call.running
         if node.site is None:
-            node.site = site_of_node(recorded)
+            node.site = site_of_node(recorded) or self.lines.get(id(recorded))
         if node.operation == "pow" and (power := saved_number(recorded, "exponent")) is not None:
             node.numbers["exponent"] = power
         if 0 not in node.outputs:
@@ -154,6 +169,31 @@ class Collector:
         if known is not None and (known.is_last or any(f is None for f, _ in edges)):
             self._constants_into(target, known, len(edges))
 
+    def _arguments(self, numbered: Sequence[tuple[Node, Any, KnownNode | None]]) -> None:
+        """What the call of a node was given, in its order, where the node is all that it recorded."""
+        counts = Counter(id(known.call) for _, _, known in numbered if known is not None)
+        for node, recorded, known in numbered:
+            if known is None or counts[id(known.call)] > 1:
+                continue
+            found: list[Any] = []
+            for argument in known.call.arguments:
+                if isinstance(argument, Constant):
+                    found.append((self.graph.nodes[self._constants[id(argument)][1]], 0))
+                elif isinstance(argument, tuple) and not isinstance(argument[0], (str, bool)):
+                    if argument[0] is None or not isinstance(argument[1], int):
+                        break
+                    found.append((self.graph.nodes[self._source(argument)], argument[1]))
+                elif isinstance(argument, (int, float)) and not isinstance(argument, bool):
+                    found.append(float(argument))
+            else:
+                sources = {id(source) for source, _ in (a for a in found if isinstance(a, tuple))}
+                inner = {
+                    id(self.graph.nodes[self._number[id(f)]])
+                    for f, _ in recorded.next_functions
+                    if f is not None
+                }
+                node.arguments = found if inner <= sources else []
+
     def _constants_into(self, target: int, known: KnownNode, place: int) -> None:
         """Arguments of a call that want no gradient; of several nodes, the last has them."""
         if not known.is_last:
@@ -163,7 +203,10 @@ class Collector:
                 continue
             source = self._constant(argument, known.call.inside)
             place += 1
-            self.graph.edges.append(Edge(source, 0, target, place, is_cut=bool(argument.cuts)))
+            cut = argument.made is None and any(one.is_cut for one in argument.cuts)
+            self.graph.edges.append(
+                Edge(source, 0, self._taker(argument, target), place, is_cut=cut)
+            )
 
     def _constant(self, constant: Constant, inside: int) -> int:
         found = self._constants.get(id(constant))
@@ -171,30 +214,51 @@ class Collector:
             return found[1]
         tensor = constant.reference()
         name = constant.name or (self.names.of(tensor) if tensor is not None else "")
-        if constant.cuts:
-            number = self._cut(constant.cuts[0], constant.value, name)
+        if constant.cuts and constant.made is None:
+            number = self._cut(constant.cuts[0], name)
         else:
             node = self._add(INPUT, name)
             node.outputs[0] = constant.value
             node.group = inside
             number = node.number
+            if constant.made is not None:  # computed from what was cut: the cut has its own value
+                node.call, node.site = constant.made.name, constant.made.site
+                node.after_cut = any(cut.is_cut for cut in constant.cuts)
+                for place, cut in enumerate(constant.cuts):
+                    source = self._cut(cut)
+                    self.graph.edges.append(Edge(source, 0, number, place, is_cut=cut.is_cut))
         self._constants[id(constant)] = constant, number
         return number
 
-    def _cut(self, cut: Cutting, value: Value | None, name: str = "") -> int:
+    def _cut(self, cut: Cutting, name: str = "") -> int:
+        """A box for what ended the history, with the value that went on there."""
         found = self._cuts.get(id(cut))
         if found is not None:
             return found[1]
-        node = self._add(CUT, cut.how)
+        node = self._add(CUT if cut.is_cut else INPUT, cut.how if cut.is_cut else name)
         node.symbol, node.site, node.group = name, cut.site, cut.inside
-        node.running = cut.running
-        if value is not None:
-            node.outputs[0] = value
+        node.running, node.leaves = cut.running, cut.leaves
+        if not cut.is_cut:
+            node.call = cut.how.removesuffix("()")
+        if cut.result is not None:
+            node.outputs[0] = cut.result
         self._cuts[id(cut)] = cut, node.number
         for place, edge in enumerate(cut.sources):
-            made = Edge(self._source(edge), edge[1], node.number, place, is_cut=True)
+            made = Edge(self._source(edge), edge[1], node.number, place, is_cut=cut.is_cut)
             self.graph.edges.append(made)
         return node.number
+
+    def _taker(self, constant: Constant, last: int) -> int:
+        """The node of a call that took a constant: the one that saved it, or has an input for it."""
+        nodes = self._of_call.get(id(constant), [])
+        if len(nodes) < 2:
+            return last
+        tensor = constant.reference()
+        for recorded in nodes:
+            if tensor is not None and kept_by(recorded, tensor):
+                return self._number[id(recorded)]
+        open_ = [n for n in nodes if any(following is None for following, _ in n.next_functions)]
+        return self._number[id(open_[0])] if len(open_) == 1 else last
 
     def _source(self, edge: Any) -> int:
         """The node behind a tensor; one that the loss does not depend on comes with its history."""
@@ -242,10 +306,31 @@ class Collector:
         return self._number[id(recorded)]
 
     def _what_left(self) -> None:
+        """Values that left for Python and were not seen to come back: they may have, unseen.
+
+        One that left from the end itself, as to be printed, came too late for that.
+        """
         assert self.notes is not None
+        ends = [edge_of(root) for root in self.roots]
         for cut in self.notes.left:
-            if any(self._number.get(id(edge[0])) is not None for edge in cut.sources):
-                self._cut(cut, None)
+            late = any(same_edge(edge, end) for edge in cut.sources for end in ends)
+            if not late and any(self._reaches(edge[0]) for edge in cut.sources):
+                self._cut(cut)
+
+    def _reaches(self, recorded: Any) -> bool:
+        """Whether a node, or something that it was computed from, is in the picture."""
+        seen: set[int] = set()
+        pending = [recorded]
+        while pending and len(seen) <= MOST_BEHIND:
+            node = pending.pop()
+            leaf = getattr(node, "variable", None)
+            known = leaf if leaf is not None else node
+            if id(node) in self._number or any(known is one for one in self._leaves.values()):
+                return True
+            seen.add(id(node))
+            following = getattr(node, "next_functions", ())
+            pending += [n for n, _ in following if n is not None and id(n) not in seen]
+        return False
 
     # --- values, gradients, names --------------------------------------------------------------
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from ..._user_code.owners import Owner, owners
 from ..._user_code.sites import Site
 from ..._verify.locate.leaving import edge_of
 
@@ -49,6 +51,19 @@ def time_of(node: Any) -> int:
 
 
 def site_of_node(recorded: Any) -> Site | None:
-    """The line that recorded a node, for an engine whose nodes know it."""
+    """The line that recorded a node, for an engine whose nodes know it; PyTorch's do in anomaly mode."""
     place: Site | None = getattr(recorded, "created_at", None)
-    return place
+    return place if place is not None else _from_anomaly(recorded)
+
+
+def _from_anomaly(recorded: Any) -> Site | None:
+    metadata = getattr(recorded, "metadata", None)
+    lines = metadata.get("traceback_") if isinstance(metadata, dict) else None
+    for entry in reversed(lines or []):
+        found = _FRAME.match(entry)
+        if found is not None and owners[found[1]] is Owner.USERS:
+            return Site(found[1], int(found[2]), found[3])
+    return None
+
+
+_FRAME = re.compile(r'\s*File "(.*)", line (\d+), in (.*)')

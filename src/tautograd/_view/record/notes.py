@@ -24,11 +24,15 @@ class Noted:
     tainted: list[Cutting] = field(default_factory=list)
     grad: bool = True
     running: int = 0  # the call of the module whose code the line is in
+    frame: Any = None  # the program's, while a call runs that gives plain values
 
 
 @dataclass
 class Cutting:
-    """A value that went on without its history."""
+    """A value that went on without its history: cut off, or of a kind that has no derivative.
+
+    `x > 0` is no cut: truth values and whole numbers have no gradient, and none is missing.
+    """
 
     how: str
     site: Site | None
@@ -36,6 +40,17 @@ class Cutting:
     sources: list[Any]  # edges
     result: Value | None
     running: int = 0  # the call of the module whose code the line is in
+    is_cut: bool = True
+    leaves: bool = False  # for Python
+
+
+@dataclass
+class Tainted:
+    """A tensor that came of values that were cut off: by itself, or by a call on what was."""
+
+    reference: Any
+    cuts: list[Cutting]
+    made: Noted | None = None  # the call, if it is not the cut itself
 
 
 @dataclass
@@ -46,6 +61,7 @@ class Constant:
     reference: Any
     name: str = ""  # of the variable it was in
     cuts: list[Cutting] = field(default_factory=list)
+    made: Noted | None = None  # the call that made it of what was cut; None: it is the cut's result
 
 
 @dataclass

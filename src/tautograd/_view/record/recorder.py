@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from ..._stand_ins.function_mode import FunctionMode
 from ..._stand_ins.slots import replace
 from ..._trees.nests import ANY_MAPPING as NESTS
@@ -26,7 +28,8 @@ from ..._verify.locate.leaving import ABOUT_GRAPH, CUTTING, LEAVING, edge_of, sa
 from ..._verify.locate.trace import Recorder
 from .module_calls import ModuleCalls
 from .names import variables_of
-from .notes import Constant, Cutting, KnownNode, Noted
+from .notes import Constant, Cutting, KnownNode, Noted, Tainted
+from .python_flow import PythonFlow
 from .values import Memory, Value
 
 MOST_KNOWN = 200_000  # nodes
@@ -44,7 +47,8 @@ class Notes(Recorder):
         self.memory = Memory() if memory is None else memory
         self.nodes: dict[int, KnownNode] = {}
         self.left: list[Cutting] = []  # values that left for Python
-        self._tainted: dict[int, tuple[Any, list[Cutting]]] = {}
+        self._tainted: dict[int, Tainted] = {}
+        self._python = PythonFlow()
         self._constants: dict[int, Constant] = {}
         self._leaves: dict[int, tuple[Any, str]] = {}
         self.is_on = True
@@ -56,6 +60,7 @@ class Notes(Recorder):
         self.left.clear()
         if not kept:
             self._tainted.clear()
+            self._python.forget()
             self._constants.clear()
             self._leaves.clear()
             self.memory = Memory()
@@ -109,6 +114,7 @@ class Notes(Recorder):
         site = None if user is None else site_at(user)
         call = Noted(name, site, self.paths.inside, [], False)
         call.grad = bool(self.engine.is_grad_enabled())
+        call.frame = user if name in LEAVING else None
         if user is not None and self.paths.inside:
             call.running = self.paths.running(variables_of(user).get("self"))
         if name in _SILENT or name in ABOUT_GRAPH - {"detach_"}:
@@ -119,17 +125,33 @@ class Notes(Recorder):
                 call.inputs.append(value)
                 call.edges.append(edge)
                 call.wanted = call.wanted or edge is not None
-                call.tainted += self._taint_of(value)
+                if (known := self._taint_of(value)) is not None:
+                    call.tainted += known.cuts
                 call.arguments.append(edge if edge is not None else self._constant(value, frame))
                 if edge is not None and edge[0] is value and id(value) not in self._leaves:
                     self._leaves[id(value)] = _reference(value), self._variable(value, frame)
             else:
                 keyword = key.startswith("1[") and key[3:-2] not in ("other", "y") and key[3:-2]
-                call.arguments.append((keyword, value) if keyword else value)
+                argument = self._from_python(value, user, call) if self._python else value
+                call.arguments.append((keyword, argument) if keyword else argument)
         return call
 
+    def _from_python(self, value: Any, user: FrameType | None, call: Noted) -> Any:
+        """A plain argument; one that was computed from a value that left the graph is a constant of it."""
+        if not isinstance(value, (int, float, complex, np.ndarray, np.generic)) or value is True:
+            return value
+        cuts = self._python.of_object(value) or self._python.of_arguments(user)
+        if not cuts:
+            return value
+        call.tainted += cuts
+        look = self.memory.of_array(np.array(value), "float64")
+        direct = len(cuts) == 1 and _same(cuts[0].result, look)
+        made = None if direct else Noted("Python", call.site, call.inside, [], False)
+        return Constant(look, lambda: None, self._variable(value, user), cuts, made)
+
     def _end(self, call: Any, result: Any) -> None:
-        if not call.inputs:
+        if not call.inputs and not call.tainted:
+            call.frame = None
             return
         given = {id(t): edge for t, edge in zip(call.inputs, call.edges, strict=True)}
         outputs = {id(v): v for v in NESTS.leaves(result) if isinstance(v, self.tensor)}
@@ -145,10 +167,22 @@ class Notes(Recorder):
                 self._leaves_graph(call, tensor)
             elif hasattr(edge[0], "next_functions"):
                 self._recorded(call, edge, tensor, known)
-        if call.name in LEAVING and call.wanted:
-            value = None
-            self.left.append(self._cutting(call, LEAVING[call.name], value))
-        call.inputs = []
+        if call.name in LEAVING and (call.wanted or call.tainted):
+            cuts = call.tainted
+            if call.wanted:
+                left = self._cutting(call, LEAVING[call.name], self._plain(result))
+                left.leaves = True
+                self.left.append(left)
+                cuts = [left]
+            self._python.leaves(result, cuts, call.frame)
+        call.inputs, call.frame = [], None
+
+    def _plain(self, result: Any) -> Value | None:
+        try:
+            array = np.array(result)
+        except ValueError:  # lists of different lengths
+            return None
+        return self.memory.of_array(array, str(array.dtype))
 
     def _recorded(self, call: Noted, edge: Any, tensor: Any, known: set[tuple[int, int]]) -> None:
         call.custom = call.custom or type(edge[0]).__name__ == f"{call.name}Backward"
@@ -169,27 +203,40 @@ class Notes(Recorder):
         if call.name.endswith("_like") or call.name.startswith("new_"):
             return  # of the same shape, with other values
         cuts = list(call.tainted)
+        made: Noted | None = call
         if call.wanted and not tensor.requires_grad:
             how = CUTTING.get(call.name) or ("no_grad" if not call.grad else f"{call.name}()")
-            cuts = [self._cutting(call, how, self.memory.look(tensor))]
+            cut = self._cutting(call, how, self.memory.look(tensor))
+            if call.name not in CUTTING and not _has_gradient(tensor):
+                cut.how, cut.is_cut = f"{call.name}()", False
+            cuts, made = [cut], None
         if cuts:
             unique = list({id(cut): cut for cut in cuts}.values())
-            self._tainted[id(tensor)] = _reference(tensor), unique[:8]
+            self._tainted[id(tensor)] = Tainted(_reference(tensor), unique[:8], made)
 
     def _cutting(self, call: Noted, how: str, result: Value | None) -> Cutting:
         sources = [edge for edge in call.edges if edge is not None]
         return Cutting(how, call.site, call.inside, sources, result, call.running)
 
-    def _taint_of(self, tensor: Any) -> list[Cutting]:
+    def _taint_of(self, tensor: Any) -> Tainted | None:
         found = self._tainted.get(id(tensor))
-        return found[1] if found is not None and found[0]() is tensor else []
+        return found if found is not None and found.reference() is tensor else None
 
     def _constant(self, tensor: Any, frame: Any) -> Constant:
         known = self._constants.get(id(tensor))
         if known is None or known.reference() is not tensor:
             name = self._variable(tensor, frame)
             look = self.memory.look(tensor)
-            known = Constant(look, _reference(tensor), name, self._taint_of(tensor))
+            taint = self._taint_of(tensor)
+            if taint is None and self._python and name:  # made by a call that no mode is shown
+                user = own_frame(frame, self.boundary)
+                cuts = self._python.of_variable(user, name)
+                if cuts:
+                    here = None if user is None else site_at(user)
+                    taint = Tainted(None, cuts, Noted("Python", here, self.paths.inside, [], False))
+            known = Constant(look, _reference(tensor), name)
+            if taint is not None:
+                known.cuts, known.made = taint.cuts, taint.made
             self._constants[id(tensor)] = known
         return known
 
@@ -209,6 +256,18 @@ class Notes(Recorder):
                         return name
             frame = frame.f_back
         return ""
+
+
+def _same(one: Value | None, other: Value) -> bool:
+    """Whether two values are the same numbers."""
+    if one is None or one.array is None or other.array is None:
+        return False
+    return one.shape == other.shape and bool(np.array_equal(one.array, other.array, equal_nan=True))
+
+
+def _has_gradient(tensor: Any) -> bool:
+    """Whether values of this kind can have one: truth values and whole numbers cannot."""
+    return bool(tensor.is_floating_point() or tensor.is_complex())
 
 
 def _reference(tensor: Any) -> Any:

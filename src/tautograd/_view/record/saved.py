@@ -65,6 +65,20 @@ def saved_number(node: Any, name: str) -> float | None:
     return None
 
 
+def kept_by(node: Any, tensor: Any) -> bool:
+    """Whether a node saved this tensor: the same memory in the same shape."""
+    for name in dir(node):
+        if name.startswith("_saved_"):
+            value = _saved(node, name.removeprefix("_saved_"))
+            if hasattr(value, "data_ptr") and tuple(value.shape) == tuple(tensor.shape):
+                try:
+                    if value.dtype == tensor.dtype and value.data_ptr() == tensor.data_ptr():
+                        return True
+                except RuntimeError:  # a tensor that has no memory of its own
+                    continue
+    return False
+
+
 def _saved(node: Any, name: str) -> Any:
     try:
         return getattr(node, f"_saved_{name}", None)

@@ -1,0 +1,181 @@
+"""Coordinates of what a picture shows, for those made without a browser: as the page's own, in Python.
+
+Sizes of texts are estimated, a little wide, since no font is at hand. The rest is `layout.js`: layers come
+with the data; within a layer, things are as near to the middle of their neighbours as there is room.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+GAP, RISE, PORT, PAD, HEAD, HEIGHT = 22.0, 42.0, 14.0, 16.0, 24.0, 58.0
+_NARROW = frozenset("iljtfrI.,:;'|()[]!‖ ")
+_MOST = 44  # characters of a title, and of a value
+Data = dict[str, Any]
+
+
+@dataclass
+class Place:
+    """A box: the middle of its upper edge, and its size."""
+
+    x: float
+    y: float
+    w: float
+    h: float
+
+
+@dataclass
+class _Laid:
+    w: float
+    h: float
+    places: dict[str, Place]
+    inner: dict[int, _Laid]
+
+
+@dataclass
+class Arranged:
+    """All that is shown, in coordinates of the whole."""
+
+    w: float = 0.0
+    h: float = 0.0
+    boxes: dict[str, Place] = field(default_factory=dict)
+    frames: list[tuple[int, Place]] = field(default_factory=list)
+    points: dict[str, Place] = field(default_factory=dict)
+
+
+def width(text: str, size: float = 13.0) -> float:
+    """About how wide a text is."""
+    return sum(0.34 if c in _NARROW else 0.62 for c in text) * size
+
+
+def short(text: str) -> str:
+    return text if len(text) <= _MOST else text[: _MOST - 1] + "…"
+
+
+def texts(data: Data, name: str) -> tuple[str, str, str]:
+    """What is written in a box: title, value, gradient."""
+    number = int(name[1:])
+    if name[0] == "n":
+        node = data["nodes"][number]
+        value, shape = node.get("v", ""), node.get("h", "")
+        parts = [value, shape if shape != "number" and not value.startswith("[") else ""]
+        said = "   ".join(part for part in parts if part)
+        if not said and node["k"] == "o":
+            said = "value not kept"
+        gradient = f"∂ {node['g']}" if node.get("g") else ""
+        return short(node.get("q", node["s"])), short(said), short(gradient)
+    group = data["groups"][number]
+    return f"▸ {short(group['t'])}", short(group["a"] if group["a"] != group["t"] else "folded"), ""
+
+
+def arrange(data: Data) -> Arranged:
+    """Where everything is, with the groups open that are open at first."""
+    found, opened = Arranged(), set(data["open"])
+    whole = _layout(data, 0, opened)
+    found.w, found.h = whole.w, whole.h
+    _put(found, 0, whole, 0.0, 0.0)
+    return found
+
+
+def _put(found: Arranged, group: int, laid: _Laid, dx: float, dy: float) -> None:
+    for name, place in laid.places.items():
+        at = replace(place, x=place.x + dx, y=place.y + dy)
+        number = int(name[1:]) if name[0] in "gn" else -1
+        if name[0] == "g" and number in laid.inner:
+            found.frames.append((number, at))
+            child = laid.inner[number]
+            room = max(0.0, (at.w - 2 * PAD - child.w) / 2)
+            _put(found, number, child, at.x - at.w / 2 + PAD + room, at.y + HEAD)
+        elif name[0] in "gn":
+            found.boxes[name] = at
+        found.points[f"{group}:{name}"] = at
+
+
+def _layout(data: Data, number: int, opened: set[int]) -> _Laid:
+    group = data["groups"][number]
+    inner: dict[int, _Laid] = {}
+
+    def size(name: str) -> tuple[float, float]:
+        if name[0] == "g" and int(name[1:]) in opened:
+            child = inner[int(name[1:])] = _layout(data, int(name[1:]), opened)
+            return child.w + 2 * PAD, child.h + PAD + HEAD
+        if name[0] in "gn":
+            title, value, gradient = texts(data, name)
+            return max(74.0, max(width(title), width(value, 12), width(gradient, 12)) + 26), HEIGHT
+        return PORT, 0.0
+
+    places, y = {}, 0.0
+    layers: list[list[str]] = group["y"]
+    for i, layer in enumerate(layers):
+        x = tall = 0.0
+        for name in layer:
+            w, h = size(name)
+            places[name] = Place(x + w / 2, y, w, h)
+            x, tall = x + w + GAP, max(tall, h)
+        for name in layer:
+            place = places[name]
+            feeds = name[0] == "n" and data["nodes"][int(name[1:])]["k"] in "li"
+            place.y, place.x = y + (tall - place.h) * (1.0 if feeds else 0.5), place.x - x / 2
+        last = i + 1 == len(layers)
+        ports = not last and all(name[0] == "o" for name in layers[i + 1])
+        y += tall + (0.0 if last else 14.0 if not tall or ports else RISE)
+    _settle_layers(group, layers, places)
+    left = min((p.x - p.w / 2 for p in places.values()), default=0.0)
+    right = max((p.x + p.w / 2 for p in places.values()), default=0.0)
+    for place in places.values():
+        place.x -= left
+    least = width(group["t"] + group["a"]) + 40 - 2 * PAD if number else 0.0
+    return _Laid(max(right - left, least), y, places, inner)
+
+
+def _settle_layers(group: Data, layers: list[list[str]], places: dict[str, Place]) -> None:
+    near: dict[str, tuple[list[str], list[str]]] = {name: ([], []) for name in places}
+    for key, lanes in group["z"].items():
+        one, _, other = key.partition(">")
+        path = [one, *lanes, other]
+        for a, b in itertools.pairwise(path):
+            if a in near and b in near:
+                near[a][1].append(b)
+                near[b][0].append(a)
+    for _ in range(5):
+        for layer in layers[1:]:
+            _sweep(layer, 0, near, places)
+        for layer in layers[-2::-1]:
+            _sweep(layer, 1, near, places)
+
+
+def _sweep(
+    layer: list[str],
+    side: int,
+    near: dict[str, tuple[list[str], list[str]]],
+    places: dict[str, Place],
+) -> None:
+    wanted, weight, room = [], [], []
+    for i, name in enumerate(layer):
+        others = near[name][side]
+        wanted.append(sum(places[o].x for o in others) / len(others) if others else places[name].x)
+        weight.append((3.0 if name[0] in "lio" else 1.0 + len(others)) if others else 0.05)
+        before = places[layer[i - 1]].w if i else 0.0
+        room.append((before + places[name].w) / 2 + GAP if i else 0.0)
+    for name, x in zip(layer, settle(wanted, weight, room), strict=True):
+        places[name].x = x
+
+
+def settle(wanted: Sequence[float], weight: Sequence[float], room: Sequence[float]) -> list[float]:
+    """Positions with room between them that are nearest to where things want to be: pooled averages."""
+    blocks: list[tuple[float, float, int]] = []  # sum, weight, how many
+    shift = 0.0
+    shifts = []
+    for want, heavy, space in zip(wanted, weight, room, strict=True):
+        shift += space
+        shifts.append(shift)
+        total, mass, count = (want - shift) * heavy, heavy, 1
+        while blocks and blocks[-1][0] / blocks[-1][1] >= total / mass:
+            before = blocks.pop()
+            total, mass, count = total + before[0], mass + before[1], count + before[2]
+        blocks.append((total, mass, count))
+    found = [total / mass for total, mass, count in blocks for _ in range(count)]
+    return [at + shift for at, shift in zip(found, shifts, strict=True)]
