@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.blend import blend, masked
+from ..._arrays.kernels import elementwise
 from ..._arrays.result_layout import as_first
 from ..._autograd.apply import apply
 from ..._autograd.modes import modes
@@ -225,6 +226,9 @@ _CUBIC = 0.044715
 
 
 def _gelu(x: Any, approximate: str) -> Any:
+    found = elementwise("gelu_tanh" if approximate == "tanh" else "gelu", x, cost=8)
+    if found is not None:
+        return found
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(_ROOT_2_OVER_PI * (x + _CUBIC * x * x * x)))
     if can_block(x):
@@ -264,6 +268,10 @@ def _gelu_slope(x: Any, approximate: str) -> Any:
 
 
 def _through_gelu(g: Any, x: Any, approximate: str) -> Any:
+    name = "gelu_tanh_gradient" if approximate == "tanh" else "gelu_gradient"
+    found = elementwise(name, g, x, cost=8)
+    if found is not None:
+        return found
     if approximate != "tanh" and can_block(x, g):
         return gelu_blocks.gelu_gradient(g, x)
     return g * _gelu_slope(x, approximate)
