@@ -47,6 +47,16 @@ def kernel(name: str, *arrays: Any) -> Kernel | None:
         return _make(name, dtype)
 
 
+def kernel_of(name: str, dtype: Any) -> Kernel | None:
+    """A kernel whose arrays are of its own kinds; it belongs to a dtype all the same."""
+    if _off:
+        return None
+    try:
+        return _found[name, dtype]
+    except KeyError:
+        return _make(name, dtype)
+
+
 def elementwise(name: str, *arrays: Any, cost: float = 1.0) -> Any:
     """A function of each element of arrays of one shape, by a kernel; None if that is not to be had, or not worth it.
 

@@ -6,11 +6,15 @@ from collections.abc import Callable
 
 from .convolution import CONVOLUTION
 from .elementwise import ELEMENTWISE
+from .random_words import RANDOM
 from .recurrent import RECURRENT
+from .rows import ROWS
 from .writer import Writer
 
 TABLE: dict[str, tuple[str, Callable[[Writer], None]]] = {
     **ELEMENTWISE,
     **CONVOLUTION,
+    **RANDOM,
     **RECURRENT,
+    **ROWS,
 }

@@ -18,6 +18,7 @@ from .._compile.native.llvm.types import (
     BOOL,
     FLOAT32,
     FLOAT64,
+    INT64,
     Value,
     constant,
     element_type,
@@ -71,6 +72,14 @@ class Writer:
     def number(self, argument: str) -> Term:
         """A float argument as a number of the kernel's dtype."""
         return Term(self.code, Value(argument, FLOAT64, 1)).to(self.dtype)
+
+    def float64(self, argument: str) -> Term:
+        """A float argument as it was given."""
+        return Term(self.code, Value(argument, FLOAT64, 1))
+
+    def whole(self, argument: str) -> Term:
+        """A whole number as a term."""
+        return Term(self.code, Value(argument, INT64, 1))
 
     # --- whole numbers ------------------------------------------------------------------------------
 

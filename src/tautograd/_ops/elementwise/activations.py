@@ -160,7 +160,20 @@ def both_sides(*parameters: dict[str, Any], low: float = -3, high: float = 3) ->
 
 
 def sigmoid_of(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
+    found = elementwise("sigmoid", x, cost=6)
+    return 1 / (1 + np.exp(-x)) if found is None else found
+
+
+def _silu(x: Any) -> Any:
+    found = elementwise("silu", x, cost=6)
+    if found is not None:
+        return found
+    return x * sigmoid_of(x) if x.dtype.kind == "c" else x / (1 + np.exp(-x))
+
+
+def _through_silu(g: Any, x: Any) -> Any:
+    found = elementwise("silu_gradient", g, x, cost=6)
+    return g * conj(_silu_slope(x)) if found is None else found
 
 
 sigmoid_op = unary(
@@ -293,12 +306,12 @@ def _silu_slope(x: Any) -> Any:
 
 silu_op = slope_record(
     "silu",
-    lambda x: x * sigmoid_of(x) if x.dtype.kind == "c" else x / (1 + np.exp(-x)),
+    _silu,
     None,
     "silu_cpu",
     both_sides(),
     refuses=no_kernel("silu_cpu", "bi"),
-    vjp={"x": lambda g, x: g * conj(_silu_slope(x))},
+    vjp={"x": _through_silu},
     jvp={"x": lambda t, x: t * _silu_slope(x)},
 )
 
