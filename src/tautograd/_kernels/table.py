@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .convolution import CONVOLUTION
 from .elementwise import ELEMENTWISE
+from .pooling import POOLING
 from .random_words import RANDOM
 from .recurrent import RECURRENT
 from .rows import ROWS
@@ -14,6 +15,7 @@ from .writer import Writer
 TABLE: dict[str, tuple[str, Callable[[Writer], None]]] = {
     **ELEMENTWISE,
     **CONVOLUTION,
+    **POOLING,
     **RANDOM,
     **RECURRENT,
     **ROWS,

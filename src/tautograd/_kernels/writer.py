@@ -220,4 +220,4 @@ class Writer:
         return where(Term(self.code, Value(mask, BOOL, self.lanes)), term, otherwise)
 
 
-__all__ = ["BEGIN", "END", "FLOAT32", "FLOAT64", "Variable", "Writer"]
+__all__ = ["BEGIN", "END", "FLOAT32", "FLOAT64", "INT64", "Variable", "Writer"]
