@@ -39,7 +39,7 @@ endef
 
 $(DEMO_VENV)/.stamp: pyproject.toml
 	$(call make-venv,$(DEMO_VENV))
-	@echo "[set-up] $(DEMO_VENV): tautograd, NumPy, SciPy, ml_dtypes (PyTorch is not needed)"
+	@echo "[set-up] $(DEMO_VENV): tautograd, NumPy, SciPy, ml_dtypes, llvmlite (PyTorch is not needed)"
 	@$(DEMO_VENV)/bin/python $(PIP) --editable .
 	@touch $@
 
