@@ -7,10 +7,12 @@ programs is (`_compile/native/disk_cache`). `TABLE` says what there is.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from .._compile.native.llvm.jit import why_not
+from .._user_code.sites import warning_level
 from .call import Source, load
 from .table import TABLE
 
@@ -20,4 +22,11 @@ def make(name: str, dtype: Any) -> Callable[..., Any] | None:
     if why_not() is not None:
         return None
     signature, write = TABLE[name]
-    return load(Source(name, signature, write), dtype)
+    try:
+        return load(Source(name, signature, write), dtype)
+    except (OSError, RuntimeError) as error:  # LLVM's own errors are of these classes
+        warnings.warn(
+            f"no machine code for the kernel {name!r} of {dtype}, NumPy computes it: {error}",
+            stacklevel=warning_level(),
+        )
+        return None

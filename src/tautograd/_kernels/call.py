@@ -53,12 +53,13 @@ def load(source: Source, dtype: Any) -> Callable[..., Any] | None:
     if uses_blas and found is None:
         return None
     thread_pool.use_threads(get_num_threads())
+    alone = uses_blas and found is not None and found.obeys and thread_pool.available()
     text = "\n".join(
         [
-            *_declarations(uses_blas and found is not None and found.obeys),
+            *_declarations(alone),
             *writer.declared.values(),
             writer.text("kernel"),
-            _entry(source.signature, uses_blas and found is not None and found.obeys),
+            _entry(source.signature, alone),
         ]
     )
     code, _ = store.compiled(text)

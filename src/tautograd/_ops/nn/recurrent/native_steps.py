@@ -1,7 +1,7 @@
 """The steps of LSTM and GRU by kernels: all of them in one call, for sequences of one length.
 
 None comes back where there is no kernel, or it does not apply: packed sequences, whose steps differ in size, and a
-projection after each step.
+projection after each step. Short layers are left to NumPy, too.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ...._tensor.settings import get_num_threads
 from .recurrence import Steps
 
 _FEWEST = 8  # sequences for a thread
+_WORTH_IT = 1 << 11  # numbers of all states: with fewer, NumPy's way costs little
 
 
 def _numbers(steps: Steps, width: int) -> tuple[int, ...]:
@@ -32,7 +33,7 @@ def _units(numbers: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _applies(steps: Steps, width: int) -> bool:
-    return steps.even and steps.sizes[0] > 0 and width > 0
+    return steps.even and len(steps.sizes) * steps.sizes[0] * width >= max(_WORTH_IT, 1)
 
 
 def _bias(like: Any, *biases: Any) -> Any:
