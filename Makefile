@@ -40,7 +40,7 @@ endef
 
 $(DEMO_VENV)/.stamp: pyproject.toml
 	$(call make-venv,$(DEMO_VENV))
-	@echo "[set-up] $(DEMO_VENV): tautograd, NumPy, SciPy, ml_dtypes (PyTorch is not needed)"
+	@echo "[set-up] $(DEMO_VENV): tautograd, NumPy, SciPy, ml_dtypes, llvmlite (PyTorch is not needed)"
 	@$(DEMO_VENV)/bin/python $(PIP) --editable .
 	@touch $@
 
@@ -91,8 +91,8 @@ test: $(VENV)/.stamp-test
 
 # The kernels that PyTorch, NumPy, OpenBLAS, MKL and oneDNN choose on a CPU with AVX2 and no AVX-512.
 AS_AVX2 := ATEN_CPU_CAPABILITY=avx2 NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" \
-	OPENBLAS_CORETYPE=Haswell MKL_ENABLE_INSTRUCTIONS=AVX2 ONEDNN_MAX_CPU_ISA=AVX2
-COMPARING := tests/ops tests/tensor tests/nn tests/amp tests/random
+	OPENBLAS_CORETYPE=Haswell TAUT_CPU=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 ONEDNN_MAX_CPU_ISA=AVX2
+COMPARING := tests/ops tests/tensor tests/nn tests/amp tests/random tests/eager_kernels
 
 test-avx2: $(VENV)/.stamp-test
 	@$(AS_AVX2) $(PYTEST) -m "not slow" $(COMPARING) $(PYTEST_ARGS)

@@ -27,6 +27,7 @@ def growth(engine: str, name: str, how: str = "") -> int:
         warm = torch.compile(warm)
     for _ in range(3):
         warm()
+    torch.relu(torch.randn(2048))  # enough for an engine to load its kernels
     before = status("VmRSS")
     step = STEPS[name].on(torch)
     if how == "compiled":

@@ -25,9 +25,28 @@ def describe_machine() -> dict[str, Any]:
     return {
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        **_processor(),
         "python": platform.python_version(),
         "versions": {name: version for name in PACKAGES if (version := _version(name))},
     }
+
+
+_VECTORS = ("avx2", "fma", "avx512f", "avx512bw", "avx512_bf16", "amx_tile", "asimd", "sve")
+
+
+def _processor() -> dict[str, Any]:
+    """The processor's name, which vectors it has, and how busy the machine was; what can be known of it."""
+    found: dict[str, Any] = {}
+    lines = Path("/proc/cpuinfo")
+    if lines.exists():
+        pairs = (line.partition(":") for line in lines.read_text(encoding="utf-8").splitlines())
+        known = {name.strip().lower(): value.strip() for name, _, value in pairs}
+        has = known.get("flags", known.get("features", "")).split()
+        found["processor"] = known.get("model name", platform.processor())
+        found["vectors"] = [name for name in _VECTORS if name in has]
+    if hasattr(os, "getloadavg"):
+        found["load"] = [round(load, 2) for load in os.getloadavg()]
+    return found
 
 
 def _version(package: str) -> str | None:
@@ -107,7 +126,12 @@ def as_markdown(record: dict[str, Any]) -> str:
         f"| --- |{' ---: |' * (len(head) - 2)} --- |",
     ]
     lines += [f"| {' | '.join(cells)} |".replace("MISSED", "**missed**") for cells in rows]
-    setting = f"{record['date']}; {record['machine']}, two threads; Python {record['python']}"
+    machine = record["machine"]
+    if "processor" in record:
+        machine += (
+            f", {record['processor']} ({', '.join(record['vectors'])}), load {record['load'][0]:g}"
+        )
+    setting = f"{record['date']}; {machine}, two threads; Python {record['python']}"
     lines += [
         "",
         f"{setting}, {versions}.",

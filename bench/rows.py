@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench import peers
+from bench import peers, worker
+from bench.layer_steps import WORK
 from bench.measure import interleaved, once_each, side_by_side
 from bench.steps import STEPS
 from bench.watched import watched_step
@@ -160,6 +161,11 @@ def compiling(name: str, cold: bool, most: float) -> Callable[[], tuple[float, f
     return measure
 
 
+def own_process(name: str) -> Callable[[], tuple[float, float]]:
+    """Seconds of a piece of work, each engine in a process of its own, in turns."""
+    return lambda: worker.medians(name)
+
+
 # ---- long chains: the cost must be linear --------------------------------------------------------
 
 SHORT, LONG = 10_000, 1_000_000
@@ -282,6 +288,10 @@ ROWS = (
     Row("step: MLP 1024×4, batch 256, Adam", step_time("wide"), 1.1, "s"),
     Row("step: GPT 4×128, 64 tokens, batch 12, AdamW", step_time("gpt"), 1.3, "s"),
     Row("step: CNN 28×28, batch 64, Adam", step_time("cnn"), 1.5, "s"),
+    *(
+        Row(f"own process: {title}", own_process(name), 0.9, "s")
+        for name, (title, _) in WORK.items()
+    ),
     Row("compiled step: Linear(10,1), batch 32, Adam", compiled_step("linear"), 0.02, "s"),
     Row("compiled step: MLP 784-256-128-10, batch 64", compiled_step("mlp"), 0.5, "s"),
     Row("compiled step: MLP 1024×4, batch 256", compiled_step("wide"), 0.9, "s"),
@@ -301,7 +311,7 @@ ROWS = (
     Row("peak memory, compiled: GPT", replay_memory("gpt"), 0.9, "B"),
     Row("peak memory, compiled: CNN", replay_memory("cnn"), 0.9, "B"),
     Row("import", import_time, 0.15, "s"),
-    Row("installed size, with dependencies", installed_size, 0.3, "B"),
+    Row("installed size, with dependencies", installed_size, 0.5, "B"),
     # Both figures of this one are tautograd's: cost per operation must not grow with the graph.
     Row("backward per op in a chain of 1,000,000, against 10,000", long_chain, 1.3, "s"),
     # These compare a step under the doctor with the same step without it, on one engine.

@@ -3,6 +3,8 @@
 import os
 import sys
 
+from .allocation import keep_freed_memory
+
 # Threads of NumPy's BLAS wait for their next product by spinning, some twenty milliseconds by default, on
 # cores that everything between two products could use. They are told to sleep almost at once (2**12 cycles),
 # unless somebody has decided otherwise; it is read when NumPy is imported first.
@@ -15,3 +17,5 @@ if not getattr(sys, "_is_gil_enabled", lambda: True)():
         "tautograd needs Python's global lock (GIL), and this interpreter runs without it; "
         "start it with `python -X gil=1`, or with PYTHON_GIL=1 in the environment"
     )
+
+keep_freed_memory()

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import arithmetic, names
 from .continuous import exponential
-from .engine import Generator, unit_doubles, unit_floats
+from .engine import Generator, coins, unit_doubles, unit_floats
 from .shapes import Shape, as_shape, count
 
 Array = npt.NDArray[Any]
@@ -36,7 +36,10 @@ def bernoulli(
     sizes, kind = as_shape(shape), names.known(dtype)
     if kind.kind == "c" or kind in names.BAREBONES_UNSIGNED:
         raise names.not_implemented("bernoulli_scalar_cpu_", kind)
-    return (unit_doubles(generator, count(sizes)) < p).astype(kind).reshape(sizes)
+    found = coins(generator, count(sizes), p, kind)
+    if found is None:
+        found = (unit_doubles(generator, count(sizes)) < p).astype(kind)
+    return found.reshape(sizes)
 
 
 def bernoulli_from(

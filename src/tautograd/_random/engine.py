@@ -16,10 +16,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from .._arrays.kernels import BLOCK, FEWEST, kernel_of
 from .._arrays.once import held_at_fork, making
 
 DEFAULT_SEED = 67280421310721
 _WORDS = 624
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 # The C struct behind get_state(); the gaps are alignment padding and stay zero.
 _STATE_LAYOUT = np.dtype(
@@ -138,7 +140,17 @@ class Generator:
         if count == 0:
             return np.empty(0, np.uint32)
         self._untouched = False
-        words: npt.NDArray[np.uint32] = self._core.randint(0, 2**32, size=count, dtype=np.uint32)
+        pump = self._core
+        words: npt.NDArray[np.uint32]
+        if count >= FEWEST:
+            run = kernel_of("random_words", _FLOAT32)
+            if run is not None:
+                words = np.empty(count, np.uint32)
+                bits = pump._bit_generator
+                with bits.lock:  # the state is NumPy's own, and so is who may change it
+                    run(1, 0, words, count, bits.ctypes.state_address)
+                return words
+        words = pump.randint(0, 2**32, size=count, dtype=np.uint32)
         return words
 
     def random64(self, count: int) -> npt.NDArray[np.uint64]:
@@ -254,10 +266,25 @@ class Lookahead:
 
 def unit_doubles(generator: Generator, count: int) -> npt.NDArray[np.float64]:
     """`count` doubles in [0, 1): the low 53 bits of each 64-bit word."""
+    run = kernel_of("random_doubles", _FLOAT64) if count >= FEWEST else None
+    if run is not None:
+        found = np.empty(count)
+        run(-(-count // BLOCK), count, generator.random32(2 * count), found, count)
+        return found
     words = generator.random64(count)
     words &= np.uint64(2**53 - 1)
     # As int64 the conversion to double is one machine instruction per value; it is exact.
     return words.view(np.int64).astype(np.float64) * 2.0**-53
+
+
+def coins(generator: Generator, count: int, p: float, dtype: Any) -> npt.NDArray[Any] | None:
+    """Ones of probability `p` and zeros, in one pass; None where there is no kernel for that."""
+    run = kernel_of("random_bernoulli", dtype) if count >= FEWEST else None
+    if run is None:
+        return None
+    found: npt.NDArray[Any] = np.empty(count, dtype)
+    run(-(-count // BLOCK), count, generator.random32(2 * count), found, count, float(p))
+    return found
 
 
 def unit_floats(generator: Generator, count: int) -> npt.NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Machine code for a list of instructions, through llvmlite (the extra `jit`).
+"""Machine code for a list of instructions, through llvmlite.
 
 `can_lower` says whether an instruction can be compiled, `lower` compiles a list of them to one function.
 Instructions that run over the same elements become one loop, in which intermediate results stay in

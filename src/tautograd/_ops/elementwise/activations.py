@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.blend import blend, masked
+from ..._arrays.kernels import elementwise
 from ..._arrays.result_layout import as_first
 from ..._autograd.apply import apply
 from ..._autograd.modes import modes
@@ -159,7 +160,20 @@ def both_sides(*parameters: dict[str, Any], low: float = -3, high: float = 3) ->
 
 
 def sigmoid_of(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
+    found = elementwise("sigmoid", x, cost=6)
+    return 1 / (1 + np.exp(-x)) if found is None else found
+
+
+def _silu(x: Any) -> Any:
+    found = elementwise("silu", x, cost=6)
+    if found is not None:
+        return found
+    return x * sigmoid_of(x) if x.dtype.kind == "c" else x / (1 + np.exp(-x))
+
+
+def _through_silu(g: Any, x: Any) -> Any:
+    found = elementwise("silu_gradient", g, x, cost=6)
+    return g * conj(_silu_slope(x)) if found is None else found
 
 
 sigmoid_op = unary(
@@ -225,6 +239,9 @@ _CUBIC = 0.044715
 
 
 def _gelu(x: Any, approximate: str) -> Any:
+    found = elementwise("gelu_tanh" if approximate == "tanh" else "gelu", x, cost=8)
+    if found is not None:
+        return found
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(_ROOT_2_OVER_PI * (x + _CUBIC * x * x * x)))
     if can_block(x):
@@ -264,6 +281,10 @@ def _gelu_slope(x: Any, approximate: str) -> Any:
 
 
 def _through_gelu(g: Any, x: Any, approximate: str) -> Any:
+    name = "gelu_tanh_gradient" if approximate == "tanh" else "gelu_gradient"
+    found = elementwise(name, g, x, cost=8)
+    if found is not None:
+        return found
     if approximate != "tanh" and can_block(x, g):
         return gelu_blocks.gelu_gradient(g, x)
     return g * _gelu_slope(x, approximate)
@@ -285,12 +306,12 @@ def _silu_slope(x: Any) -> Any:
 
 silu_op = slope_record(
     "silu",
-    lambda x: x * sigmoid_of(x) if x.dtype.kind == "c" else x / (1 + np.exp(-x)),
+    _silu,
     None,
     "silu_cpu",
     both_sides(),
     refuses=no_kernel("silu_cpu", "bi"),
-    vjp={"x": lambda g, x: g * conj(_silu_slope(x))},
+    vjp={"x": _through_silu},
     jvp={"x": lambda t, x: t * _silu_slope(x)},
 )
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._arrays.blend import blend, masked
 from ..._arrays.dtypes import LEGACY_NAMES
+from ..._arrays.kernels import elementwise
 from ..._arrays.limits import finfo
 from ..._arrays.result_layout import as_iterated
 from ..._autograd.views import check_writable
@@ -21,10 +22,21 @@ from ..declare.samples import Sample, T, over
 from ..declare.undefined_dtypes import no_kernel, refusal
 from .activations import NOT_FLOAT, activation, both_sides, slope_record, write_over
 
+
+def _relu(x: Any) -> Any:
+    found = elementwise("relu", x)
+    return np.maximum(0, x) if found is None else found  # in this order -0 stays -0
+
+
+def _through_relu(g: Any, out: Any) -> Any:
+    found = elementwise("relu_gradient", g, out)
+    return masked(g, ~(out <= 0)) if found is None else found
+
+
 relu_op = unary(
     "relu",
-    lambda x: np.maximum(0, x),  # in this order -0 stays -0
-    vjp=lambda g, out: masked(g, ~(out <= 0)),
+    _relu,
+    vjp=_through_relu,
     jvp=lambda t, out: masked(t, ~(out <= 0)),
     promotion="common",
     refuses=refusal("Boolean inputs not supported for relu", "b")

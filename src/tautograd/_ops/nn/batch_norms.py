@@ -22,6 +22,7 @@ from ..declare.record import Op
 from ..declare.samples import Sample, T
 from ..declare.undefined_dtypes import no_kernel, refuse_gradients
 from ..shape.views import view_to
+from . import native_norms
 from .layer_norms import apply_mixed, check_mixed, scaled
 from .losses.reduction import functional
 
@@ -81,6 +82,9 @@ def _centred(x: Any) -> tuple[Any, Any]:
 
 
 def _train(x: Any, weight: Any, bias: Any, eps: float) -> Any:
+    found = native_norms.channels(x, weight, bias, eps)
+    if found is not None:
+        return found
     centred, mean = _centred(x)
     variance = _products(centred, centred) / _count(x.shape)
     inverse = 1 / np.sqrt(variance + eps)
@@ -102,6 +106,9 @@ def _found(x: Any, eps: float) -> tuple[Any, Any]:
 def _train_vjp(
     g: Any, x: Any, weight: Any, out1: Any, out2: Any, needs: tuple[bool, ...], eps: float
 ) -> Any:
+    found = native_norms.channel_gradients(g, x, weight, out1, out2) if needs[0] else None
+    if found is not None:
+        return found[0], found[1] if needs[1] else None, found[2] if needs[2] else None
     rank, count = len(x.shape), _count(x.shape)
     lifted = hasattr(x, "apply_lifted")
     if lifted:

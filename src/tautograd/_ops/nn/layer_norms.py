@@ -21,6 +21,7 @@ from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.record import Op
 from ..declare.samples import Sample, T
 from ..declare.undefined_dtypes import no_kernel
+from . import native_norms
 from .losses.reduction import function, functional
 
 _ndarray = np.ndarray
@@ -62,6 +63,9 @@ def row_norms(x: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any
         out = centred * inverse
         out = out if weight is None else out * weight
         return out if bias is None else out + bias, mean, inverse
+    found = native_norms.row_norms(x, weight, bias, eps)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
     if x.ndim == 1:
         parts = row_norms(x[None], weight, bias, eps)
         return parts[0][0], parts[1][0], parts[2][0]
@@ -172,11 +176,14 @@ def _layer_norm_vjp(
     lead = tuple(shape)[: len(shape) - rank]
     rows = _flat(x, rank)
     g, w = _flat(g, rank), None if weight is None else _flat(weight, rank)
-    grads: list[Any] = [None, None, None]
-    if needs[2]:
+    mean, inverse = (np.reshape(v, (*lead, 1)) for v in (out1, out2))
+    found = native_norms.row_gradients(g, rows, w, mean, inverse, needs)
+    grads: list[Any] = [None, None, None] if found is None else found
+    if found is not None:
+        grads[0] = None if grads[0] is None else np.reshape(grads[0], shape)
+    elif needs[2]:
         grads[2] = _columns(g)
-    if needs[0] or needs[1]:
-        mean, inverse = (np.reshape(v, (*lead, 1)) for v in (out1, out2))
+    if found is None and (needs[0] or needs[1]):
         normal, inverse = rows_of(rows, mean, inverse, eps)
         if needs[1]:
             grads[1] = _columns(g, normal)

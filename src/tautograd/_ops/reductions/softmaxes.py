@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.kernels import FEWEST, kernel
 from ..._arrays.result_layout import in_c_order
 from ..._arrays.sums import exact_sum
 from ..._autograd.apply import apply
@@ -27,7 +28,23 @@ def _shifted(x: Any, dim: int) -> Any:
     return x - _largest(x, axis=dim, keepdims=True) if 0 not in x.shape else x
 
 
+def _by_kernel(name: str, dim: int, *arrays: Any) -> Any:
+    """Rows by a kernel; None where they do not lie together, or there is none."""
+    x = arrays[0]
+    if type(x) is not np.ndarray or x.size < FEWEST or dim not in (-1, x.ndim - 1):
+        return None
+    run = kernel(name, *arrays)
+    if run is None:
+        return None
+    out, width = np.empty(x.shape, x.dtype), x.shape[-1]
+    run(x.size // width, x.size, *arrays, out, width)
+    return out
+
+
 def _softmax(x: Any, dim: int) -> Any:
+    found = _by_kernel("softmax", dim, x)
+    if found is not None:
+        return found
     if x.ndim == 0:
         return np.exp(x - x)
     e = np.exp(_shifted(x, dim))
@@ -35,6 +52,9 @@ def _softmax(x: Any, dim: int) -> Any:
 
 
 def _log_softmax(x: Any, dim: int) -> Any:
+    found = _by_kernel("log_softmax", dim, x)
+    if found is not None:
+        return found
     if x.ndim == 0:
         return x - x
     x = _shifted(x, dim)
@@ -43,6 +63,16 @@ def _log_softmax(x: Any, dim: int) -> Any:
 
 def _total(x: Any, dim: int) -> Any:
     return x if x.ndim == 0 else np.sum(x, axis=dim, keepdims=True)
+
+
+def _softmax_vjp(g: Any, out: Any, dim: int) -> Any:
+    found = _by_kernel("softmax_gradient", dim, g, out)
+    return out * (g - _total(g * out, dim)) if found is None else found
+
+
+def _log_softmax_vjp(g: Any, out: Any, dim: int) -> Any:
+    found = _by_kernel("log_softmax_gradient", dim, g, out)
+    return g - np.exp(out) * _total(g, dim) if found is None else found
 
 
 def _along() -> list[Sample]:
@@ -64,7 +94,7 @@ softmax_op = Op(
     _softmax,
     ("x",),
     layout=in_c_order,
-    vjp={"x": lambda g, out, dim: out * (g - _total(g * out, dim))},
+    vjp={"x": _softmax_vjp},
     jvp={"x": lambda t, out, dim: out * (t - _total(t * out, dim))},
     refuses=no_kernel("softmax_lastdim_kernel_impl", "bic"),
     samples=_along,
@@ -74,7 +104,7 @@ log_softmax_op = Op(
     _log_softmax,
     ("x",),
     layout=in_c_order,
-    vjp={"x": lambda g, out, dim: g - np.exp(out) * _total(g, dim)},
+    vjp={"x": _log_softmax_vjp},
     jvp={"x": lambda t, out, dim: t - _total(np.exp(out) * t, dim)},
     refuses=no_kernel("log_softmax_lastdim_kernel_impl", "bic"),
     samples=_along,

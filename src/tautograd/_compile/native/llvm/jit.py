@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any
 
 from ...._arrays.once import once
@@ -49,6 +50,34 @@ def compiler_version() -> str:
     return f"{llvmlite.__version__} {PASSES}"
 
 
+# The features of a processor with AVX2 and no AVX-512, for `TAUT_CPU=avx2`.
+_AVX2 = frozenset(
+    (
+        *(
+            "64bit",
+            "avx",
+            "avx2",
+            "bmi",
+            "bmi2",
+            "cmov",
+            "cx16",
+            "cx8",
+            "f16c",
+            "fma",
+            "fxsr",
+            "lzcnt",
+            "mmx",
+        ),
+        *("movbe", "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3", "xsave"),
+    )
+)
+
+
+class _Features(dict[str, bool]):
+    def flatten(self) -> str:
+        return ",".join(f"{'+' if has else '-'}{name}" for name, has in sorted(self.items()))
+
+
 class Host:
     """What the processor here can do; made in LLVM's thread."""
 
@@ -56,6 +85,9 @@ class Host:
         binding = llvm()
         self.name = binding.get_host_cpu_name()
         features = binding.get_host_cpu_features()
+        if os.environ.get("TAUT_CPU") == "avx2" and features.get("avx2"):
+            self.name = "x86-64-v3"  # what runs on any processor with AVX2 and no AVX-512
+            features = _Features((f, f in _AVX2) for f in features)
         self.features = features.flatten()
         if features.get("avx512f") and features.get("avx512vl") and features.get("avx512bw"):
             self.vector_bytes = 64

@@ -2,7 +2,8 @@
 
 A convolution is one matrix product once the windows of an image lie in columns. All columns of a
 batch take many times its memory, so they are made for a few images at once, in a buffer that
-stays in the processor's cache, and used up before the next ones are made.
+stays in the processor's cache, and used up before the next ones are made. Where the kernels of `direct` apply,
+no columns are made at all.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from . import direct
 from .batch_threads import share_images
 from .windows import Ints, at, inside, offsets, window_views
 
@@ -78,6 +80,9 @@ def convolved(
     x: Any, w: Any, b: Any, count: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Any:
     """The forward: `weight @ columns` of every image."""
+    found = direct.convolved(x, w, b, count, stride, padding, dilation, groups)
+    if found is not None:
+        return found
     batch, out_channels = x.shape[0], w.shape[0]
     weight = w.reshape(groups, out_channels // groups, -1)
     out = np.empty((batch, out_channels, *count), x.dtype)
@@ -104,6 +109,9 @@ def spread_back(
     Steps of one along the last dimension need no adding there: with the gradient's lines shifted
     side by side, as the columns of a convolution are, the product adds them up itself.
     """
+    found = direct.spread_back(g, w, size, stride, padding, dilation, groups)
+    if found is not None:
+        return found
     batch, count, kernel = g.shape[0], g.shape[2:], w.shape[2:]
     channels, ones = w.shape[1] * groups, (1,) * (len(kernel) - 1)
     longer = tuple([n + 2 * p for n, p in zip(size, padding, strict=True)])
@@ -152,6 +160,9 @@ def correlated(
     x: Any, g: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Any:
     """The adjoint in the weight: `columns @ g.T`, added up over images."""
+    found = direct.correlated(x, g, kernel, stride, padding, dilation, groups)
+    if found is not None:
+        return found
     batch, out_channels, *counted = g.shape
     count = tuple(counted)
     inner = x.shape[1] // groups

@@ -8,10 +8,12 @@ place by place, each place of all windows at once.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
 
+from ...._arrays import kernels
 from ...._arrays.blend import masked
 from ...._arrays.result_layout import as_channels, each
 from ...declare.record import Op
@@ -169,7 +171,34 @@ def _maxima_and_indices(x: Any, window: Window) -> Any:
     return best, _flat(_winners(x, best, window), window)
 
 
+def _by_kernel(g: Any, x: Any, window: Window) -> Any:
+    """The gradient in one pass over the windows; None where there is no kernel for that."""
+    if type(x) is not np.ndarray or type(g) is not np.ndarray or len(window.size) != 2:
+        return None
+    if x.size < kernels.FEWEST:
+        return None
+    g = np.ascontiguousarray(g)
+    run = kernels.kernel("max_pool_gradient", g, x)
+    if run is None:
+        return None
+    out = np.zeros(x.shape, x.dtype)
+    planes = x.size // math.prod(window.size)
+    geometry = (
+        window.size,
+        window.count,
+        window.kernel,
+        window.stride,
+        window.low,
+        window.dilation,
+    )
+    run(planes, x.size, g, x, out, *[n for pair in geometry for n in pair])
+    return out
+
+
 def _vjp(g: Any, x: Any, out: Any, window: Window) -> Any:
+    found = _by_kernel(g, x, window)
+    if found is not None:
+        return found
     return max_pool_spread_op(g, max_pool_winner_op(x, out, window=window), window=window)
 
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
-from .recurrence import Steps, flat, layer_samples, turned
+from . import native_steps
+from .recurrence import Steps, are_plain, flat, layer_samples, turned
 
 
 def _given(x: Any, w_ih: Any, b_ih: Any) -> Any:
@@ -38,6 +39,10 @@ def _gru_layer(
     steps = Steps(sizes, reverse)
     width = h.shape[-1]
     given = _given(x, w_ih, b_ih)
+    if are_plain(given, h, w_hh, b_hh):
+        found = native_steps.gru(given, b_hh, h, w_hh, steps)
+        if found is not None:
+            return np.reshape(found[0], (*x.shape[:-1], width)), *found[1:]
     recurrent = turned(w_hh)
     h0 = h
     outs, gates, candidates, inner = [], [], [], []
@@ -88,8 +93,14 @@ def _gru_layer_vjp(
         outs, _, gates, n, inner = _gru_layer(x, h, w_ih, w_hh, b_ih, b_hh, sizes, reverse)
     steps = Steps(sizes, reverse)
     width = h.shape[-1]
-    r, z = gates[:, :width], gates[:, width:]
     earlier = steps.before(flat(outs), h)
+    if are_plain(g[0], g[1], gates, n, inner, outs, h, w_hh):
+        found = native_steps.gru_gradient(
+            flat(g[0]), (gates, n, inner), flat(outs), h, w_hh, g[1], steps
+        )
+        if found is not None:
+            return _of_inputs(found, x, w_ih, earlier, b_ih, needs)
+    r, z = gates[:, :width], gates[:, width:]
     # How the result moves with what r, z and n are functions of, and with the recurrent part of n.
     by_n = (1 - z) * (1 - n * n)
     by_r = by_n * inner * r * (1 - r)
@@ -111,10 +122,23 @@ def _gru_layer_vjp(
     own = steps.in_time(recurrent[::-1])
     through = own[:, : 2 * width]
     seen = np.concatenate((through, steps.in_time(arrived[::-1]) * conj(by_n)), axis=1)
+    return _of_inputs((seen, own, steps.initial(dh, ends)), x, w_ih, earlier, b_ih, needs)
+
+
+def _of_inputs(
+    arrived: tuple[Any, Any, Any],
+    x: Any,
+    w_ih: Any,
+    earlier: Any,
+    b_ih: Any,
+    needs: tuple[bool, ...],
+) -> tuple[Any, ...]:
+    """Gradients of the inputs from what arrived at the gates' two parts and at the first state."""
+    seen, own, dh = arrived
     biased = b_ih is not None
     return (
         np.reshape(np.matmul(seen, conj(w_ih)), x.shape) if needs[0] else None,
-        steps.initial(dh, ends) if needs[1] else None,
+        dh if needs[1] else None,
         np.matmul(np.swapaxes(seen, 0, 1), conj(flat(x))) if needs[2] else None,
         np.matmul(np.swapaxes(own, 0, 1), conj(earlier)) if needs[3] else None,
         np.sum(seen, axis=0) if biased and needs[4] else None,

@@ -17,6 +17,7 @@ import numpy as np
 from ...declare.elementwise_calls import conj
 from ...declare.record import Op
 from ...declare.samples import Sample, T
+from . import native_steps
 from .lstm_steps import lstm_steps
 from .recurrence import Steps, are_plain, flat, turned
 
@@ -49,6 +50,11 @@ def _lstm_layer(
     """Outputs, final states, and for the gradient the gates and cell states of every step."""
     steps = Steps(sizes, reverse)
     width = c.shape[-1]
+    if w_hr is None and are_plain(x, h, c, w_ih, w_hh, b_ih, b_hh):
+        given = np.matmul(flat(x), np.swapaxes(w_ih, 0, 1))
+        found = native_steps.lstm(given, b_ih, b_hh, h, c, w_hh, steps)
+        if found is not None:
+            return np.reshape(found[0], (*x.shape[:-1], width)), *found[1:]
     scale = _halves(w_hh, width, 1.0, 0.5)
     shift = _halves(w_hh, width, 0.0, 0.5)
     given = _before_gates(x, w_ih, b_ih, b_hh) * scale
@@ -108,6 +114,11 @@ def _lstm_layer_vjp(
         )
     steps = Steps(sizes, reverse)
     width = c.shape[-1]
+    if w_hr is None and are_plain(g[0], g[1], g[2], gates, cells, c, w_hh):
+        g_out, ends = flat(g[0]), (g[1], g[2])
+        found = native_steps.lstm_gradient(g_out, gates, cells, c, w_hh, ends, steps)
+        if found is not None:
+            return (*_of_inputs(found, x, w_ih, steps.before(flat(outs), h), b_ih, needs), None)
     i, f, a, o, di, df, da, do = _slopes(gates, width)
     squashed = np.tanh(cells)
     # How gates move the cell state (input, forget, cell), and it and the output gate the result.
@@ -143,21 +154,35 @@ def _lstm_layer_vjp(
         dh = steps.handed_back(step, np.matmul(gate, recurrent), g[1], h_ends)
         dc = steps.handed_back(step, dc * kept[rows], g[2], c_ends)
     gate = steps.in_time(gradients[::-1]) if whole is None else whole
-    columns = np.swapaxes(gate, 0, 1)
-    bias = np.sum(gate, axis=0) if b_ih is not None and (needs[5] or needs[6]) else None
     d_hr = None
     if w_hr is not None and needs[7]:
         all_projected = steps.in_time(projected[::-1])
         d_hr = np.matmul(np.swapaxes(all_projected, 0, 1), conj(o * squashed))
+    initial = steps.initial(dh, h_ends), steps.initial(dc, c_ends)
+    earlier = steps.before(flat(outs), h)
+    return (*_of_inputs((gate, *initial), x, w_ih, earlier, b_ih, needs), d_hr)
+
+
+def _of_inputs(
+    arrived: tuple[Any, Any, Any],
+    x: Any,
+    w_ih: Any,
+    earlier: Any,
+    b_ih: Any,
+    needs: tuple[bool, ...],
+) -> tuple[Any, ...]:
+    """Gradients of the inputs from what arrived at the gates, the first state and the first cells."""
+    gate, dh, dc = arrived
+    columns = np.swapaxes(gate, 0, 1)
+    bias = np.sum(gate, axis=0) if b_ih is not None and (needs[5] or needs[6]) else None
     return (
         np.reshape(np.matmul(gate, conj(w_ih)), x.shape) if needs[0] else None,
-        steps.initial(dh, h_ends) if needs[1] else None,
-        steps.initial(dc, c_ends) if needs[2] else None,
+        dh if needs[1] else None,
+        dc if needs[2] else None,
         np.matmul(columns, conj(flat(x))) if needs[3] else None,
-        np.matmul(columns, conj(steps.before(flat(outs), h))) if needs[4] else None,
+        np.matmul(columns, conj(earlier)) if needs[4] else None,
         bias if needs[5] else None,
         bias if needs[6] else None,
-        d_hr,
     )
 
 

@@ -1,0 +1,22 @@
+"""All kernels by name: the kinds of their arguments, and what writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .convolution import CONVOLUTION
+from .elementwise import ELEMENTWISE
+from .pooling import POOLING
+from .random_words import RANDOM
+from .recurrent import RECURRENT
+from .rows import ROWS
+from .writer import Writer
+
+TABLE: dict[str, tuple[str, Callable[[Writer], None]]] = {
+    **ELEMENTWISE,
+    **CONVOLUTION,
+    **POOLING,
+    **RANDOM,
+    **RECURRENT,
+    **ROWS,
+}
