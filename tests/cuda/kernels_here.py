@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from tautograd._arrays.cuda import cuda_backend
 from tautograd._arrays.cuda.gemm import Gemm
@@ -35,6 +36,8 @@ static unsigned __ballot_sync(unsigned, bool v) {
 }
 static int __popc(unsigned v) { return __builtin_popcount(v); }
 """
+# By what a kernel's text can be told to be for which dtype.
+_MARKS = {"e": "NARROW narrow_h", "E": "NARROW narrow_b", "f": "typedef float T", "d": "typedef double T"}
 _ROOM = 48 << 10  # bytes of shared memory that a launch may ask for
 
 
@@ -56,7 +59,7 @@ class KernelBackend(FakeBackend):
         if source not in self.built:
             from tautograd._ops.on_gpu.launch import KERNELS
 
-            code = "f" if "typedef float T" in source else "d"
+            code = next(code for code, mark in _MARKS.items() if mark in source)
             texts = {k.text(code): k.name for k in KERNELS}
             wanted = {t: n for t, n in texts.items() if t not in self.built} | {source: name}
             self._build(wanted)
@@ -100,9 +103,9 @@ class KernelBackend(FakeBackend):
 
 def _by_columns(address: int, height: int, width: int, leading: int, dtype: Any) -> Any:
     """A matrix in memory by columns, as cuBLAS sees it."""
-    kind = np.ctypeslib.as_ctypes_type(dtype)
-    flat = np.ctypeslib.as_array((kind * ((width - 1) * leading + height)).from_address(address))
     size = dtype.itemsize
+    room = (ctypes.c_uint8 * (size * ((width - 1) * leading + height))).from_address(address)
+    flat = np.ctypeslib.as_array(room).view(dtype)
     return np.lib.stride_tricks.as_strided(flat, (height, width), (size, size * leading))
 
 
@@ -114,7 +117,9 @@ def _product(dtype: Any) -> Any:
         left = _by_columns(a, k, m, lda, dtype).T if ta else _by_columns(a, m, k, lda, dtype)
         right = _by_columns(b, n, k, ldb, dtype).T if tb else _by_columns(b, k, n, ldb, dtype)
         out = _by_columns(c, m, n, ldc, dtype)
-        out[...] = left @ right + (out if beta else 0)
+        wide = np.float64 if dtype.itemsize == 8 else np.float32
+        found = left.astype(wide) @ right.astype(wide) + (out.astype(wide) if beta else 0)
+        out[...] = found.astype(dtype)
 
     return gemm
 
@@ -139,8 +144,10 @@ def gemm_of(backend: Any) -> Gemm:
     found.backend = backend
     found.handle_of = lambda: 0
     found.own = None
-    found.calls = {c: (_product(np.dtype(c)), _batched(np.dtype(c))) for c in "fd"}
-    found.one, found.zero = {"f": 1, "d": 1}, {"f": 0, "d": 0}
+    found.lt = None
+    kinds = [np.dtype(name) for name in ("f", "d", "e", bfloat16)]
+    found.calls = {kind.char: (_product(kind), _batched(kind)) for kind in kinds}
+    found.one, found.zero = dict.fromkeys(found.calls, 1), dict.fromkeys(found.calls, 0)
     return found
 
 

@@ -102,6 +102,7 @@ def test_products_however_the_factors_lie(x: Any, y: Any) -> None:
 RECORDS = """relu gelu silu sigmoid tanh softmax log_softmax layer_norm add sub mul div add_scaled sub_scaled mm
 addmm bmm nll_loss mse_loss embedding embedding_dense_backward scaled_dot_product_attention view unsafe_view
 unbind permute t transpose sum mean select expand"""
+HALVES = "relu gelu silu sigmoid tanh softmax log_softmax layer_norm mm addmm bmm"
 
 
 @needs_compiler
@@ -109,6 +110,9 @@ unbind permute t transpose sum mean select expand"""
     ("dtype", "records", "launches"),
     [
         ("float32", RECORDS.split(), 300),
+        ("bfloat16", HALVES.split(), 100),
+        pytest.param("float16", HALVES.split(), 100, marks=pytest.mark.slow),
+        pytest.param("bfloat16", [], 3000, marks=pytest.mark.slow, id="all-bfloat16"),
         pytest.param("float32", [], 8000, marks=pytest.mark.slow, id="all"),
         pytest.param("float64", [], 8000, marks=pytest.mark.slow, id="all-float64"),
     ],

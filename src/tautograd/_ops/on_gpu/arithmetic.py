@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._arrays.cuda.calls import QUICK
 from ..._arrays.cuda.cuda_array import CudaArray, new
-from .launch import THREADS, blocks_for, dense, fit, kernel
+from .launch import THREADS, blocks_for, dense, fit, fit_any, kernel
 from .specialise import forward_of
 
 _INDEX = "Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return;"
@@ -27,7 +27,7 @@ def _operation(name: str, symbol: str) -> Any:
     """A ufunc of two operands, on the engine's arrays; None where it is not for these kernels."""
     pair = kernel(
         f"{name}_pair",
-        "(const T* a, const T* b, T* r, Int n, Int m) "
+        "(const S* a, const S* b, S* r, Int n, Int m) "
         f"{{ {_INDEX} r[i] = a[i] {symbol} b[m == n ? i : i % m]; }}",
     )
     number = kernel(
@@ -49,7 +49,7 @@ def _operation(name: str, symbol: str) -> Any:
                 return None
             number(x.dtype.char, blocks_for(x.size), THREADS, x.ptr, out.ptr, x.size, y)
             return out
-        if not fit(x, y):
+        if not fit_any(x, y):
             return None
         shape, other = x.shape, y.shape
         if shape != other and not _repeats(shape, other):
@@ -70,7 +70,7 @@ def _room(x: Any, y: Any, out: Any) -> Any:
     """Where a result goes: into what is given, if that is x itself and y does not lie across it; else None."""
     if out is None:
         return new(x.shape, x.dtype)
-    if type(out) is not CudaArray or out.ptr != x.ptr or out.shape != x.shape or not fit(x, out):
+    if type(out) is not CudaArray or out.ptr != x.ptr or out.shape != x.shape or not fit_any(x, out):
         return None
     apart = y.ptr >= out.ptr + out.nbytes or out.ptr >= y.ptr + y.nbytes
     return out if apart or (y.ptr == out.ptr and y.size == out.size) else None

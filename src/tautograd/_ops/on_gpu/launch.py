@@ -1,8 +1,9 @@
 """Kernels in CUDA C: compiled when first needed, one for each element type, and launched.
 
-A source is written for elements of type `T`; numbers arrive as `long long` and `double`. Every kernel
-of a block per row adds up with `block_sum` and finds the largest with `block_max`, always in the
-same order: results are the same from run to run.
+A source is written for elements that are computed with as `T` and lie in memory as `S`: the same type, except in
+half precision, whose `T` is float. An `S` is read as a number and written by assigning one. Numbers arrive
+as `long long` and `double`. Every kernel of a block per row adds up with `block_sum` and finds the largest with
+`block_max`, always in the same order: results are the same from run to run.
 """
 
 from __future__ import annotations
@@ -10,11 +11,45 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any
 
+import numpy as np
+
 from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.cuda_array import CudaArray, wrap
 
-_C_NAMES = {"f": "float", "d": "double"}
+_C_NAMES = {"f": "float", "d": "double", "e": "float", "E": "float"}
 THREADS = 256
+_FLOAT32 = np.dtype(np.float32)
+
+# Half precision in memory; the emulation that tests run kernels by has the conversions under the same names.
+_HALF = r"""
+#ifndef WITHOUT_END
+__device__ __forceinline__ float wide_h(unsigned short x) {
+  float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x)); return r;
+}
+__device__ __forceinline__ unsigned short narrow_h(float x) {
+  unsigned short r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r;
+}
+__device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x); }
+__device__ __forceinline__ float of_bits(unsigned x) { return __uint_as_float(x); }
+#endif
+__device__ __forceinline__ float wide_b(unsigned short x) { return of_bits((unsigned)x << 16); }
+__device__ __forceinline__ unsigned short narrow_b(float x) {
+  unsigned u = bits_of(x);
+  if (x != x) return (unsigned short)(u >> 16 | 0x40);
+  return (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+struct S {
+  unsigned short bits;
+  __device__ __forceinline__ operator float() const { return WIDE(bits); }
+  __device__ __forceinline__ S& operator=(float x) { bits = NARROW(x); return *this; }
+};
+"""
+_STORED = {
+    "f": "typedef T S;\n",
+    "d": "typedef T S;\n",
+    "e": "#undef WIDE\n#undef NARROW\n#define WIDE wide_h\n#define NARROW narrow_h\n" + _HALF,
+    "E": "#undef WIDE\n#undef NARROW\n#define WIDE wide_b\n#define NARROW narrow_b\n" + _HALF,
+}
 
 _PRELUDE = r"""
 typedef %s T;
@@ -82,7 +117,7 @@ class Kernel:
 
     def text(self, code: str) -> str:
         """The source for an element type, by NumPy's code of it."""
-        head = self.define + _PRELUDE % _C_NAMES[code]
+        head = self.define + _PRELUDE % _C_NAMES[code] + _STORED[code]
         return head + f'extern "C" __global__ void {self.name}' + self.source
 
     def __call__(self, code: str, blocks: int, threads: int, *values: Any, shared: int = 0) -> None:
@@ -115,7 +150,12 @@ def blocks_for(size: int) -> int:
 
 
 def fit(first: Any, *others: Any) -> bool:
-    """Whether all are on the GPU, dense, by rows, of one real dtype, and not empty."""
+    """Whether all are on the GPU, dense, by rows, of one of float32 and float64, and not empty."""
+    return type(first) is CudaArray and first.dtype.char in "fd" and fit_any(first, *others)
+
+
+def fit_any(first: Any, *others: Any) -> bool:
+    """The same of half precision too, for kernels that read their elements as `S`."""
     if type(first) is not CudaArray:
         return False
     dtype = first.dtype
@@ -127,6 +167,11 @@ def fit(first: Any, *others: Any) -> bool:
         if not array.size:
             return False
     return True
+
+
+def sums_dtype(dtype: Any) -> Any:
+    """The dtype that sums of elements are kept in."""
+    return dtype if dtype.char in "fd" else _FLOAT32
 
 
 def dense(array: Any) -> Any:
