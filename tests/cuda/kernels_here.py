@@ -60,7 +60,7 @@ class KernelBackend(FakeBackend):
             from tautograd._ops.on_gpu.launch import KERNELS
 
             code = next(code for code, mark in _MARKS.items() if mark in source)
-            texts = {k.text(code): k.name for k in KERNELS}
+            texts = {k.text(code): k.name for k in KERNELS if code in k.codes}
             wanted = {t: n for t, n in texts.items() if t not in self.built} | {source: name}
             self._build(wanted)
         return self.built[source]

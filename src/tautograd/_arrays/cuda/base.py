@@ -22,6 +22,7 @@ class Backend(Protocol):
     allocate: Any  # (bytes): memory, with its address in `ptr`; an `array` can be made over it
 
     has_kernels: bool = False  # whether it has `compile`, `launch` and `gemm`
+    has_cudnn: bool = False  # whether cuDNN may be looked for
     deterministic: bool = False  # whether results must be the same from run to run
     capture: Any = None  # the graph that is being captured
 

@@ -43,6 +43,7 @@ class CupyBackend(Backend):
     """CuPy's functions by the names of NumPy's, and arrays on their way there and back."""
 
     has_kernels = True
+    has_cudnn = True
 
     def __init__(self, cupy: Any) -> None:
         self.cupy = cupy

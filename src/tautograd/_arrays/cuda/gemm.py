@@ -157,6 +157,17 @@ class Gemm:
         )  # fmt: skip
         return out
 
+    def rows_by(self, code: str, m: int, n: int, k: int, turned: bool) -> Any:
+        """`multiply(x, y, out, add)` of addresses: out = x y, or x yᵀ if `turned`, all by rows, m by n, k terms."""
+        one, zero = self.one[code], self.zero[code]
+        turn, lead = (_TRANS, k) if turned else (_NO_TRANS, n)
+
+        def multiply(x: int, y: int, out: int, add: bool) -> None:
+            call, handle = self._call(code, 0)
+            call(handle, turn, _NO_TRANS, n, m, k, one, y, lead, x, k, one if add else zero, out, n)
+
+        return multiply
+
     def affine(self, x: Any, y: Any, bias: Any) -> Any:
         """`x @ y + bias` of two matrices and a row in one call, or None where there is no such call."""
         lt = self.lt

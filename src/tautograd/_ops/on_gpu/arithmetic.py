@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._arrays.cuda.calls import QUICK
 from ..._arrays.cuda.cuda_array import CudaArray, new
-from .launch import THREADS, blocks_for, dense, fit, fit_any, kernel
+from .launch import THREADS, blocks_for, dense, fit, fit_any, kernel, pointwise, run_pointwise
 from .specialise import forward_of
 
 _INDEX = "Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return;"
@@ -30,6 +30,7 @@ def _operation(name: str, symbol: str) -> Any:
         "(const S* a, const S* b, S* r, Int n, Int m) "
         f"{{ {_INDEX} r[i] = a[i] {symbol} b[m == n ? i : i % m]; }}",
     )
+    alike = pointwise(f"{name}_alike", "xy", f"v = X {symbol} Y;")
     number = kernel(
         f"{name}_number",
         f"(const T* a, T* r, Int n, double b) {{ {_INDEX} r[i] = a[i] {symbol} (T)b; }}",
@@ -59,6 +60,8 @@ def _operation(name: str, symbol: str) -> Any:
         out = _room(x, y, out)
         if out is None:
             return None
+        if x.shape == y.shape:
+            return run_pointwise(alike, out, x, y)
         n = x.size
         pair(x.dtype.char, blocks_for(n), THREADS, x.ptr, y.ptr, out.ptr, n, y.size)
         return out

@@ -44,6 +44,11 @@ struct S {
   __device__ __forceinline__ S& operator=(float x) { bits = NARROW(x); return *this; }
 };
 """
+# Elements of one thread that are read and written at once.
+_PACK = r"""
+#define EACH (16 / (Int)sizeof(S))
+struct alignas(16) Pack { S at[16 / sizeof(S)]; };
+"""
 _STORED = {
     "f": "typedef T S;\n",
     "d": "typedef T S;\n",
@@ -106,6 +111,7 @@ class Kernel:
     """
 
     define = ""  # what the source goes by, besides the element type
+    codes = "fdeE"
 
     def __init__(self, name: str, source: str) -> None:
         self.name = name
@@ -117,7 +123,7 @@ class Kernel:
 
     def text(self, code: str) -> str:
         """The source for an element type, by NumPy's code of it."""
-        head = self.define + _PRELUDE % _C_NAMES[code] + _STORED[code]
+        head = self.define + _PRELUDE % _C_NAMES[code] + _STORED[code] + _PACK
         return head + f'extern "C" __global__ void {self.name}' + self.source
 
     def __call__(self, code: str, blocks: int, threads: int, *values: Any, shared: int = 0) -> None:
@@ -132,21 +138,56 @@ class Kernel:
 KERNELS: list[Kernel] = []
 
 
-def kernel(name: str, source: str) -> Kernel:
-    """Declare a kernel: `source` is its parameters and body."""
+def kernel(name: str, source: str, codes: str = "fdeE") -> Kernel:
+    """Declare a kernel: `source` is its parameters and body, `codes` are the dtypes that it is for."""
     found = Kernel(name, source)
+    found.codes = codes
     KERNELS.append(found)
     return found
 
 
 def threads_for(width: int) -> int:
     """Threads for a row: whole warps, no more than can have something to do."""
-    return 32 if width <= 64 else 64 if width <= 128 else 128 if width <= 512 else 256
+    if width <= 512:
+        return 32 if width <= 64 else 64 if width <= 128 else 128
+    return 256 if width <= 4096 else 512
 
 
 def blocks_for(size: int) -> int:
     """Blocks of `THREADS` for one element each."""
     return (size + THREADS - 1) // THREADS
+
+
+def pointwise(name: str, inputs: str, body: str) -> Kernel:
+    """Declare a kernel of one element each, sixteen bytes of which a thread does at once.
+
+    `inputs` are the arrays' names; `body` sets `v` from an element of each, which has the name in capitals.
+    """
+    given = ", ".join(f"const S* {x}" for x in inputs)
+    packs = " ".join(f"Pack pack_{x} = *(const Pack*)({x} + i);" for x in inputs)
+    inner = " ".join(f"T {x.upper()} = pack_{x}.at[k];" for x in inputs)
+    outer = " ".join(f"T {x.upper()} = {x}[j];" for x in inputs)
+    return kernel(
+        name,
+        f"""({given}, S* r, Int n, Int wide) {{
+  Int i = ((Int)blockIdx.x * blockDim.x + threadIdx.x) * EACH;
+  if (wide && i + EACH <= n) {{
+    {packs} Pack found;
+    for (int k = 0; k < EACH; ++k) {{ {inner} T v; {body} found.at[k] = v; }}
+    *(Pack*)(r + i) = found;
+  }} else for (Int j = i; j < n && j < i + EACH; ++j) {{ {outer} T v; {body} r[j] = v; }}
+}}""",
+    )
+
+
+def run_pointwise(found: Kernel, out: Any, *inputs: Any) -> Any:
+    """Run a `pointwise` kernel on arrays of one shape and dtype."""
+    code, n = out.dtype.char, out.size
+    addresses = [x.ptr for x in inputs]
+    wide = out.ptr % 16 == 0 and not any(a % 16 for a in addresses)
+    each = 16 // int(out.dtype.itemsize)
+    found(code, (n + THREADS * each - 1) // (THREADS * each), THREADS, *addresses, out.ptr, n, wide)
+    return out
 
 
 def fit(first: Any, *others: Any) -> bool:

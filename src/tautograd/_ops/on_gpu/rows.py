@@ -22,25 +22,30 @@ from .launch import (
 )
 from .specialise import forward_of, rule_of, takes_half
 
-_ROWS_OF_A_PART = 256  # of a sum over rows: fewer are not worth another launch
+_ROWS_OF_A_PART = 128  # of a sum over rows: fewer are not worth another launch
 _MOST_BLOCKS = 1 << 10
-_FEW_ROWS = 1 << 12
+_FEW_ROWS = 1 << 10
 
+# The largest element and the sum of exponentials are found in one pass: a thread's sum is rescaled when it meets
+# a larger element (Milakov and Gimelshein, 2018).
 SOFTMAX = kernel(
     "softmax",
     r"""(const S* x, S* out, Int width, Int logarithm) {
   x += blockIdx.x * width; out += blockIdx.x * width;
-  T best = x[0];
-  for (Int i = threadIdx.x; i < width; i += blockDim.x) best = larger(best, x[i]);
-  best = block_max(best);
-  T total = 0;
-  for (Int i = threadIdx.x; i < width; i += blockDim.x) total += exp(x[i] - best);
-  total = block_sum(total);
+  T best = x[0], total = 0;
+  for (Int i = threadIdx.x; i < width; i += blockDim.x) {
+    T v = x[i], now = larger(best, v);
+    if (now != best) { total *= exp(best - now); best = now; }
+    total += exp(v - now);
+  }
+  T most = block_max(best);
+  total = block_sum(best == most ? total : total * exp(best - most));
   if (logarithm) {
     T shift = log(total);
-    for (Int i = threadIdx.x; i < width; i += blockDim.x) out[i] = x[i] - best - shift;
+    for (Int i = threadIdx.x; i < width; i += blockDim.x) out[i] = x[i] - most - shift;
   } else {
-    for (Int i = threadIdx.x; i < width; i += blockDim.x) out[i] = exp(x[i] - best) / total;
+    T part = (T)1 / total;
+    for (Int i = threadIdx.x; i < width; i += blockDim.x) out[i] = exp(x[i] - most) * part;
   }
 }""",
 )
@@ -49,7 +54,7 @@ SOFTMAX_BACK = kernel(
     r"""(const S* g, const S* out, S* r, Int width, Int logarithm) {
   g += blockIdx.x * width; out += blockIdx.x * width; r += blockIdx.x * width;
   T total = 0;
-  for (Int i = threadIdx.x; i < width; i += blockDim.x) total += logarithm ? g[i] : g[i] * out[i];
+  for (Int i = threadIdx.x; i < width; i += blockDim.x) total += logarithm ? (T)g[i] : g[i] * out[i];
   total = block_sum(total);
   for (Int i = threadIdx.x; i < width; i += blockDim.x)
     r[i] = logarithm ? g[i] - exp(out[i]) * total : out[i] * (g[i] - total);
@@ -76,45 +81,58 @@ LAYER_NORM = kernel(
 }""",
 )
 # The first `lead` blocks have a row each; every other one has 32 columns, for weight and bias, and 8 threads
-# for the rows of each.
+# for the rows of each. Of many rows such a block has a part, whose sums another launch adds up.
 LAYER_NORM_BACK = kernel(
     "layer_norm_back",
-    r"""(const S* g, const S* x, const S* w, const T* means, const T* inverses, S* r, S* dw, S* db, Int lead,
-     Int rows, Int width) {
+    r"""(const S* g, const S* x, const S* w, const T* means, const T* inverses, S* r, S* dw, S* db, T* sums, Int lead,
+     Int rows, Int width, Int each) {
   if (blockIdx.x < lead) {
     Int start = blockIdx.x * width;
     g += start; x += start; r += start;
     T mean = means[blockIdx.x], inverse = inverses[blockIdx.x];
     T plain = 0, along = 0;
     for (Int i = threadIdx.x; i < width; i += blockDim.x) {
-      T h = w ? g[i] * w[i] : g[i];
+      T h = w ? g[i] * w[i] : (T)g[i];
       plain += h;
       along += h * ((x[i] - mean) * inverse);
     }
     plain = block_sum(plain) / (T)width;
     along = block_sum(along) / (T)width;
     for (Int i = threadIdx.x; i < width; i += blockDim.x) {
-      T h = w ? g[i] * w[i] : g[i];
+      T h = w ? g[i] * w[i] : (T)g[i];
       r[i] = (h - plain - (x[i] - mean) * inverse * along) * inverse;
     }
     return;
   }
   __shared__ T first[8][33], second[8][33];
-  Int column = ((Int)blockIdx.x - lead) * 32 + (threadIdx.x & 31);
+  Int across = (width + 31) / 32, block = (Int)blockIdx.x - lead, part = block / across;
+  Int column = block % across * 32 + (threadIdx.x & 31);
+  Int end = (part + 1) * each < rows ? (part + 1) * each : rows;
   int lane = threadIdx.x >> 5, at = threadIdx.x & 31;
-  T sums = 0, products = 0;
-  if (column < width) for (Int i = lane; i < rows; i += 8) {
+  T total = 0, products = 0;
+  if (column < width) for (Int i = part * each + lane; i < end; i += 8) {
     T v = g[i * width + column];
-    sums += v;
+    total += v;
     products += v * ((x[i * width + column] - means[i]) * inverses[i]);
   }
-  first[lane][at] = sums; second[lane][at] = products;
+  first[lane][at] = total; second[lane][at] = products;
   __syncthreads();
   if (lane == 0 && column < width) {
-    for (int k = 1; k < 8; ++k) { sums += first[k][at]; products += second[k][at]; }
-    if (db) db[column] = sums;
-    if (dw) dw[column] = products;
+    for (int k = 1; k < 8; ++k) { total += first[k][at]; products += second[k][at]; }
+    if (sums) { sums[2 * part * width + column] = total; sums[(2 * part + 1) * width + column] = products; }
+    else { if (db) db[column] = total; if (dw) dw[column] = products; }
   }
+}""",
+)
+ADDED_PAIRS = kernel(
+    "added_pairs",
+    r"""(const T* sums, S* db, S* dw, Int parts, Int width) {
+  Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= width) return;
+  T first = 0, second = 0;
+  for (Int k = 0; k < parts; ++k) { first += sums[2 * k * width + i]; second += sums[(2 * k + 1) * width + i]; }
+  if (db) db[i] = first;
+  if (dw) dw[i] = second;
 }""",
 )
 # Sums over rows: a block has 32 columns, and 8 threads for the rows of each; of many rows it has a part, whose
@@ -212,13 +230,21 @@ def _layer_norm_back(
         g.ptr, x.ptr, address_of(weight), out1.ptr, out2.ptr, address_of(dx), address_of(dw),
         address_of(db),
     )  # fmt: skip
-    lead = 0 if dx is None else rows
-    columns = 0 if dw is None and db is None else (width + 31) // 32
+    code, lead = dtype.char, 0 if dx is None else rows
     if lead > _FEW_ROWS:  # too many for threads that have nothing to do
-        LAYER_NORM_BACK(dtype.char, lead, threads_for(width), *given, lead, rows, width)
+        LAYER_NORM_BACK(code, lead, threads_for(width), *given, 0, lead, rows, width, rows)
         lead = 0
-    if lead or columns:
-        LAYER_NORM_BACK(dtype.char, lead + columns, 256, *given, lead, rows, width)
+    across = 0 if dw is None and db is None else (width + 31) // 32
+    parts = min(rows // _ROWS_OF_A_PART, _MOST_BLOCKS // across) if across else 0
+    if parts < 2:
+        if lead or across:
+            LAYER_NORM_BACK(code, lead + across, 256, *given, 0, lead, rows, width, rows)
+        return dx, dw, db
+    sums, each = new((parts, 2, width), sums_dtype(dtype)), (rows + parts - 1) // parts
+    LAYER_NORM_BACK(code, lead + across * parts, 256, *given, sums.ptr, lead, rows, width, each)
+    ADDED_PAIRS(
+        code, blocks_for(width), THREADS, sums.ptr, address_of(db), address_of(dw), parts, width
+    )
     return dx, dw, db
 
 
