@@ -18,9 +18,12 @@ import numpy as np
 
 Work = Callable[[], Any]
 _ROUNDS = 7
+_WARM = 6  # steps before memory is looked at: by then a compiled step has been recorded, twice
 
 
-def _gpt(torch: Any, layers: int, width: int, heads: int, tokens: int, batch: int, words: int) -> Any:
+def _gpt(
+    torch: Any, layers: int, width: int, heads: int, tokens: int, batch: int, words: int
+) -> Any:
     nn, functional = torch.nn, torch.nn.functional
 
     class Block(nn.Module):  # type: ignore[misc, name-defined]
@@ -182,7 +185,7 @@ def prepared(row: Row, torch: Any, half: bool, weights: Any = None, **options: A
 
 def ours_whole(row: Row, torch: Any) -> Work:
     step, _, _ = prepared(row, torch, row.half)
-    compiled = torch.compile(lambda: step())
+    compiled = torch.compile(step)
     for _ in range(4):
         compiled()
     replay = compiled._last.replay_of
@@ -224,9 +227,10 @@ def milliseconds(works: list[Work], waits: list[Work], seconds: float) -> list[f
 def peak(torch: Any, make: Callable[[], Work]) -> tuple[Work, float]:
     """What was made, and the megabytes that it had at most in a step."""
     work = make()
-    for _ in range(2):
+    for _ in range(_WARM):
         work()
     torch.cuda.synchronize()
+    gc.collect()
     torch.cuda.reset_peak_memory_stats()
     for _ in range(3):
         work()
@@ -260,7 +264,10 @@ def measured(name: str, seconds: float, with_compile: bool) -> dict[str, Any]:
     }
     if not with_compile:
         pairs["whole"] = (pairs["whole"][0], pairs["eager"][1])
-    found: dict[str, Any] = {"row": row.label, "whole_against": "compile" if with_compile else "eager"}
+    found: dict[str, Any] = {
+        "row": row.label,
+        "whole_against": "compile" if with_compile else "eager",
+    }
     for kind, makers in pairs.items():
         works, peaks, mark = [], [], time.perf_counter()
         try:
@@ -299,16 +306,20 @@ def trained(name: str, count: int) -> dict[str, Any]:
 
     def losses(engine: Any, half: bool, whole: bool) -> Any:
         step = prepared(row, engine, half, weights)[0]
-        work = engine.compile(lambda: step()) if whole else step
-        found = np.array([float(work()) for _ in range(count)])
-        del step, work
-        _freed(engine)
-        return found
+        work = engine.compile(step) if whole else step
+        return np.array([float(work()) for _ in range(count)])
 
+    for engine in (tautograd, torch):
+        _freed(engine)
     theirs = losses(torch, row.half, False)
     exact = losses(torch, False, False) if row.half else theirs
     scale = np.abs(exact).max()
-    found: dict[str, Any] = {"row": row.label, "steps": count, "first": theirs[0], "last": theirs[-1]}
+    found: dict[str, Any] = {
+        "row": row.label,
+        "steps": count,
+        "first": theirs[0],
+        "last": theirs[-1],
+    }
     found["dtype_apart"] = float(np.abs(theirs - exact).max() / scale)
     for kind, whole in (("eager", False), ("whole", True)):
         try:
@@ -333,5 +344,7 @@ def table(lines: list[dict[str, Any]]) -> str:
             ours, theirs = part["ms"]
             cells.append(f"{ours:.2f} / {theirs:.2f} = {part['ratio']:.2f}")
         memory = [line[kind].get("memory", float("nan")) for kind in ("eager", "whole")]
-        out.append(f"| {line['row']} | {cells[0]} | {cells[1]} | {memory[0]:.2f} / {memory[1]:.2f} |")
+        out.append(
+            f"| {line['row']} | {cells[0]} | {cells[1]} | {memory[0]:.2f} / {memory[1]:.2f} |"
+        )
     return "\n".join(out)

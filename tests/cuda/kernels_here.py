@@ -37,7 +37,12 @@ static unsigned __ballot_sync(unsigned, bool v) {
 static int __popc(unsigned v) { return __builtin_popcount(v); }
 """
 # By what a kernel's text can be told to be for which dtype.
-_MARKS = {"e": "NARROW narrow_h", "E": "NARROW narrow_b", "f": "typedef float T", "d": "typedef double T"}
+_MARKS = {
+    "e": "NARROW narrow_h",
+    "E": "NARROW narrow_b",
+    "f": "typedef float T",
+    "d": "typedef double T",
+}
 _ROOM = 48 << 10  # bytes of shared memory that a launch may ask for
 
 

@@ -102,7 +102,9 @@ def test_products_however_the_factors_lie(x: Any, y: Any) -> None:
 RECORDS = """relu gelu silu sigmoid tanh softmax log_softmax layer_norm add sub mul div add_scaled sub_scaled mm
 addmm bmm nll_loss mse_loss embedding embedding_dense_backward scaled_dot_product_attention batch_norm lstm_layer to_copy view unsafe_view
 unbind permute t transpose sum mean select expand"""
-HALVES = "relu gelu silu sigmoid tanh softmax log_softmax layer_norm batch_norm mm addmm bmm to_copy"
+HALVES = (
+    "relu gelu silu sigmoid tanh softmax log_softmax layer_norm batch_norm mm addmm bmm to_copy"
+)
 
 
 @needs_compiler

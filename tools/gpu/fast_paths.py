@@ -49,7 +49,8 @@ class Paths:
         try:
             for device, used in (("cpu", torch.float64), ("cuda", kind)):
                 given = [
-                    torch.from_numpy(a).to(kind).to(used).to(device).requires_grad_() for a in arrays
+                    torch.from_numpy(a).to(kind).to(used).to(device).requires_grad_()
+                    for a in arrays
                 ]
                 out = function(torch, *given)
                 weights = np.cos(np.arange(out.numel())).reshape(tuple(out.shape))
@@ -58,7 +59,9 @@ class Paths:
                 everything = [out.detach(), *[x.grad for x in given]]
                 results.append([x.to("cpu").to(torch.float64).numpy() for x in everything])
         except Exception as error:
-            self.found.append((f"{name} {dtype}", False, f"{type(error).__name__}: {str(error)[:300]}"))
+            self.found.append(
+                (f"{name} {dtype}", False, f"{type(error).__name__}: {str(error)[:300]}")
+            )
             return
         errors = [apart(h, e) for h, e in zip(results[1], results[0], strict=True)]
         held = max(errors) <= BOUNDS[bound or dtype]
@@ -89,6 +92,8 @@ class Paths:
             self.compare("bmm", dtype, batched, lambda t, x, y: x @ y)
             self.compare("linear", dtype, linear, lambda t, x, w, b: functional.linear(x, w, b))
             self.compare("no bias", dtype, linear, lambda t, x, w, b: functional.linear(x, w) + b)
+            large = normal((1031, 1024), (1024, 1033))  # whose rows begin at odd places
+            self.compare("mm large odd", dtype, large, lambda t, x, y: x @ y)
             odd = normal((7, 13), (11, 13), (11,))
             self.compare("linear odd", dtype, odd, lambda t, x, w, b: functional.linear(x, w, b))
         self.torch.set_float32_matmul_precision("high")
@@ -113,7 +118,9 @@ class Paths:
         for name, x, w, options in cases:
             convolve = getattr(functional, f"conv{len(x) - 2}d")
 
-            def run(t: Any, x: Any, w: Any, b: Any, convolve: Any = convolve, options: Any = options) -> Any:
+            def run(
+                t: Any, x: Any, w: Any, b: Any, convolve: Any = convolve, options: Any = options
+            ) -> Any:
                 return convolve(x, w, b, **options)
 
             def make(x: Any = x, w: Any = w) -> list[Any]:
@@ -165,7 +172,9 @@ class Paths:
             mask[rng.random(mask.shape) < 0.3] = -np.inf
             mask[1] = -np.inf  # a query that sees nothing
 
-            def masked(t: Any, q: Any, k: Any, v: Any, mask: Any = mask, options: Any = options) -> Any:
+            def masked(
+                t: Any, q: Any, k: Any, v: Any, mask: Any = mask, options: Any = options
+            ) -> Any:
                 bias = t.from_numpy(mask).to(q.dtype).to(q.device)
                 more = {n: v for n, v in options.items() if n != "is_causal"}
                 return functional.scaled_dot_product_attention(q, k, v, bias, **more)
@@ -188,6 +197,12 @@ class Paths:
             ("silu", rows, lambda t, x, w, b: functional.silu(x) * w + b),
             ("layer_norm", rows, lambda t, x, w, b: functional.layer_norm(x, (520,), w, b)),
             ("softmax", rows, lambda t, x, w, b: functional.softmax(x * w + b, -1)),
+            (
+                "cross_entropy", lambda: [rng.standard_normal((300, 1037))],
+                lambda t, x: functional.cross_entropy(
+                    x, t.where(t.arange(300) % 7 == 0, -100, t.arange(300)).to(x.device)
+                ),
+            ),
             ("row sums", rows, lambda t, x, w, b: x + w + b),
             (
                 "batch_norm", images,

@@ -23,7 +23,9 @@ __all__ = [
 ]
 
 
-memory_of_graphs: weakref.WeakSet[Any] = weakref.WeakSet()  # the pools of CUDA graphs, all of them in use
+memory_of_graphs: weakref.WeakSet[Any] = (
+    weakref.WeakSet()
+)  # the pools of CUDA graphs, all of them in use
 
 
 def _pool() -> Any:

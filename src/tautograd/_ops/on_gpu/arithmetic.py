@@ -44,7 +44,7 @@ def _operation(name: str, symbol: str) -> Any:
             x, y = y, x
         if type(y) in _NUMBERS:
             if not fit(x):
-                return None
+                return _counted_on(x, y, out) if name == "add" else None
             out = _room(x, x, out)
             if out is None:
                 return None
@@ -69,11 +69,37 @@ def _operation(name: str, symbol: str) -> Any:
     return call
 
 
+COUNT = kernel(
+    "count", f"(const Int* a, Int* r, Int n, Int b) {{ {_INDEX} r[i] = a[i] + b; }}", "f"
+)
+
+
+def _counted_on(x: Any, y: Any, out: Any) -> Any:
+    """A whole number added to int64, as batches are counted."""
+    if type(x) is not CudaArray or x.dtype != np.int64 or type(y) is not int or not x.dense:
+        return None
+    if not x.size or not -(1 << 63) <= y < 1 << 63:
+        return None
+    if out is None:
+        out = new(x.shape, x.dtype)
+    elif type(out) is not CudaArray or (out.ptr, out.shape) != (x.ptr, x.shape) or not out.dense:
+        return None
+    elif out.dtype != x.dtype:
+        return None
+    COUNT("f", blocks_for(x.size), THREADS, x.ptr, out.ptr, x.size, y)
+    return out
+
+
 def _room(x: Any, y: Any, out: Any) -> Any:
     """Where a result goes: into what is given, if that is x itself and y does not lie across it; else None."""
     if out is None:
         return new(x.shape, x.dtype)
-    if type(out) is not CudaArray or out.ptr != x.ptr or out.shape != x.shape or not fit_any(x, out):
+    if (
+        type(out) is not CudaArray
+        or out.ptr != x.ptr
+        or out.shape != x.shape
+        or not fit_any(x, out)
+    ):
         return None
     apart = y.ptr >= out.ptr + out.nbytes or out.ptr >= y.ptr + y.nbytes
     return out if apart or (y.ptr == out.ptr and y.size == out.size) else None

@@ -102,7 +102,9 @@ def _attention_back(
         found = None
         if not needs[3]:
             found = fused_attention.backward(g, q, k, v, mask, out1, out2, scale, causal)
-        return (*found, None) if found is not None else _anew(g, q, k, v, mask, scale, causal, needs)
+        return (
+            (*found, None) if found is not None else _anew(g, q, k, v, mask, scale, causal, needs)
+        )
     if mask is not None:
         return None
     if flash.suits(q, k, v):
@@ -126,9 +128,7 @@ def _attention_back(
     return dq, dk, dv, None
 
 
-def _anew(
-    g: Any, q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool, needs: Any
-) -> Any:
+def _anew(g: Any, q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool, needs: Any) -> Any:
     """The gradients by the record's formula, of scores that are computed again."""
     g, q, k, v, mask = widened([g, q, k, v, mask])
     shares = formula._shares(q, k, mask, scale, causal)

@@ -144,6 +144,33 @@ BACK_APPLY = kernel(
 )
 
 
+MOVED = kernel(
+    "batch_norm_moved",
+    r"""(T* running_mean, T* running_var, const T* mean, const T* variance, Int n, double momentum, double unbiased) {
+  Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  T kept = (T)(1 - momentum), taken = (T)momentum;
+  if (running_mean) running_mean[i] = running_mean[i] * kept + mean[i] * taken;
+  if (running_var) running_var[i] = running_var[i] * kept + variance[i] * (T)unbiased * taken;
+}""",
+)
+
+
+def move_statistics(
+    running_mean: Any, running_var: Any, mean: Any, variance: Any, momentum: float, unbiased: float
+) -> bool:
+    """Move running statistics towards a batch's in one launch; False where it cannot be."""
+    arrays = [a for a in (running_mean, running_var, mean, variance) if a is not None]
+    if not fit(*arrays) or isinstance(momentum, complex):
+        return False
+    n, code = mean.size, mean.dtype.char
+    MOVED(
+        code, blocks_for(n), THREADS, address_of(running_mean), address_of(running_var), mean.ptr,
+        variance.ptr, n, momentum, unbiased,
+    )  # fmt: skip
+    return True
+
+
 class _Shape:
     """How images are shared out among blocks."""
 

@@ -79,48 +79,40 @@ def _as_images(shape: Any, strides: Any) -> tuple[list[int], list[int]]:
 class _Form:
     """One of the three operations: its tensors, and the geometry of the windows."""
 
-    def __init__(
-        self, x: Any, w: Any, y: Any, stride: Any, padding: Any, dilation: Any, groups: int
-    ) -> None:
+    __slots__ = ("arrays", "geometry")
+
+    def __init__(self, x: Any, w: Any, y: Any, stride: Any, padding: Any, dilation: Any) -> None:
         self.arrays = {_X: x, _W: w, _Y: y}
-        self.geometry = [list(stride), list(padding), list(dilation)]
-        if len(stride) == 1:
-            self.geometry = [[n, *g] for n, g in zip((1, 0, 1), self.geometry, strict=True)]
-        self.layouts = {
-            n: _as_images(a.shape, strides_of(a)) for n, a in self.arrays.items()
-        }
+        self.geometry = stride, padding, dilation
 
     def run(self, library: Cudnn, name: str, given: tuple[int, int], out: int) -> bool:
         """Run one of cuDNN's operations; False where it has no kernel for it."""
-        x = self.arrays[_X]
-        flat = tuple(tuple(part) for n in (_X, _W, _Y) for part in self.layouts[n])
-        aligned = min((a.ptr & -a.ptr for a in self.arrays.values()), default=16) >= 16
-        key = (name, flat, *[tuple(g) for g in self.geometry], aligned)
+        x, w, y = self.arrays.values()
+        key = (name, x.shape, x.strides, w.shape, w.strides, y.shape, y.strides, *self.geometry)
         built = library.built(
             key, lambda graph: self._describe(graph, name, given, out), x.dtype.char, _tf32()
         )
-        if built is None:
+        if built is None or (x.ptr | w.ptr | y.ptr) % 16:
             return False
-        library.run(built, {n: a.ptr for n, a in self.arrays.items()})
+        library.run(built, {_X: x.ptr, _W: w.ptr, _Y: y.ptr})
         return True
 
     def _describe(self, graph: Any, name: str, given: tuple[int, int], out: int) -> None:
-        stride, padding, dilation = self.geometry
+        stride, padding, dilation = (list(g) for g in self.geometry)
+        if len(stride) == 1:
+            stride, padding, dilation = [1, *stride], [0, *padding], [1, *dilation]
+        layouts = {n: _as_images(a.shape, strides_of(a)) for n, a in self.arrays.items()}
         names = {_X: "image", _W: "weight" if name == "conv_fprop" else "filter", _Y: "loss"}
         tensors = {}
         for n in given:
-            shape, strides = self.layouts[n]
+            shape, strides = layouts[n]
             tensors[names[n]] = graph.tensor(name=names[n], dim=shape, stride=strides, uid=n)
-        found = getattr(graph, name)(
-            **tensors, padding=padding, stride=stride, dilation=dilation
-        )
-        shape, strides = self.layouts[out]
+        found = getattr(graph, name)(**tensors, padding=padding, stride=stride, dilation=dilation)
+        shape, strides = layouts[out]
         found.set_output(True).set_dim(shape).set_stride(strides).set_uid(out)
 
 
-def _convolve(
-    x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, groups: int
-) -> Any:
+def _convolve(x: Any, w: Any, b: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
     library = _suits(x, w)
     if library is None or (b is not None and (type(b) is not CudaArray or b.dtype != x.dtype)):
         return None
@@ -130,9 +122,7 @@ def _convolve(
     if not all(shape):
         return None
     y = _room(shape, x.dtype, _comes_last(x) or _comes_last(w))
-    if not _Form(x, w, y, stride, padding, dilation, groups).run(
-        library, "conv_fprop", (_X, _W), _Y
-    ):
+    if not _Form(x, w, y, stride, padding, dilation).run(library, "conv_fprop", (_X, _W), _Y):
         return None
     return y if b is None else _with_bias(y, b)
 
@@ -159,7 +149,7 @@ def _transpose(
     if not all(shape):
         return None
     images = _room(shape, x.dtype, _comes_last(x) or _comes_last(w))
-    form = _Form(images, w, x, stride, padding, dilation, groups)
+    form = _Form(images, w, x, stride, padding, dilation)
     if not form.run(library, "conv_dgrad", (_Y, _W), _X):
         return None
     return images if b is None else _with_bias(images, b)
@@ -177,7 +167,7 @@ def _weigh(
     if not all(shape):
         return None
     w = _room(shape, x.dtype, _comes_last(x))
-    form = _Form(x, w, y, stride, padding, dilation, groups)
+    form = _Form(x, w, y, stride, padding, dilation)
     return w if form.run(library, "conv_wgrad", (_X, _Y), _W) else None
 
 
@@ -206,7 +196,9 @@ def channel_sums(g: Any) -> Any:
     each = (images + parts - 1) // parts
     parts = (images + each - 1) // each
     sums = new((parts, channels), sums_dtype(g.dtype))
-    CHANNEL_SUMS(g.dtype.char, channels * parts, 256, g.ptr, sums.ptr, channels, apart, images, each)
+    CHANNEL_SUMS(
+        g.dtype.char, channels * parts, 256, g.ptr, sums.ptr, channels, apart, images, each
+    )
     return np.sum(sums, axis=0) if parts > 1 else sums[0]
 
 

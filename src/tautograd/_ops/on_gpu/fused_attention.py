@@ -56,8 +56,8 @@ class _Mask:
     """A mask as cuDNN adds it to scores, and which queries see any key at all.
 
     cuDNN takes exponentials of the difference to the largest score, which is no number where all of them are minus
-    infinity. It is given a large negative number instead, and what it finds for a query that sees nothing
-    becomes zero, and so does the gradient that such a query gets.
+    infinity. A query that sees nothing is therefore shown everything; what is found for it becomes zero, and so
+    does the gradient that it gets. Elsewhere a large negative number hides a key.
     """
 
     def __init__(self, mask: Any, q: Any, k: Any) -> None:
@@ -65,10 +65,11 @@ class _Mask:
         self.sees = np.logical_not(np.all(hidden, axis=-1, keepdims=True))
         low = np.asarray(_LOWEST[q.dtype.char], _FLOAT32)
         shown = np.where(hidden, low, np.astype(mask, _FLOAT32))
+        shown = np.where(self.sees, shown, np.zeros((), _FLOAT32))
         shape = (1,) * (4 - len(mask.shape)) + tuple(mask.shape)
         whole = (*shape[:2], q.shape[2], k.shape[2])
         shown = np.broadcast_to(np.reshape(shown, shape), whole)
-        self.added = dense(np.astype(np.ascontiguousarray(shown), q.dtype))
+        self.added = np.astype(dense(shown), q.dtype)
 
     def only_seen(self, x: Any) -> Any:
         return np.where(self.sees, x, np.zeros_like(x, shape=()))

@@ -150,7 +150,7 @@ def threads_for(width: int) -> int:
     """Threads for a row: whole warps, no more than can have something to do."""
     if width <= 512:
         return 32 if width <= 64 else 64 if width <= 128 else 128
-    return 256 if width <= 4096 else 512
+    return 256 if width <= 4096 else 512 if width <= 16384 else 1024
 
 
 def blocks_for(size: int) -> int:

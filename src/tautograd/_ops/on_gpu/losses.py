@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.cuda.cuda_array import CudaArray, new
-from .launch import THREADS, blocks_for, dense, fit, kernel
+from .launch import THREADS, blocks_for, dense, fit, kernel, threads_for
 from .specialise import forward_of, rule_of
 
 _MOST_ROWS = 1 << 14
 _MOST_ELEMENTS = 1 << 18
+_MANY_CLASSES = 512
 _NOTHING = -(1 << 62)  # a class that no target is
 
 NLL = kernel(
@@ -46,6 +47,26 @@ NLL_BACK = kernel(
     Int t = target[i / classes];
     r[i] = (t == i % classes && t != ignored) ? share : (T)0;
   }
+}""",
+)
+# The same of many classes: what each target gets is found first, then a block has a row.
+NLL_SHARE = kernel(
+    "nll_share",
+    r"""(const T* g, const Int* target, T* share, Int rows, Int ignored, Int mean) {
+  T count = 0;
+  for (Int i = threadIdx.x; i < rows; i += blockDim.x) count += target[i] != ignored ? (T)1 : (T)0;
+  count = block_sum(count);
+  if (threadIdx.x == 0) share[0] = mean ? -g[0] / count : -g[0];
+}""",
+)
+NLL_ROWS = kernel(
+    "nll_rows",
+    r"""(const T* share, const Int* target, T* r, Int classes, Int ignored) {
+  Int t = target[blockIdx.x];
+  T v = share[0];
+  if (t == ignored) t = -1;
+  r += blockIdx.x * classes;
+  for (Int i = threadIdx.x; i < classes; i += blockDim.x) r[i] = i == t ? v : (T)0;
 }""",
 )
 MSE = kernel(
@@ -99,6 +120,11 @@ def _nll_back(
     out = new((rows, classes), g.dtype)
     ignored = _NOTHING if ignore_index is None else ignore_index
     blocks, mean = min(blocks_for(out.size), 512), reduction == "mean"
+    if classes >= _MANY_CLASSES:
+        code, share = g.dtype.char, new((), g.dtype)
+        NLL_SHARE(code, 1, 1024, g.ptr, target.ptr, share.ptr, rows, ignored, mean)
+        NLL_ROWS(code, rows, threads_for(classes), share.ptr, target.ptr, out.ptr, classes, ignored)
+        return out
     NLL_BACK(
         g.dtype.char, blocks, THREADS, g.ptr, target.ptr, out.ptr, rows, classes, ignored, mean
     )

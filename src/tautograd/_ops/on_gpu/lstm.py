@@ -101,9 +101,7 @@ def _lstm_back(
     out3: Any, out4: Any, sizes: tuple[int, ...], reverse: bool, needs: Any,
 ) -> Any:  # fmt: skip
     pull, dh, dc = (dense(v) for v in g[:3])
-    x, h, c, w_ih, w_hh, outs, gates, cells = map(
-        dense, (x, h, c, w_ih, w_hh, out0, out3, out4)
-    )
+    x, h, c, w_ih, w_hh, outs, gates, cells = map(dense, (x, h, c, w_ih, w_hh, out0, out3, out4))
     if not _suits(x, sizes, w_hr, pull, dh, dc, h, c, w_ih, w_hh, outs, gates, cells):
         return None
     gemm, dtype, code = cuda_array.backend.gemm, x.dtype, x.dtype.char

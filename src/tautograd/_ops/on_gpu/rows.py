@@ -32,20 +32,22 @@ SOFTMAX = kernel(
     "softmax",
     r"""(const S* x, S* out, Int width, Int logarithm) {
   x += blockIdx.x * width; out += blockIdx.x * width;
-  T best = x[0], total = 0;
-  for (Int i = threadIdx.x; i < width; i += blockDim.x) {
-    T v = x[i], now = larger(best, v);
+  const int n = blockDim.x;
+  T best = x[0], total = 0, v[4];
+  for (Int i = threadIdx.x; i < width; i += 4 * n) {
+    T now = best;
+    for (int k = 0; k < 4; ++k) v[k] = i + k * n < width ? (T)x[i + k * n] : (T)-INFINITY;
+    for (int k = 0; k < 4; ++k) now = larger(now, v[k]);
     if (now != best) { total *= exp(best - now); best = now; }
-    total += exp(v - now);
+    for (int k = 0; k < 4; ++k) if (v[k] != (T)-INFINITY) total += exp(v[k] - best);
   }
   T most = block_max(best);
   total = block_sum(best == most ? total : total * exp(best - most));
-  if (logarithm) {
-    T shift = log(total);
-    for (Int i = threadIdx.x; i < width; i += blockDim.x) out[i] = x[i] - most - shift;
-  } else {
-    T part = (T)1 / total;
-    for (Int i = threadIdx.x; i < width; i += blockDim.x) out[i] = exp(x[i] - most) * part;
+  T shift = log(total), part = (T)1 / total;
+  for (Int i = threadIdx.x; i < width; i += 4 * n) {
+    for (int k = 0; k < 4; ++k) if (i + k * n < width) v[k] = x[i + k * n];
+    for (int k = 0; k < 4; ++k) if (i + k * n < width)
+      out[i + k * n] = logarithm ? v[k] - most - shift : exp(v[k] - most) * part;
   }
 }""",
 )
@@ -53,11 +55,19 @@ SOFTMAX_BACK = kernel(
     "softmax_back",
     r"""(const S* g, const S* out, S* r, Int width, Int logarithm) {
   g += blockIdx.x * width; out += blockIdx.x * width; r += blockIdx.x * width;
-  T total = 0;
-  for (Int i = threadIdx.x; i < width; i += blockDim.x) total += logarithm ? (T)g[i] : g[i] * out[i];
+  const int n = blockDim.x;
+  T total = 0, u[4], v[4];
+  for (Int i = threadIdx.x; i < width; i += 4 * n) {
+    for (int k = 0; k < 4; ++k) u[k] = i + k * n < width ? (T)g[i + k * n] : (T)0;
+    if (!logarithm) for (int k = 0; k < 4; ++k) if (i + k * n < width) u[k] *= out[i + k * n];
+    for (int k = 0; k < 4; ++k) total += u[k];
+  }
   total = block_sum(total);
-  for (Int i = threadIdx.x; i < width; i += blockDim.x)
-    r[i] = logarithm ? g[i] - exp(out[i]) * total : out[i] * (g[i] - total);
+  for (Int i = threadIdx.x; i < width; i += 4 * n) {
+    for (int k = 0; k < 4; ++k) if (i + k * n < width) { u[k] = g[i + k * n]; v[k] = out[i + k * n]; }
+    for (int k = 0; k < 4; ++k) if (i + k * n < width)
+      r[i + k * n] = logarithm ? u[k] - exp(v[k]) * total : v[k] * (u[k] - total);
+  }
 }""",
 )
 LAYER_NORM = kernel(

@@ -146,7 +146,9 @@ def _chosen(op: Op, bound: BoundRule, fast: Any) -> BoundRule:
     """
     names = bound.names
     plain = bound.source.build() if isinstance(bound.source, DerivedRule) else bound.source
-    if getattr(plain, "on_gpu", False) and fast is None:  # there is one in front, which sees to that
+    if (
+        getattr(plain, "on_gpu", False) and fast is None
+    ):  # there is one in front, which sees to that
         return bound
     if fast is not None:
         wanted = fast.__code__.co_varnames[: fast.__code__.co_argcount]
