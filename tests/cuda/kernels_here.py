@@ -179,6 +179,37 @@ def in_place(backend: Any) -> list[str]:
     return wrong
 
 
+def many_classes(dtype: str) -> list[str]:
+    """What goes wrong in a cross entropy that writes no likelihoods: to second order, with ignored targets."""
+    import tautograd as torch
+
+    rng = np.random.default_rng(0)
+    scores, targets = rng.standard_normal((9, 1100)), rng.integers(0, 1100, 9)
+    targets[3] = -100
+    wrong = []
+    for reduction in ("mean", "sum"):
+        found = []
+        for device in ("cpu", "cuda"):
+            x = torch.tensor(scores, dtype=getattr(torch, dtype)).to(device).requires_grad_()
+            y = torch.tensor(targets).to(device)
+            loss = torch.nn.functional.cross_entropy(x, y, reduction=reduction)
+            (first,) = torch.autograd.grad(loss, [x], retain_graph=True)
+            (again,) = torch.autograd.grad(loss, [x], create_graph=True)
+            (second,) = torch.autograd.grad((again * again).sum(), [x])
+            found.append([v.detach().cpu().numpy() for v in (loss, first, second)])
+            hidden = torch.tensor([[0.0, -np.inf] * 600], device=device)
+            found[-1].append(
+                torch.nn.functional.cross_entropy(hidden, torch.tensor([0], device=device))
+                .cpu()
+                .numpy()
+            )
+        bound = 1e-5 if dtype == "float32" else 1e-12
+        apart = [float(np.abs(a - b).max()) for a, b in zip(*found, strict=True)]
+        if not max(apart) <= bound * 9:
+            wrong.append(f"cross entropy, {reduction}: apart by {apart}")
+    return wrong
+
+
 def main(dtype: str, records: list[str]) -> None:
     from tools.gpu.ops_matrix import Matrix
 
@@ -188,6 +219,8 @@ def main(dtype: str, records: list[str]) -> None:
     for name in records or matrix.cases.RECORDS:
         matrix.run(name, dtype)
     problems = [*matrix.problems, *in_place(backend)]
+    if dtype in ("float32", "float64"):
+        problems += many_classes(dtype)
     found = {"problems": problems, "counts": matrix.counts, "launches": backend.launches}
     sys.stdout.write(json.dumps(found))
 

@@ -140,7 +140,7 @@ class Lt(threading.local):
         preference = ctypes.c_void_p()
         self._check(library.cublasLtMatmulPreferenceCreate(ctypes.byref(preference)))
         work = ctypes.c_uint64(ROOM_FOR_WORK)
-        wishes = [(_MOST_WORK, work, 8)]
+        wishes: list[tuple[int, Any, int]] = [(_MOST_WORK, work, 8)]
         wishes += [(_ALIGNMENT_OF_A + i, ctypes.c_uint32(aligned), 4) for i in range(4)]
         for name, wish, size in wishes:
             self._check(

@@ -7,6 +7,7 @@ or where cuDNN has no kernel for what is asked, the answer is None, and kernels 
 from __future__ import annotations
 
 import importlib
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -56,7 +57,7 @@ class Cudnn:
         """The graph that `describe` writes, or None where cuDNN has no kernel for it; made once for a key."""
         handle = self.handle()
         graphs = self._local.graphs
-        deterministic = bool(cuda_array.backend.deterministic)
+        deterministic = bool(cuda_array.backend.deterministic) or switch("deterministic", False)
         key = (*key, code, tf32, deterministic)
         if key not in graphs:
             graphs[key] = self._build(describe, code, tf32, deterministic, handle)
@@ -101,10 +102,16 @@ _found: list[Cudnn | None] = []
 
 
 def cudnn() -> Cudnn | None:
-    """cuDNN, or None where its front end or its library is not there."""
+    """cuDNN, or None where its front end or its library is not there, or it is switched off."""
     if not _found:
         _found.append(_looked_for())
-    return _found[0]
+    return _found[0] if switch("enabled") else None
+
+
+def switch(name: str, default: bool = True) -> bool:
+    """A switch of `backends.cudnn`; that module need not be loaded, and is nothing that is imported here."""
+    module = sys.modules.get(f"{__name__.partition('.')[0]}.backends.cudnn")
+    return bool(getattr(module, name, default))
 
 
 def _looked_for() -> Cudnn | None:

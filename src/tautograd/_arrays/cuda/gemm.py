@@ -176,10 +176,10 @@ class Gemm:
         size = dtype.itemsize
         x, turn_x, lead_x = self._placed(x, m, k, size, turn_first)
         y, turn_y, lead_y = self._placed(y, k, n, size, turn_second)
-        if code in _HALVES and not add and m * n * k >= self.pads_from:
-            if (lead_x | lead_y | m | n | k) % _ALIGNED:
-                sides = (x, turn_x, lead_x, y, turn_y, lead_y)
-                return self._on_even_rows(*sides, out, m, n, k, code)
+        pays = code in _HALVES and not add and m * n * k >= self.pads_from
+        if pays and (lead_x | lead_y | m | n | k) % _ALIGNED:
+            sides = (x, turn_x, lead_x, y, turn_y, lead_y)
+            return self._on_even_rows(*sides, out, m, n, k, code)
         call, handle = self._call(code, 0)
         call(
             handle, turn_y, turn_x, n, m, k, self.one[code], y.ptr, lead_y, x.ptr, lead_x,

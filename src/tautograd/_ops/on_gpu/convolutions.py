@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.cuda.cuda_array import CudaArray, new
-from ..._arrays.cuda.cudnn import Cudnn, cudnn, strides_of
+from ..._arrays.cuda.cudnn import Cudnn, cudnn, strides_of, switch
 from ..._arrays.cuda.views import transposed
+from ..declare.record import REGISTRY, TWINS
 from ..nn.convolution.windows import steps
 from .launch import dense, kernel, sums_dtype
-from .specialise import forward_of, takes_half
+from .specialise import forward_of, rule_of, takes_half
 
 _CODES = frozenset("fdeE")
 _X, _W, _Y = 1, 2, 3  # numbers of a graph's tensors
@@ -28,12 +29,6 @@ ADD_CHANNELS = kernel(
   if (i < n) y[i] = y[i] + b[i / apart % channels];
 }""",
 )
-
-
-def _tf32() -> bool:
-    from ...backends import cudnn as switches
-
-    return bool(switches.allow_tf32)
 
 
 def _suits(*arrays: Any) -> Any:
@@ -90,7 +85,10 @@ class _Form:
         x, w, y = self.arrays.values()
         key = (name, x.shape, x.strides, w.shape, w.strides, y.shape, y.strides, *self.geometry)
         built = library.built(
-            key, lambda graph: self._describe(graph, name, given, out), x.dtype.char, _tf32()
+            key,
+            lambda graph: self._describe(graph, name, given, out),
+            x.dtype.char,
+            switch("allow_tf32"),
         )
         if built is None or (x.ptr | w.ptr | y.ptr) % 16:
             return False
@@ -210,8 +208,6 @@ def _bias_gradient(g: Any) -> Any:
 
 def install() -> None:
     """Put these in place."""
-    from .specialise import rule_of
-
     forward_of("convolution", half=True)(_convolve)
     forward_of("transposed_convolution", half=True)(_transpose)
     forward_of("weight_correlation", half=True)(_weigh)
@@ -225,8 +221,6 @@ def install() -> None:
 
 def _directly(name: str, *inputs: str) -> None:
     """Rules that are other records: those see to half precision themselves."""
-    from ..declare.record import REGISTRY, TWINS
-
     for op in (REGISTRY[name], *TWINS.get(name, ())):
         for input in inputs:
             rule = op.vjp[op.position[input]]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.cuda import cuda_array
-from ..._arrays.cuda.cuda_array import CudaArray, wrap
+from ..._arrays.cuda.cuda_array import CudaArray, new, wrap
 
 _C_NAMES = {"f": "float", "d": "double", "e": "float", "E": "float"}
 THREADS = 256
@@ -215,11 +215,44 @@ def sums_dtype(dtype: Any) -> Any:
     return dtype if dtype.char in "fd" else _FLOAT32
 
 
+# Elements from anywhere to where they lie by rows; a thread has as many of the last dimension as `Unit` holds.
+GATHERED = kernel(
+    "gathered",
+    r"""(const char* a, char* r, Int n, Int x, Int y, Int z, Int sw, Int sx, Int sy, Int sz, Int unit) {
+  Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  Int rest = i;
+  Int at = rest % z * sz; rest /= z;
+  at += rest % y * sy; rest /= y;
+  at += rest % x * sx + rest / x * sw;
+  struct alignas(16) Sixteen { Int at[2]; };
+  if (unit == 16) *(Sixteen*)(r + i * 16) = *(const Sixteen*)(a + at);
+  else if (unit == 8) *(Int*)(r + i * 8) = *(const Int*)(a + at);
+  else if (unit == 4) *(int*)(r + i * 4) = *(const int*)(a + at);
+  else *(short*)(r + i * 2) = *(const short*)(a + at);
+}""",
+    "f",
+)
+
+
 def dense(array: Any) -> Any:
     """A GPU's array by rows, copied if need be."""
     if type(array) is not CudaArray or array.dense:
         return array
-    return wrap(cuda_array.backend.cupy.ascontiguousarray(array.raw))
+    shape, strides, size = array.shape, array.strides, array.dtype.itemsize
+    if not 2 <= len(shape) <= 4 or not array.size or size not in (2, 4, 8):
+        return wrap(cuda_array.backend.cupy.ascontiguousarray(array.raw))
+    out = new(shape, array.dtype)
+    unit, last = size, shape[-1]
+    even = not (last * size % 16 or array.ptr % 16 or any(s % 16 for s in strides[:-1]))
+    if even and strides[-1] == size:
+        unit, last = 16, last * size // 16
+    lead = 4 - len(shape)
+    sizes = (*(1,) * lead, *shape[:-1], last)
+    steps = (*(0,) * lead, *strides[:-1], 16 if unit == 16 else strides[-1])
+    n = array.size * size // unit
+    GATHERED("f", blocks_for(n), THREADS, array.ptr, out.ptr, n, *sizes[1:], *steps, unit)
+    return out
 
 
 def address_of(array: Any) -> int:

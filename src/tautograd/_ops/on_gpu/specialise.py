@@ -21,13 +21,13 @@ import numpy as np
 
 from ..._arrays.cuda.cuda_array import CudaArray
 from ..._arrays.dtypes import HALF_CODES
-from ..declare.record import REGISTRY, TWINS, Op
+from ..declare.record import INTERNAL, REGISTRY, TWINS, Op
 from ..declare.rule_calls import BoundRule, DerivedRule
 
 WHOLE = frozenset(
     (
         *("scaled_dot_product_attention", "nll_loss", "embedding_dense_backward", "unbind"),
-        *("convolution", "transposed_convolution", "weight_correlation"),
+        *("convolution", "transposed_convolution", "weight_correlation", "cross_entropy_of_many"),
     )
 )
 # Products of recorded half precision are taken down as such: cuBLAS has them.
@@ -73,11 +73,16 @@ def _tried(name: str, fast: Any, args: Any, parameters: Any) -> Any:
     return _on_tape(fast, args, parameters) if name in WHOLE else None
 
 
+def _named(name: str) -> list[Op]:
+    """A record, and those that are the same under another node name."""
+    return [REGISTRY.get(name) or INTERNAL[name], *TWINS.get(name, ())]
+
+
 def forward_of(name: str, half: bool = False) -> Callable[[Any], Any]:
     """Declare another forward for a record; `half`: it takes half precision as it is."""
 
     def declare(fast: Any) -> Any:
-        for op in (REGISTRY[name], *TWINS.get(name, ())):
+        for op in _named(name):
             _put_forward(op, fast, half)
         return fast
 
@@ -104,7 +109,7 @@ def rule_of(name: str, input: str | None = None) -> Callable[[Any], Any]:
     """Declare another VJP rule for an input of a record, or another joint one."""
 
     def declare(fast: Any) -> Any:
-        for op in (REGISTRY[name], *TWINS.get(name, ())):
+        for op in _named(name):
             if input is None:
                 op.vjp = _chosen(op, op.vjp, fast)
             else:
@@ -120,7 +125,7 @@ def rule_of(name: str, input: str | None = None) -> Callable[[Any], Any]:
 
 def takes_half(name: str) -> None:
     """Let the rules of a record have gradients in half precision as they are; said after its rules."""
-    for op in (REGISTRY[name], *TWINS.get(name, ())):
+    for op in _named(name):
         op.takes_half = _is_there if name in WHOLE or name in PRODUCTS else _is_on_gpu
         if op.joint:
             op.vjp = _chosen(op, op.vjp, None)
@@ -161,9 +166,9 @@ def _chosen(op: Op, bound: BoundRule, fast: Any) -> BoundRule:
             found = _tried(name, fast, (g, *rest), {})
             if found is not None:
                 return found
-        if is_half(_first(g)) and op.takes_half is not None:
-            if name not in PRODUCTS or _is_on_gpu(g):
-                g, *rest = widened([g, *rest])
+        as_it_is = op.takes_half is None or (name in PRODUCTS and not _is_on_gpu(g))
+        if is_half(_first(g)) and not as_it_is:
+            g, *rest = widened([g, *rest])
         return plain(g, *rest)
 
     rule.on_gpu = True  # type: ignore[attr-defined]
