@@ -1,6 +1,6 @@
 """Training steps on a GPU, tautograd beside PyTorch in one run: as they are, as CUDA graphs, compiled.
 
-    python -m bench.gpu                     # the table
+    python -m bench.gpu                     # the tables: small steps, then models (`bench.gpu_models`)
     python -m bench.gpu --json gpu.json     # and the figures as JSON
     python -m bench.gpu --only mlp gpt      # some rows
 
@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from bench import gpu_models
 from bench.steps import STEPS, Step
 
 Work = Callable[[], object]
@@ -255,19 +256,46 @@ def run(seconds: float, steps: int, names: list[str], say: Callable[[str], None]
     return found
 
 
+def run_models(
+    seconds: float, steps: int, names: list[str], with_compile: bool, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """The table of models and their trainings."""
+    found: dict[str, Any] = {"models": [], "model_trainings": [], "problems": []}
+    for name in names:
+        line = gpu_models.measured(name, seconds, with_compile)
+        found["models"].append(line)
+        kinds = [line[kind] for kind in ("eager", "whole")]
+        found["problems"] += [f"{name}: {k['error']}" for k in kinds if "error" in k]
+    say(gpu_models.table(found["models"]))
+    for name in names if steps else ():
+        line = gpu_models.trained(name, steps)
+        found["model_trainings"].append(line)
+        found["problems"] += [f"{name}: {line[k]}" for k in line if k.endswith("_error")]
+        say(" ".join(f"{key} {value}" for key, value in line.items()))
+    return found
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description="Training steps on a GPU, beside PyTorch.",
         epilog="example:\n  python -m bench.gpu --only mlp --json gpu.json",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--only", nargs="+", choices=[*ROWS], default=[*ROWS])
+    models = gpu_models.ROWS
+    parser.add_argument("--only", nargs="+", choices=[*ROWS, *models], default=[*ROWS, *models])
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--seconds", type=float, default=2.0, help="per figure; default: 2")
     parser.add_argument("--steps", type=int, default=20, help="of the trainings; default: 20")
+    parser.add_argument("--model-steps", type=int, default=50, help="of the models'; default: 50")
     parser.add_argument("--json", help="write the figures to this file")
     given = parser.parse_args(arguments)
     print(" ".join(f"{k} {v}" for k, v in versions().items()))
-    found = {"versions": versions(), **run(given.seconds, given.steps, given.only, print)}
+    small = [name for name in given.only if name in ROWS]
+    large = [name for name in given.only if name in models]
+    found: dict[str, Any] = {"versions": versions()}
+    first = run(given.seconds, given.steps, small, print) if small else {"problems": []}
+    second = run_models(given.seconds, given.model_steps, large, not given.no_compile, print)
+    found |= {**first, **second, "problems": first["problems"] + second["problems"]}
     if given.json:
         temporary = f"{given.json}.tmp"
         with open(temporary, "w") as file:

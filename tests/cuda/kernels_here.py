@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from tautograd._arrays.cuda import cuda_backend
 from tautograd._arrays.cuda.gemm import Gemm
@@ -35,6 +36,13 @@ static unsigned __ballot_sync(unsigned, bool v) {
 }
 static int __popc(unsigned v) { return __builtin_popcount(v); }
 """
+# By what a kernel's text can be told to be for which dtype.
+_MARKS = {
+    "e": "NARROW narrow_h",
+    "E": "NARROW narrow_b",
+    "f": "typedef float T",
+    "d": "typedef double T",
+}
 _ROOM = 48 << 10  # bytes of shared memory that a launch may ask for
 
 
@@ -56,8 +64,8 @@ class KernelBackend(FakeBackend):
         if source not in self.built:
             from tautograd._ops.on_gpu.launch import KERNELS
 
-            code = "f" if "typedef float T" in source else "d"
-            texts = {k.text(code): k.name for k in KERNELS}
+            code = next(code for code, mark in _MARKS.items() if mark in source)
+            texts = {k.text(code): k.name for k in KERNELS if code in k.codes}
             wanted = {t: n for t, n in texts.items() if t not in self.built} | {source: name}
             self._build(wanted)
         return self.built[source]
@@ -100,9 +108,9 @@ class KernelBackend(FakeBackend):
 
 def _by_columns(address: int, height: int, width: int, leading: int, dtype: Any) -> Any:
     """A matrix in memory by columns, as cuBLAS sees it."""
-    kind = np.ctypeslib.as_ctypes_type(dtype)
-    flat = np.ctypeslib.as_array((kind * ((width - 1) * leading + height)).from_address(address))
     size = dtype.itemsize
+    room = (ctypes.c_uint8 * (size * ((width - 1) * leading + height))).from_address(address)
+    flat = np.ctypeslib.as_array(room).view(dtype)
     return np.lib.stride_tricks.as_strided(flat, (height, width), (size, size * leading))
 
 
@@ -114,7 +122,9 @@ def _product(dtype: Any) -> Any:
         left = _by_columns(a, k, m, lda, dtype).T if ta else _by_columns(a, m, k, lda, dtype)
         right = _by_columns(b, n, k, ldb, dtype).T if tb else _by_columns(b, k, n, ldb, dtype)
         out = _by_columns(c, m, n, ldc, dtype)
-        out[...] = left @ right + (out if beta else 0)
+        wide = np.float64 if dtype.itemsize == 8 else np.float32
+        found = left.astype(wide) @ right.astype(wide) + (out.astype(wide) if beta else 0)
+        out[...] = found.astype(dtype)
 
     return gemm
 
@@ -139,8 +149,10 @@ def gemm_of(backend: Any) -> Gemm:
     found.backend = backend
     found.handle_of = lambda: 0
     found.own = None
-    found.calls = {c: (_product(np.dtype(c)), _batched(np.dtype(c))) for c in "fd"}
-    found.one, found.zero = {"f": 1, "d": 1}, {"f": 0, "d": 0}
+    found.lt = None
+    kinds = [np.dtype(name) for name in ("f", "d", "e", bfloat16)]
+    found.calls = {kind.char: (_product(kind), _batched(kind)) for kind in kinds}
+    found.one, found.zero = dict.fromkeys(found.calls, 1), dict.fromkeys(found.calls, 0)
     return found
 
 
@@ -167,6 +179,37 @@ def in_place(backend: Any) -> list[str]:
     return wrong
 
 
+def many_classes(dtype: str) -> list[str]:
+    """What goes wrong in a cross entropy that writes no likelihoods: to second order, with ignored targets."""
+    import tautograd as torch
+
+    rng = np.random.default_rng(0)
+    scores, targets = rng.standard_normal((9, 1100)), rng.integers(0, 1100, 9)
+    targets[3] = -100
+    wrong = []
+    for reduction in ("mean", "sum"):
+        found = []
+        for device in ("cpu", "cuda"):
+            x = torch.tensor(scores, dtype=getattr(torch, dtype)).to(device).requires_grad_()
+            y = torch.tensor(targets).to(device)
+            loss = torch.nn.functional.cross_entropy(x, y, reduction=reduction)
+            (first,) = torch.autograd.grad(loss, [x], retain_graph=True)
+            (again,) = torch.autograd.grad(loss, [x], create_graph=True)
+            (second,) = torch.autograd.grad((again * again).sum(), [x])
+            found.append([v.detach().cpu().numpy() for v in (loss, first, second)])
+            hidden = torch.tensor([[0.0, -np.inf] * 600], device=device)
+            found[-1].append(
+                torch.nn.functional.cross_entropy(hidden, torch.tensor([0], device=device))
+                .cpu()
+                .numpy()
+            )
+        bound = 1e-5 if dtype == "float32" else 1e-12
+        apart = [float(np.abs(a - b).max()) for a, b in zip(*found, strict=True)]
+        if not max(apart) <= bound * 9:
+            wrong.append(f"cross entropy, {reduction}: apart by {apart}")
+    return wrong
+
+
 def main(dtype: str, records: list[str]) -> None:
     from tools.gpu.ops_matrix import Matrix
 
@@ -176,6 +219,8 @@ def main(dtype: str, records: list[str]) -> None:
     for name in records or matrix.cases.RECORDS:
         matrix.run(name, dtype)
     problems = [*matrix.problems, *in_place(backend)]
+    if dtype in ("float32", "float64"):
+        problems += many_classes(dtype)
     found = {"problems": problems, "counts": matrix.counts, "launches": backend.launches}
     sys.stdout.write(json.dumps(found))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import re
 import subprocess
@@ -97,11 +98,71 @@ def test_products_however_the_factors_lie(x: Any, y: Any) -> None:
         assert found.source is not None or found.raw.flags.c_contiguous
 
 
+class _Copying:
+    """What a product asks of a GPU to copy rows by, done by NumPy."""
+
+    capture = None
+
+    def __init__(self) -> None:
+        self.copies = 0
+
+    def compile(self, source: str, name: str) -> str:
+        return name
+
+    def launch(
+        self, function: Any, blocks: int, threads: int, shared: int, pack: Any, values: Any
+    ) -> None:
+        address, target, rows, columns, lead, high, wide = values
+        assert blocks * threads >= high * -(-wide // 8)
+        pack(bytearray(8 * len(values)), 0, *values)
+        given = _flat(address, (rows - 1) * lead + columns)
+        found = np.zeros((high, wide), np.uint16)
+        both = min(rows, high), min(columns, wide)
+        seen = np.lib.stride_tricks.as_strided(given, both, (2 * lead, 2))
+        found[: both[0], : both[1]] = seen
+        _flat(target, high * wide)[:] = found.reshape(-1)
+        self.copies += 1
+
+
+def _flat(address: int, count: int) -> Any:
+    return np.ctypeslib.as_array((ctypes.c_uint16 * count).from_address(address))
+
+
+@pytest.mark.parametrize("turned", ["neither", "first", "second"])
+@pytest.mark.parametrize(("m", "n", "k"), [(8, 11, 16), (9, 16, 8), (16, 8, 13), (7, 5, 3)])
+def test_odd_sizes_in_half_precision_are_made_even(m: int, n: int, k: int, turned: str) -> None:
+    """Tensor cores want sixteen bytes: what is added are zeros, and nothing of it is seen."""
+    x, y = (_made(*shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    if turned == "first":
+        x = np.ascontiguousarray(x.T).T
+    if turned == "second":
+        y = np.ascontiguousarray(y.T).T
+    with installed():
+        gemm = gemm_of(_Copying())
+        gemm.pads_from = 1
+        seen = []
+        plain = gemm.calls["e"][0]
+
+        def call(*given: Any) -> None:
+            seen.extend((*given[3:6], given[8], given[10], given[13]))
+            plain(*given)
+
+        gemm.calls["e"] = call, gemm.calls["e"][1]
+        found = gemm(wrap(x), wrap(y))
+        np.testing.assert_allclose(found.host(), x.astype(np.float32) @ y, 2e-3, 2e-3)
+        assert gemm.backend.copies
+        assert not any(number % 8 for number in seen)
+
+
 # --- kernels --------------------------------------------------------------------------------------
 
 RECORDS = """relu gelu silu sigmoid tanh softmax log_softmax layer_norm add sub mul div add_scaled sub_scaled mm
 addmm bmm nll_loss mse_loss embedding embedding_dense_backward scaled_dot_product_attention view unsafe_view
+batch_norm lstm_layer to_copy
 unbind permute t transpose sum mean select expand"""
+HALVES = (
+    "relu gelu silu sigmoid tanh softmax log_softmax layer_norm batch_norm mm addmm bmm to_copy"
+)
 
 
 @needs_compiler
@@ -109,6 +170,9 @@ unbind permute t transpose sum mean select expand"""
     ("dtype", "records", "launches"),
     [
         ("float32", RECORDS.split(), 300),
+        ("bfloat16", HALVES.split(), 100),
+        pytest.param("float16", HALVES.split(), 100, marks=pytest.mark.slow),
+        pytest.param("bfloat16", [], 3000, marks=pytest.mark.slow, id="all-bfloat16"),
         pytest.param("float32", [], 8000, marks=pytest.mark.slow, id="all"),
         pytest.param("float64", [], 8000, marks=pytest.mark.slow, id="all-float64"),
     ],

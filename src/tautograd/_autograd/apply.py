@@ -153,6 +153,10 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
     """The forward on arrays, with promotion and half-precision arithmetic done around it."""
     half = None
     given = arrays
+    if op.half_kernel is not None:
+        data = _in_half(op, arrays, parameters, compute)
+        if data is not None:
+            return data if op.layout is None else op.layout(data, given)
     if compute is not None:
         if compute in HALVES and op.opmath:
             half, compute = compute, _FLOAT32
@@ -175,6 +179,15 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
         else:
             data = modes.quietly(to_half, data, half)
     return data if op.layout is None else op.layout(data, given)
+
+
+def _in_half(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any) -> Any:
+    """What a kernel gives that takes half precision as it is, or None."""
+    if compute is not None:
+        if compute not in HALVES:
+            return None
+        arrays = modes.quietly(_cast, arrays, compute)
+    return modes.quietly(op.half_kernel, *arrays, **parameters)
 
 
 def _cast(arrays: list[Any], kind: Any) -> list[Any]:
@@ -234,6 +247,9 @@ def wrap_several(
     outs = tuple([make(d) for d in data])
     if node is not None and op.saves_output and node.saved[-1] is not None:
         kept = op.kept_outputs
+        for out in outs[1:]:
+            if out._data is data[0]:  # kept for the gradient: the same memory, the same versions
+                out._version_box = outs[0]._version_box
         node.versions.extend(
             (out._version_box, 0, -1) for i, out in enumerate(outs) if kept is None or i in kept
         )

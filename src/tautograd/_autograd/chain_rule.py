@@ -86,7 +86,7 @@ def run_rules(node: Node, g: Any) -> Any:
     if node.dtype is not _FLOAT32:  # neither several outputs nor half precision: the usual
         if node.shape is None:
             g = _several(node, g)
-        if op.opmath and _is_half(node):
+        if op.opmath and _is_half(node) and not (op.takes_half and op.takes_half(g)):
             saved = _widen(saved)
             g = _widen(g)
     return (op.rules or op.joined_rules())(node, node.edges, g, saved)

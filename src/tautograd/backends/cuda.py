@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .._tensor.settings import get_float32_matmul_precision, set_float32_matmul_precision
+
 __all__ = [
     "allow_fp16_bf16_reduction_math_sdp",
     "can_use_cudnn_attention",
@@ -36,11 +38,19 @@ __all__ = [
 class _Products:
     """How matrices are multiplied on a GPU."""
 
-    allow_tf32 = False
     allow_fp16_reduced_precision_reduction = True
     allow_bf16_reduced_precision_reduction = True
     allow_fp16_accumulation = False
     fp32_precision = "none"
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether float32 may be multiplied as TF32: the same as a precision that is not the highest."""
+        return get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool) -> None:
+        set_float32_matmul_precision("high" if allowed else "highest")
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"Unknown attribute {name}")
@@ -48,7 +58,7 @@ class _Products:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _Products.__dict__:
             raise AttributeError(f"Unknown attribute {name}")
-        self.__dict__[name] = value
+        object.__setattr__(self, name, value)
 
 
 matmul = _Products()

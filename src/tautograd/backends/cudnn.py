@@ -1,9 +1,10 @@
-"""cuDNN, which there is none of; its switches can be set."""
+"""cuDNN, which convolutions and attention use on a GPU if its Python front end is there; and its switches."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from .._arrays.devices import cuda_backend
 from ._switches import Precision, switches
 
 __all__ = [
@@ -41,16 +42,25 @@ set_flags, flags = switches(
 )
 
 
+def _library() -> Any:
+    if cuda_backend() is None:
+        return None
+    from .._arrays.cuda.cudnn import cudnn
+
+    return cudnn()
+
+
 def is_available() -> bool:
-    """Whether cuDNN can be used: no."""
-    return False
+    """Whether cuDNN can be used: on a GPU, with `nvidia-cudnn-frontend` installed."""
+    return _library() is not None
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Whether cuDNN would take a tensor: no."""
-    return False
+    """Whether cuDNN would take a tensor."""
+    return bool(tensor.is_cuda and tensor.is_floating_point()) and is_available()
 
 
 def version() -> int | None:
-    """The version of cuDNN: none."""
-    return None
+    """The version of cuDNN, or None where there is none."""
+    library = _library()
+    return None if library is None else int(library.version)

@@ -19,6 +19,7 @@ from .._autograd.effects import structure
 from .._autograd.grad_mode import no_grad
 from .._tensor.tensor import Tensor, make
 from ._backend import needed
+from .memory import memory_of_graphs
 
 __all__ = [
     "CUDAGraph",
@@ -46,6 +47,7 @@ class _Pool:
     def __init__(self) -> None:
         cupy = needed().cupy
         self.memory = cupy.cuda.MemoryPool()
+        memory_of_graphs.add(self)
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self.other = cupy.cuda.Stream(non_blocking=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from .._arrays.devices import cuda_backend
@@ -22,8 +23,18 @@ __all__ = [
 ]
 
 
+memory_of_graphs: weakref.WeakSet[Any] = (
+    weakref.WeakSet()
+)  # the pools of CUDA graphs, all of them in use
+
+
 def _pool() -> Any:
     return needed().cupy.get_default_memory_pool()
+
+
+def _used() -> int:
+    """Bytes that tensors take, and those that graphs hold for themselves."""
+    return int(_pool().used_bytes()) + sum(p.memory.total_bytes() for p in memory_of_graphs)
 
 
 class _Peak:
@@ -38,18 +49,24 @@ def _watch() -> None:
     if _Peak.hook is not None:
         return
     cupy = needed().cupy
-    pool = _pool()
 
     class Watching(cupy.cuda.MemoryHook):  # type: ignore[misc,name-defined]
         name = "peak"
 
         def malloc_postprocess(self, **given: Any) -> None:
-            used = pool.used_bytes()
+            used = _used()
             if used > _Peak.bytes:
                 _Peak.bytes = used
 
     _Peak.hook = Watching()
     _Peak.hook.__enter__()
+
+
+def stop_watching() -> None:
+    """Look for the most bytes no more, until it is asked for again: it takes time at each allocation."""
+    if _Peak.hook is not None:
+        _Peak.hook.__exit__(None, None, None)
+        _Peak.hook = None
 
 
 def empty_cache() -> None:
@@ -63,7 +80,7 @@ def memory_allocated(device: Any = None) -> int:
     if cuda_backend() is None:
         return 0
     with on(device):
-        return int(_pool().used_bytes())
+        return _used()
 
 
 def memory_reserved(device: Any = None) -> int:
@@ -71,7 +88,7 @@ def memory_reserved(device: Any = None) -> int:
     if cuda_backend() is None:
         return 0
     with on(device):
-        return int(_pool().total_bytes())
+        return int(_pool().total_bytes()) + sum(p.memory.total_bytes() for p in memory_of_graphs)
 
 
 def max_memory_allocated(device: Any = None) -> int:

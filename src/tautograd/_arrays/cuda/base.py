@@ -7,6 +7,7 @@ cannot leave out, and is an error when it is made. `raw` is an array of the libr
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ class Backend(Protocol):
     allocate: Any  # (bytes): memory, with its address in `ptr`; an `array` can be made over it
 
     has_kernels: bool = False  # whether it has `compile`, `launch` and `gemm`
+    has_cudnn: bool = False  # whether cuDNN may be looked for
     deterministic: bool = False  # whether results must be the same from run to run
     capture: Any = None  # the graph that is being captured
 
@@ -103,6 +105,14 @@ class Backend(Protocol):
     def is_sole_owner(self, array: Any) -> bool:
         """Whether nothing but this `CudaArray` looks into its memory, all of which it shows."""
         return False
+
+    def passing(self) -> Any:
+        """A context in which memory is handed out that can be known to be gone: what owns it `passes`."""
+        return nullcontext()
+
+    def all_of(self, memory: Any) -> Any:
+        """All bytes of a piece of memory that `passes`; none does where `passing` does nothing."""
+        return memory
 
     # --- devices -------------------------------------------------------------------------------------
 

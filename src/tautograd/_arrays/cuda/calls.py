@@ -206,7 +206,7 @@ def operator(ufunc: Any, reflected: bool) -> Any:
     def method(self: CudaArray, other: Any) -> Any:
         kind = type(other)
         quick = QUICK.get(ufunc)
-        if quick is not None and kind is CudaArray:
+        if quick is not None and (kind is CudaArray or kind in _NUMBERS):
             found = quick(other, self) if reflected else quick(self, other)
             if found is not None:
                 return found

@@ -16,11 +16,17 @@ _GEMM = (_ADDRESS, _INT, _INT, _INT, _INT, _INT, _ADDRESS, _ADDRESS, _INT, _ADDR
          _ADDRESS, _INT)  # fmt: skip
 _BATCHED = (_ADDRESS, _INT, _INT, _INT, _INT, _INT, _ADDRESS, _ADDRESS, _INT, _LONG, _ADDRESS, _INT,
             _LONG, _ADDRESS, _ADDRESS, _INT, _LONG, _INT)  # fmt: skip
-_WORKSPACE = 32 << 20  # bytes: what NVIDIA advises for Hopper
+_EX = (_ADDRESS, _INT, _INT, _INT, _INT, _INT, _ADDRESS, _ADDRESS, _INT, _INT, _ADDRESS, _INT, _INT,
+       _ADDRESS, _ADDRESS, _INT, _INT, _INT, _INT)  # fmt: skip
+_EX_BATCHED = (_ADDRESS, _INT, _INT, _INT, _INT, _INT, _ADDRESS, _ADDRESS, _INT, _INT, _LONG, _ADDRESS, _INT,
+               _INT, _LONG, _ADDRESS, _ADDRESS, _INT, _INT, _LONG, _INT, _INT, _INT)  # fmt: skip
+ROOM_FOR_WORK = 32 << 20  # bytes: what NVIDIA advises for Hopper
 
 
 class Cublas(threading.local):
-    """This thread's handle; `stream(pointer)` makes it work on a stream."""
+    """This thread's handle; `on(stream)` makes it work on a stream."""
+
+    wanted = 0  # the mode of products of float32, for all threads
 
     def __init__(self, library: Any, allocate: Any) -> None:
         self.library = library
@@ -29,35 +35,53 @@ class Cublas(threading.local):
         _check(library.cublasCreate_v2(ctypes.byref(handle)))
         self.handle = int(handle.value or 0)
         self.current = -1
+        self.mode = 0
         self.rooms: dict[int, Any] = {}
 
     def on(self, stream: int) -> int:
         """The handle, set to a stream and to that stream's memory."""
+        if self.mode != Cublas.wanted:
+            self.mode = Cublas.wanted
+            _check(self.library.cublasSetMathMode(self.handle, self.mode))
         if stream != self.current:
-            room = self.rooms.get(stream)
-            if room is None:
-                room = self.rooms[stream] = self.allocate(_WORKSPACE)
             _check(self.library.cublasSetStream_v2(self.handle, stream))
-            _check(self.library.cublasSetWorkspace_v2(self.handle, room.ptr, _WORKSPACE))
+            _check(
+                self.library.cublasSetWorkspace_v2(self.handle, self.room(stream), ROOM_FOR_WORK)
+            )
             self.current = stream
         return self.handle
 
+    def room(self, stream: int) -> int:
+        """Where `ROOM_FOR_WORK` bytes lie that products on a stream may write into."""
+        room = self.rooms.get(stream)
+        if room is None:
+            room = self.rooms[stream] = self.allocate(ROOM_FOR_WORK)
+        return int(room.ptr)
+
     def set_math_mode(self, mode: int) -> None:
-        _check(self.library.cublasSetMathMode(self.handle, mode))
+        """How products of float32 are computed, by the handles of every thread."""
+        Cublas.wanted = mode
+
+
+def loaded(name: str) -> Any:
+    """A library that this process has loaded already, or None where it has not."""
+    if not sys.platform.startswith("linux"):
+        return None
+    with open("/proc/self/maps") as file:
+        paths = {line.split()[-1] for line in file if f"/{name}.so" in line}
+    return ctypes.CDLL(min(paths)) if paths else None
 
 
 def load() -> Any:
     """The library that CuPy has loaded, or None where it cannot be found."""
-    if not sys.platform.startswith("linux"):
+    library = loaded("libcublas")
+    if library is None:
         return None
-    with open("/proc/self/maps") as file:
-        paths = {line.split()[-1] for line in file if "/libcublas.so" in line}
-    if not paths:
-        return None
-    library = ctypes.CDLL(min(paths))
     library.cublasSetStream_v2.argtypes = (_ADDRESS, _ADDRESS)
     library.cublasSetWorkspace_v2.argtypes = (_ADDRESS, _ADDRESS, _ADDRESS)
     library.cublasSetMathMode.argtypes = (_ADDRESS, _INT)
+    library.cublasGemmEx.argtypes = _EX
+    library.cublasGemmStridedBatchedEx.argtypes = _EX_BATCHED
     for letter in "SDCZ":
         getattr(library, f"cublas{letter}gemm_v2").argtypes = _GEMM
         getattr(library, f"cublas{letter}gemmStridedBatched").argtypes = _BATCHED

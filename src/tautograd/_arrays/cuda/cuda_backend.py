@@ -43,6 +43,8 @@ class CupyBackend(Backend):
     """CuPy's functions by the names of NumPy's, and arrays on their way there and back."""
 
     has_kernels = True
+    has_cudnn = True
+    _piece: Any = None  # the class of memory while a function is recorded
 
     def __init__(self, cupy: Any) -> None:
         self.cupy = cupy
@@ -159,6 +161,25 @@ class CupyBackend(Backend):
 
     def whole(self, raw: Any) -> Any:
         memory = raw.data.mem
+        start = self.cupy.cuda.MemoryPointer(memory, 0)
+        return self.array((memory.size,), np.uint8, start)
+
+    def passing(self) -> Any:
+        """Memory from the pool, each piece in an object that a weak reference can be made to."""
+        cupy = self.cupy
+        if self._piece is None:
+            base = cupy.cuda.UnownedMemory
+            self._piece = type("Piece", (base,), {"__slots__": ("__weakref__",), "passes": True})
+        piece, pointer = self._piece, cupy.cuda.MemoryPointer
+        pool = cupy.get_default_memory_pool()
+
+        def malloc(size: int) -> Any:
+            found = pool.malloc(size)
+            return pointer(piece(found.ptr, size, found), 0) if size else found
+
+        return cupy.cuda.using_allocator(malloc)
+
+    def all_of(self, memory: Any) -> Any:
         start = self.cupy.cuda.MemoryPointer(memory, 0)
         return self.array((memory.size,), np.uint8, start)
 

@@ -4,17 +4,22 @@ A row-major product is, to cuBLAS, the transposed product of the transposed fact
 columns are contiguous goes in as a transposed one, so neither is copied. Batches go in as one call
 where their matrices are evenly spaced. CuPy's binding makes the call, in a third of the time that
 ctypes needs; only while a graph is captured, which it refuses, the call is our own (`cublas`).
+
+Half precision is multiplied by the tensor cores as it is and added up in float32. float32 is multiplied as
+float32, or as TF32 where the settings allow it.
 """
 
 from __future__ import annotations
 
 import importlib
 import math
+from struct import Struct
 from typing import Any
 
 import numpy as np
 
 from .cublas import Cublas, checked, load
+from .cublas_lt import Lt
 from .cuda_array import new, wrap
 from .views import is_made_by_rows
 
@@ -22,14 +27,61 @@ _NO_TRANS, _TRANS = 0, 1
 _TF32 = 3  # CUBLAS_TF32_TENSOR_OP_MATH
 _DEFAULT = 0
 # Codes of cudaDataType and cublasComputeType.
-_TYPES = {"e": 2, "E": 14}
+_HALVES = {"e": 2, "E": 14}
 _COMPUTE_32F = 68
 _GEMM_DEFAULT = -1
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 
+def in_half(gemm: Any, batched: Any, kind: int) -> tuple[Any, Any]:
+    """cuBLAS's calls for any dtype (`gemmEx`), taking what those of one dtype take."""
+    last = (_COMPUTE_32F, _GEMM_DEFAULT)
+
+    def one(
+        handle: int, ta: int, tb: int, m: int, n: int, k: int, alpha: int, a: int, lda: int, b: int,
+        ldb: int, beta: int, c: int, ldc: int,
+    ) -> None:  # fmt: skip
+        gemm(handle, ta, tb, m, n, k, alpha, a, kind, lda, b, kind, ldb, beta, c, kind, ldc, *last)
+
+    def many(
+        handle: int, ta: int, tb: int, m: int, n: int, k: int, alpha: int, a: int, lda: int, sa: int,
+        b: int, ldb: int, sb: int, beta: int, c: int, ldc: int, sc: int, count: int,
+    ) -> None:  # fmt: skip
+        batched(
+            handle, ta, tb, m, n, k, alpha, a, kind, lda, sa, b, kind, ldb, sb, beta, c, kind, ldc,
+            sc, count, *last,
+        )  # fmt: skip
+
+    return one, many
+
+
+_ALIGNED = 8  # elements of half precision in sixteen bytes
+_PACK_SEVEN = Struct("qqqqqqq").pack_into
+# A thread has eight elements of a row of the result; a side whose rows are aligned is read or written at once.
+_COPY_ROWS = r"""
+typedef long long Int;
+struct alignas(16) Eight { unsigned short at[8]; };
+extern "C" __global__ void copy_rows(const unsigned short* a, unsigned short* r, Int rows, Int columns, Int lead,
+    Int high, Int wide) {
+  Int packs = (wide + 7) / 8, i = (Int)blockIdx.x * blockDim.x + threadIdx.x;
+  Int row = i / packs, c = i % packs * 8;
+  if (row >= high) return;
+  a += row * lead + c;
+  r += row * wide + c;
+  Eight found;
+  if (row < rows && c + 8 <= columns) {
+    if (lead % 8 == 0) found = *(const Eight*)a; else for (int k = 0; k < 8; ++k) found.at[k] = a[k];
+  } else for (int k = 0; k < 8; ++k) found.at[k] = row < rows && c + k < columns ? a[k] : 0;
+  if (wide % 8 == 0) *(Eight*)r = found; else for (int k = 0; k < 8 && c + k < wide; ++k) r[k] = found.at[k];
+}
+"""
+
+
 class Gemm:
     """`gemm(x, y, out)`: the product of two `CudaArray`s, or None where cuBLAS has no such call."""
+
+    pads_from = 1 << 30  # multiplications, from which on it pays to copy matrices of odd width
+    _copier: Any = None
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend
@@ -40,14 +92,19 @@ class Gemm:
         }  # in main memory, where cuBLAS reads them
         self.one = {c: a.ctypes.data for c, (a, _) in self._numbers.items()}
         self.zero = {c: b.ctypes.data for c, (_, b) in self._numbers.items()}
+        for half in _HALVES:  # whose factors are float32
+            self.one[half], self.zero[half] = self.one["f"], self.zero["f"]
         self.handle_of = cupy.cuda.device.get_cublas_handle
         self.handle_of()  # loads the library
         self.calls = {
             c: (getattr(self.cublas, f"{n}gemm"), getattr(self.cublas, f"{n}gemmStridedBatched"))
             for c, n in _LETTERS.items()
         }
+        for half, kind in _HALVES.items():
+            self.calls[half] = in_half(self.cublas.gemmEx, self.cublas.gemmStridedBatchedEx, kind)
         library = load()
         self.own = None
+        self.lt: Any = None
         if library is not None:
             self.own = Cublas(library, cupy.cuda.alloc)
             self.own_calls = {
@@ -57,6 +114,11 @@ class Gemm:
                 )
                 for c, n in _LETTERS.items()
             }
+            for half, kind in _HALVES.items():
+                self.own_calls[half] = in_half(
+                    checked(library.cublasGemmEx), checked(library.cublasGemmStridedBatchedEx), kind
+                )
+            self.lt = Lt.found(self.own)
 
     def set_tf32(self, allowed: bool) -> None:
         """Whether float32 products may be computed from factors of ten bits."""
@@ -64,6 +126,7 @@ class Gemm:
         self.cublas.setMathMode(self.handle_of(), mode)
         if self.own is not None:
             self.own.set_math_mode(mode)
+        Lt.tf32 = allowed
 
     def _call(self, code: str, batched: int) -> tuple[Any, int]:
         """A function of cuBLAS, and the handle for it."""
@@ -76,12 +139,12 @@ class Gemm:
         """`x @ y`, into `out` if given; added to what is there if asked to, where both are matrices."""
         dtype = x.dtype
         code = dtype.char
-        if y.dtype != dtype or (code not in self.calls and code not in _TYPES):
+        if y.dtype != dtype or code not in self.calls:
             return None
         rank, other = len(x.shape), len(y.shape)
         if rank == 2 and other == 2:
             return self._matrices(x, y, out, code, add)
-        if rank < 2 or other < 2 or code in _TYPES or add:
+        if rank < 2 or other < 2 or add:
             return None
         return self._batches(x, y, out, code)
 
@@ -113,20 +176,100 @@ class Gemm:
         size = dtype.itemsize
         x, turn_x, lead_x = self._placed(x, m, k, size, turn_first)
         y, turn_y, lead_y = self._placed(y, k, n, size, turn_second)
-        if code in _TYPES:
-            kind, one = _TYPES[code], self.one["f"]
-            zero = one if add else self.zero["f"]
-            self.cublas.gemmEx(
-                self.handle_of(), turn_y, turn_x, n, m, k, one, y.ptr, kind, lead_y, x.ptr, kind,
-                lead_x, zero, out.ptr, kind, n, _COMPUTE_32F, _GEMM_DEFAULT,
-            )  # fmt: skip
-            return out
+        pays = code in _HALVES and not add and m * n * k >= self.pads_from
+        if pays and (lead_x | lead_y | m | n | k) % _ALIGNED:
+            sides = (x, turn_x, lead_x, y, turn_y, lead_y)
+            return self._on_even_rows(*sides, out, m, n, k, code)
         call, handle = self._call(code, 0)
         call(
             handle, turn_y, turn_x, n, m, k, self.one[code], y.ptr, lead_y, x.ptr, lead_x,
             self.one[code] if add else self.zero[code], out.ptr, n,
         )  # fmt: skip
         return out
+
+    def rows_by(self, code: str, m: int, n: int, k: int, turned: bool) -> Any:
+        """`multiply(x, y, out, add)` of addresses: out = x y, or x yᵀ if `turned`, all by rows, m by n, k terms."""
+        one, zero = self.one[code], self.zero[code]
+        turn, lead = (_TRANS, k) if turned else (_NO_TRANS, n)
+
+        call, handle = self._call(code, 0)
+        if self.own is not None:  # told its stream once, where CuPy's binding is at each call
+            call, handle = (
+                self.own_calls[code][0],
+                self.own.on(self.backend.cupy.cuda.get_current_stream().ptr),
+            )
+
+        def multiply(x: int, y: int, out: int, add: bool) -> None:
+            call(handle, turn, _NO_TRANS, n, m, k, one, y, lead, x, k, one if add else zero, out, n)
+
+        return multiply
+
+    def affine(self, x: Any, y: Any, bias: Any) -> Any:
+        """`x @ y + bias` of two matrices and a row in one call, or None where there is no such call."""
+        lt = self.lt
+        if (
+            lt is None
+            or x.dtype.char not in lt.kinds
+            or y.dtype != x.dtype
+            or bias.dtype != x.dtype
+        ):
+            return None
+        (m, k), (rows, n) = x.shape, y.shape
+        if rows != k or not (m and n and k) or bias.shape != (n,) or not bias.dense:
+            return None
+        if (m | n | k) % _ALIGNED and x.dtype.char in _HALVES and m * n * k >= self.pads_from:
+            return None
+        out = new((m, n), x.dtype)
+        size = x.dtype.itemsize
+        x, turn_x, lead_x = self._placed(x, m, k, size, False)
+        y, turn_y, lead_y = self._placed(y, k, n, size, False)
+        stream = self.backend.cupy.cuda.get_current_stream().ptr
+        done = lt.affine(
+            x.dtype.char, n, m, k, turn_y, turn_x, lead_y, lead_x, y.ptr, x.ptr, bias.ptr, out.ptr,
+            stream,
+        )  # fmt: skip
+        return out if done else None
+
+    def _on_even_rows(
+        self, x: Any, turn_x: int, lead_x: int, y: Any, turn_y: int, lead_y: int, out: Any, m: int, n: int, k: int,
+        code: str,
+    ) -> Any:  # fmt: skip
+        """A product in half precision of matrices of odd sizes, as sixteen bytes go.
+
+        Tensor cores read sixteen bytes at once. Copies with zeros up to the next such size cost less than the
+        kernels that cuBLAS has for others.
+        """
+        high, wide, deep = (-(-size // _ALIGNED) * _ALIGNED for size in (m, n, k))
+        x, lead_x = self._even(x, (k, m) if turn_x else (m, k), lead_x)
+        y, lead_y = self._even(y, (n, k) if turn_y else (k, n), lead_y)
+        found = out if (high, wide) == (m, n) else new((high, wide), out.dtype)
+        call, handle = self._call(code, 0)
+        call(
+            handle, turn_y, turn_x, wide, high, deep, self.one[code], y.ptr, lead_y, x.ptr, lead_x,
+            self.zero[code], found.ptr, wide,
+        )  # fmt: skip
+        if found is not out:
+            self._copy_rows(found, out, (m, n), wide, (m, n))
+        return out
+
+    def _even(self, x: Any, shape: tuple[int, int], lead: int) -> tuple[Any, int]:
+        """A matrix and how far apart its rows are, with zeros up to an even size."""
+        if not (shape[0] | shape[1] | lead) % _ALIGNED:
+            return x, lead
+        rows, columns = (-(-size // _ALIGNED) * _ALIGNED for size in shape)
+        found = new((rows, columns), x.dtype)
+        self._copy_rows(x, found, shape, lead, (rows, columns))
+        return found, columns
+
+    def _copy_rows(
+        self, x: Any, out: Any, given: tuple[int, int], lead: int, wanted: tuple[int, int]
+    ) -> None:
+        """Elements of two bytes from rows that are `lead` apart to a matrix of another size."""
+        if self._copier is None:
+            self._copier = self.backend.compile(_COPY_ROWS, "copy_rows")
+        count = wanted[0] * -(-wanted[1] // _ALIGNED)
+        values = (x.ptr, out.ptr, *given, lead, *wanted)
+        self.backend.launch(self._copier, -(-count // 256), 256, 0, _PACK_SEVEN, values)
 
     def _placed(
         self, x: Any, rows: int, columns: int, size: int, turned: bool

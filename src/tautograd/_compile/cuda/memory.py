@@ -134,6 +134,10 @@ class DeviceMemory:
         """From now on a buffer is this piece of memory, in which a call has put its result."""
         self._bases[number] = raw, 0
 
+    def let_go(self, number: int) -> None:
+        """Nobody reads the result of a call any more."""
+        self._bases[number] = None
+
     def start(self, number: int) -> int:
         """Where a buffer begins."""
         found = self._bases[number]

@@ -47,7 +47,7 @@ def can_lower(instruction: Instruction) -> str | None:
     if isinstance(instruction, Product):
         dtype = instruction.output.dtype
         alike = {instruction.left.dtype, instruction.right.dtype} == {dtype}
-        if dtype.kind != "f" or is_half(dtype) or not alike:
+        if not (dtype.kind == "f" or is_half(dtype)) or not alike:
             return f"a product of {dtype}"
         return None
     if instruction.output.size and not instruction.source.shape[instruction.axis]:

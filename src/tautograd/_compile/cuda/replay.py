@@ -72,13 +72,22 @@ class CudaReplay:
         tools.zero(self._tickets)
 
     def _bound(self, parts: list[Any]) -> list[Callable[[], None]]:
+        """What is to be done, in order; the result of a call goes when nobody reads it any more."""
         runs: list[Callable[[], None]] = []
+        last: dict[int, int] = {}  # of memory that a call gave: the last that reads it
         for part in parts:
             if part.native is None:
-                runs.extend(run_of(i, self.memory) for i in part.instructions)
+                for i in part.instructions:
+                    last.update((v.buffer, len(runs)) for v in (*i.reads(), *i.writes()))
+                    runs.append(run_of(i, self.memory))
             else:
-                runs.extend(self._launched(part.native, x) for x in part.native.launches)
-        return runs
+                for x in part.native.launches:
+                    last.update((buffer, len(runs)) for buffer, _ in x.arguments)
+                    runs.append(self._launched(part.native, x))
+        gone: dict[int, list[int]] = {}
+        for buffer in self.memory.lent & last.keys():
+            gone.setdefault(last[buffer], []).append(buffer)
+        return [_and_let_go(run, gone.get(i), self.memory) for i, run in enumerate(runs)]
 
     def _launched(self, native: Lowered, launch: Launch) -> Callable[[], None]:
         own = _Own(self.memory, native, self._own)
@@ -179,6 +188,21 @@ class CudaReplay:
     def why_no_graph(self) -> str:
         """Why the program is not one CUDA graph; empty if it is, or will be."""
         return "; ".join(s.why_no_graph for s in self._runs if s.why_no_graph)
+
+
+def _and_let_go(
+    run: Callable[[], None], gone: list[int] | None, memory: DeviceMemory
+) -> Callable[[], None]:
+    """A run, after which some memory is needed no more."""
+    if gone is None:
+        return run
+
+    def both() -> None:
+        run()
+        for number in gone:
+            memory.let_go(number)
+
+    return both
 
 
 def _together(

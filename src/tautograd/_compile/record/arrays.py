@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..._arrays.strided import storage_of
 
 ARRAYS = (np.ndarray, CudaArray)
 KINDS = frozenset(ARRAYS)
+_SMALL = 1 << 16  # bytes
 
 
 def key_of(array: Any) -> Any:
@@ -34,6 +36,21 @@ def empty(shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
     if type(like) is CudaArray:
         return wrap(cuda_array.backend.empty(shape, dtype))
     return np.empty(shape, dtype)
+
+
+def passing() -> Any:
+    """A context in which a GPU's memory is known to be gone when it is, as main memory is."""
+    return nullcontext() if cuda_array.backend is None else cuda_array.backend.passing()
+
+
+def may_pass(key: Any, nbytes: int) -> bool:
+    """Whether a tape need not keep what owns memory; of a GPU's, small memory stays, for it may be a constant."""
+    return type(key) is np.ndarray or (getattr(key, "passes", False) and nbytes > _SMALL)
+
+
+def held(key: Any) -> Any:
+    """An array of all the memory that a key owns."""
+    return key if type(key) is np.ndarray else wrap(cuda_array.backend.all_of(key))
 
 
 def where_of(array: Any) -> Any:

@@ -19,7 +19,7 @@ from ..program.ir import Kind, Program, View
 from ..run.differentiable import differentiate
 from ..run.value_checks import cleared_before
 from .abandoned import held_by, keeps_numbers, release
-from .arrays import is_on_gpu
+from .arrays import is_on_gpu, passing
 from .call_arguments import CHANGED, Handed
 from .function_tape import Recording
 from .generators import noting_seeds
@@ -99,7 +99,7 @@ def capture(
         tape.arguments[id(tensor)] = i
     with settling(tape):
         try:
-            with recording(tape), noting_seeds, following_math, met_by(tape):
+            with recording(tape), noting_seeds, following_math, met_by(tape), passing():
                 surroundings.begin(tape)
                 returned = fn(*args, **kwargs)
                 del args, kwargs  # which hold symbols

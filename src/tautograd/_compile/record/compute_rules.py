@@ -169,7 +169,7 @@ def product(tape: Any, a: Any, b: Any, target: View) -> list[Instruction] | None
         return None
     if (
         not a.dtype == b.dtype == target.dtype
-        or a.dtype.char not in "fd"
+        or a.dtype.char not in ("fdeE" if hasattr(a, "gpu_index") else "fd")
         or not (a.ndim and b.ndim)
     ):
         return None

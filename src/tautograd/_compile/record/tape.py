@@ -20,7 +20,7 @@ from ..._user_code.sites import mark
 from ..messages.errors import CompileError, cannot_record, wrong_values
 from ..program.ir import CHECK, Buffer, Call, Check, Kind, Program, View
 from .array_calls import Noted, copy
-from .arrays import ARRAYS, arrays_of, empty, key_of, owner_of, windows
+from .arrays import ARRAYS, arrays_of, empty, held, key_of, may_pass, owner_of, windows
 from .instructions import instructions_for
 from .recorded_array import Recorded, _getitem, _setitem
 from .symbolic_numbers import Scalars
@@ -107,7 +107,7 @@ class Tape:
         start = home.start
         size = max(home.nbytes, high - start, 1)
         number = self._new_buffer(size, kind, home.owner)
-        if kind is Kind.SCRATCH and type(key) is np.ndarray:
+        if kind is Kind.SCRATCH and may_pass(key, size):
             self._let_go(home, number)
         home.parts.append((start, start + size, number))
         return View(number, address(array) - start, array.shape, array.strides, array.dtype)
@@ -141,8 +141,8 @@ class Tape:
     def keep(self, number: int) -> None:
         """Let the memory of a buffer stay after the run."""
         found = self._passing.get(number)
-        if found is not None and (array := found()) is not None:
-            self.program.buffers[number].array = array
+        if found is not None and (key := found()) is not None:
+            self.program.buffers[number].array = held(key)
 
     def keep_all(self) -> None:
         """Let what is there now stay."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.dtypes import HALF_CODES
 from ..._autograd.apply import edge_of
 from ..._autograd.modes import modes, shared
 from ..._autograd.node import NO_PARAMETERS, Node, next_sequence, node_type
@@ -159,6 +160,12 @@ def _affine(x: Any, y: Any, z: Any) -> Any:
     return product
 
 
+def _in_half(name: str, *arrays: Any) -> Any:
+    """A product of half precision by a kernel that takes it as it is; None where there is none."""
+    kernel = REGISTRY[name].half_kernel
+    return None if kernel is None else kernel(*arrays)
+
+
 def fast_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
     """`input @ weight.T + bias` for matrices: `mm` or `addmm` of the transposed weight.
 
@@ -179,25 +186,32 @@ def fast_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
     if type(w) is not kind:
         return None
     dtype = x.dtype
+    half = False
     if w.dtype is not dtype or (dtype is not _FLOAT32 and dtype.char not in _FLOATS):
-        return None
+        half = kind is not _ndarray and dtype.char in HALF_CODES and w.dtype == dtype
+        if not half:
+            return None
     shape, weight_shape = x.shape, w.shape
     if len(shape) != 2 or len(weight_shape) != 2 or shape[1] != weight_shape[1]:
         return None
     y = w.T
     try:
         if bias is None:
-            data = quietly(np.matmul, x, y)
+            data = _in_half("mm", x, y) if half else quietly(np.matmul, x, y)
         else:
             z = bias._data
-            if type(z) is not kind or z.dtype is not dtype:
+            if type(z) is not kind or (z.dtype != dtype if half else z.dtype is not dtype):
                 return None
             if z.shape != weight_shape[:1] and z.shape != (shape[0], weight_shape[0]):
                 return None
             if kind is _ndarray:
                 data = quietly(_affine, x, y, z)
+            elif half:
+                data = _in_half("addmm", z, x, y)
             else:
                 data = _types["addmm"].op.forward(z, x, y)
+        if data is None:
+            return None
     except RuntimeError:  # another thread is in there: see `shared`
         return None
     out = make(data)

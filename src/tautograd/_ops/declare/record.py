@@ -41,6 +41,8 @@ MULTILINEAR = "multilinear"
 REGISTRY: dict[str, Op] = {}
 # Operations of the engine itself, which no public function stands for (tested by themselves).
 INTERNAL: dict[str, Op] = {}
+# Records that are others under another node name, by the name of those.
+TWINS: dict[str, list[Op]] = {}
 
 
 class Op:
@@ -53,6 +55,7 @@ class Op:
         "domain",
         "dtype_inputs",
         "forward",
+        "half_kernel",
         "inputs",
         "is_view",
         "joint",
@@ -74,6 +77,7 @@ class Op:
         "saves_nothing",
         "saves_output",
         "shape_inputs",
+        "takes_half",
         "variadic",
         "vjp",
     )
@@ -118,6 +122,10 @@ class Op:
         self.is_view = is_view
         # Half-precision inputs are computed in float32 and rounded once, unless the op only moves data.
         self.opmath = opmath and not is_view
+        # Where there are kernels that take half precision as it is: one for the forward, which gives
+        # None where it does not apply, and whether the rules take a gradient as it is.
+        self.half_kernel: Any = None
+        self.takes_half: Any = None
         self.outputs = outputs
         # Which dimension of the results steps fastest (see `result_layout`); None: the forward sees
         # to that itself.
@@ -267,6 +275,7 @@ def renamed(op: Op, node: str) -> Op:
     twin.node_name = node
     if hasattr(twin, "node_type"):
         twin.node_type = None
+    TWINS.setdefault(op.name, []).append(twin)
     return twin
 
 

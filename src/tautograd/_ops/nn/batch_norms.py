@@ -284,6 +284,16 @@ def _update(found: Any, count: int, running_mean: Any, running_var: Any, momentu
     if not count:
         return
     mean, variance = found
+    moved = [r for r in (running_mean, running_var) if r is not None]
+    if all(hasattr(type(r._data), "raw") and r._data.has_kernels for r in moved):
+        from ..on_gpu.batch_norms import move_statistics
+
+        unbiased = count / (count - 1) if count > 1 else 1.0
+        places = [None if r is None else r._data for r in (running_mean, running_var)]
+        if move_statistics(*places, mean, variance, momentum, unbiased):
+            for running in moved:
+                bump(running)
+            return
     with np.errstate(all="ignore"):
         if count > 1:
             variance = variance * (count / (count - 1))

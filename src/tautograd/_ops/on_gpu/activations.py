@@ -5,33 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from ..._arrays.cuda.cuda_array import new
-from .launch import THREADS, Kernel, blocks_for, dense, fit, kernel
-from .specialise import forward_of, rule_of
-
-_INDEX = "Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return;"
+from .launch import Kernel, dense, fit_any, pointwise, run_pointwise
+from .specialise import forward_of, rule_of, takes_half
 
 
 def _of_one(name: str, expression: str) -> Kernel:
-    return kernel(
-        name, f"(const T* a, T* r, Int n) {{ {_INDEX} T x = a[i]; r[i] = {expression}; }}"
-    )
+    return pointwise(name, "x", f"v = {expression};")
 
 
 def _of_two(name: str, expression: str) -> Kernel:
-    return kernel(
-        name,
-        "(const T* a, const T* b, T* r, Int n) "
-        f"{{ {_INDEX} T g = a[i], x = b[i]; r[i] = {expression}; }}",
-    )
+    return pointwise(name, "gx", f"v = {expression};")
 
 
 def of_one(found: Kernel, x: Any) -> Any:
     """A kernel of one element per thread; None where it does not apply."""
-    if not fit(x):
+    if not fit_any(x):
         return None
-    out = new(x.shape, x.dtype)
-    found(x.dtype.char, blocks_for(x.size), THREADS, x.ptr, out.ptr, x.size)
-    return out
+    return run_pointwise(found, new(x.shape, x.dtype), x)
 
 
 def of_two(found: Kernel, g: Any, x: Any) -> Any:
@@ -39,45 +29,40 @@ def of_two(found: Kernel, g: Any, x: Any) -> Any:
     if g.shape != x.shape:
         return None
     g = dense(g)
-    if not fit(g, x):
+    if not fit_any(g, x):
         return None
-    out = new(x.shape, x.dtype)
-    found(x.dtype.char, blocks_for(x.size), THREADS, g.ptr, x.ptr, out.ptr, x.size)
-    return out
+    return run_pointwise(found, new(x.shape, x.dtype), g, x)
 
 
-_SHARE = "(T)0.5 * ((T)1 + erf(x * (T)0.70710678118654752440))"
-_INNER = "tanh((T)0.79788456080286535588 * (x + (T)0.044715 * x * x * x))"
-RELU = _of_one("relu", "x <= (T)0 ? (x == (T)0 ? x : (T)0) : x")
-RELU_BACK = _of_two("relu_back", "x <= (T)0 ? (T)0 : g")
-GELU = _of_one("gelu", f"x * {_SHARE}")
+_SHARE = "(T)0.5 * ((T)1 + erf(X * (T)0.70710678118654752440))"
+_INNER = "tanh((T)0.79788456080286535588 * (X + (T)0.044715 * X * X * X))"
+RELU = _of_one("relu", "X <= (T)0 ? (X == (T)0 ? X : (T)0) : X")
+RELU_BACK = _of_two("relu_back", "X <= (T)0 ? (T)0 : G")
+GELU = _of_one("gelu", f"X * {_SHARE}")
 GELU_BACK = _of_two(
     "gelu_back",
-    f"g * ({_SHARE} + x * exp((T)-0.5 * x * x) * (T)0.39894228040143267794)",
+    f"G * ({_SHARE} + X * exp((T)-0.5 * X * X) * (T)0.39894228040143267794)",
 )
-GELU_TANH = _of_one("gelu_tanh", f"(T)0.5 * x * ((T)1 + {_INNER})")
-GELU_TANH_BACK = kernel(
+GELU_TANH = _of_one("gelu_tanh", f"(T)0.5 * X * ((T)1 + {_INNER})")
+GELU_TANH_BACK = pointwise(
     "gelu_tanh_back",
-    "(const T* a, const T* b, T* r, Int n) {"
-    f"{_INDEX} T g = a[i], x = b[i], t = {_INNER};"
-    "T slope = (T)0.79788456080286535588 * ((T)1 + (T)0.134145 * x * x);"
-    "r[i] = g * ((T)0.5 * ((T)1 + t) + (T)0.5 * x * ((T)1 - t * t) * slope); }",
+    "gx",
+    f"T t = {_INNER}, slope = (T)0.79788456080286535588 * ((T)1 + (T)0.134145 * X * X);"
+    "v = G * ((T)0.5 * ((T)1 + t) + (T)0.5 * X * ((T)1 - t * t) * slope);",
 )
-SIGMOID_BACK = _of_two("sigmoid_back", "g * x * ((T)1 - x)")
-TANH_BACK = _of_two("tanh_back", "g * ((T)1 - x * x)")
-SILU = _of_one("silu", "x / ((T)1 + exp(-x))")
-SILU_BACK = kernel(
-    "silu_back",
-    f"(const T* a, const T* b, T* r, Int n) {{ {_INDEX} T g = a[i], x = b[i];"
-    "T s = (T)1 / ((T)1 + exp(-x)); r[i] = g * s * ((T)1 + x * ((T)1 - s)); }",
+SIGMOID_BACK = _of_two("sigmoid_back", "G * X * ((T)1 - X)")
+TANH_BACK = _of_two("tanh_back", "G * ((T)1 - X * X)")
+SILU = _of_one("silu", "X / ((T)1 + exp(-X))")
+SILU_BACK = pointwise(
+    "silu_back", "gx", "T s = (T)1 / ((T)1 + exp(-X)); v = G * s * ((T)1 + X * ((T)1 - s));"
 )
 
 
 def install() -> None:
     """Put these in place."""
-    forward_of("relu")(lambda x: of_one(RELU, x))
+    forward_of("relu", half=True)(lambda x: of_one(RELU, x))
     rule_of("relu", "x")(lambda g, out: of_two(RELU_BACK, g, out))
-    forward_of("gelu")(
+    forward_of("gelu", half=True)(
         lambda x, approximate: of_one(GELU_TANH if approximate == "tanh" else GELU, x)
     )
     rule_of("gelu", "x")(
@@ -87,5 +72,7 @@ def install() -> None:
     )
     rule_of("sigmoid", "x")(lambda g, out: of_two(SIGMOID_BACK, g, out))
     rule_of("tanh", "x")(lambda g, out: of_two(TANH_BACK, g, out))
-    forward_of("silu")(lambda x: of_one(SILU, x))
+    forward_of("silu", half=True)(lambda x: of_one(SILU, x))
     rule_of("silu", "x")(lambda g, x: of_two(SILU_BACK, g, x))
+    for name in ("relu", "gelu", "sigmoid", "tanh", "silu"):
+        takes_half(name)

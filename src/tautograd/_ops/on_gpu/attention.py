@@ -1,21 +1,23 @@
 """Attention: products by cuBLAS, and everything between them in one kernel each way.
 
-A block per query turns its scores into weights: scaled, masked, exponentials over their sum. Going
-back it turns the gradients of weights into those of scores. The weights are what is kept.
+A block per query turns its scores into weights: scaled, masked, exponentials over their sum. What is kept is the
+result and the logarithm of that sum; going back, scores are computed again, and a block turns them and the gradients
+of weights into weights and the gradients of scores. Short sequences have kernels of their own (`flash`), half
+precision has cuDNN's (`fused_attention`): those write no scores at all.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.cuda_array import new
-from . import flash
+from ..nn import attention as formula
+from . import flash, fused_attention
 from .launch import dense, fit, kernel, threads_for
-from .specialise import forward_of, rule_of
+from .specialise import forward_of, rule_of, takes_half, widened
 
 WEIGHTS = kernel(
     "attention_weights",
@@ -35,18 +37,26 @@ WEIGHTS = kernel(
   total = block_sum(total);
   T inverse = (T)1 / total;
   for (Int i = threadIdx.x; i < keys; i += blockDim.x) row[i] = i < end ? row[i] * inverse : (T)0;
-  if (threadIdx.x == 0) sums[blockIdx.x] = (T)1;
+  if (threadIdx.x == 0) sums[blockIdx.x] = best + log(total);
 }""",
 )
 WEIGHTS_BACK = kernel(
     "attention_weights_back",
-    r"""(T* slopes, const T* weights, Int keys, double scale) {
-  slopes += blockIdx.x * keys; weights += blockIdx.x * keys;
+    r"""(T* slopes, T* scores, const T* sums, const T* g, const T* out, Int queries, Int keys, Int width, double scale,
+     Int causal) {
+  slopes += blockIdx.x * keys; scores += blockIdx.x * keys;
+  g += blockIdx.x * width; out += blockIdx.x * width;
+  Int end = keys;
+  if (causal) { Int q = blockIdx.x % queries; end = q + 1 < keys ? q + 1 : keys; }
   T along = 0;
-  for (Int i = threadIdx.x; i < keys; i += blockDim.x) along += slopes[i] * weights[i];
+  for (Int i = threadIdx.x; i < width; i += blockDim.x) along += g[i] * out[i];
   along = block_sum(along);
-  for (Int i = threadIdx.x; i < keys; i += blockDim.x)
-    slopes[i] = (slopes[i] - along) * weights[i] * (T)scale;
+  T sum = sums[blockIdx.x];
+  for (Int i = threadIdx.x; i < keys; i += blockDim.x) {
+    T weight = i < end ? exp(scores[i] * (T)scale - sum) : (T)0;
+    scores[i] = weight;
+    slopes[i] = i < end ? (slopes[i] - along) * weight * (T)scale : (T)0;
+  }
 }""",
 )
 
@@ -56,7 +66,12 @@ def _turned(x: Any) -> Any:
 
 
 def _attention(q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool, noise: Any) -> Any:
-    if mask is not None or noise is not None or q.ndim < 3:
+    if noise is not None or q.ndim < 3:
+        return None
+    library = fused_attention.suits(q, k, v, mask, scale)
+    if library is not None:
+        return fused_attention.forward(library, q, k, v, mask, scale, causal)
+    if mask is not None:
         return None
     if flash.suits(q, k, v):
         return flash.forward(q, k, v, scale, causal)
@@ -73,37 +88,55 @@ def _attention(q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool, no
     WEIGHTS(
         q.dtype.char, rows, threads_for(keys), scores.ptr, sums.ptr, queries, keys, scale, causal
     )
-    return gemm(scores, v), scores, sums
+    out = gemm(scores, v)
+    return out, sums, out
 
 
 def _attention_back(
     g: Any, q: Any, k: Any, v: Any, mask: Any, out1: Any, out2: Any, scale: float, causal: bool,
     noise: Any, needs: Any,
 ) -> Any:  # fmt: skip
-    if mask is not None or noise is not None or q.ndim < 3 or not math.isfinite(scale):
+    if noise is not None or q.ndim < 3:
+        return None
+    if fused_attention.are_kept(out1, out2):
+        found = None
+        if not needs[3]:
+            found = fused_attention.backward(g, q, k, v, mask, out1, out2, scale, causal)
+        return (
+            (*found, None) if found is not None else _anew(g, q, k, v, mask, scale, causal, needs)
+        )
+    if mask is not None:
         return None
     if flash.suits(q, k, v):
         return *flash.backward(flash.dense_rows(g), q, k, v, out1, out2, scale, causal), None
-    g, q, k, v, weights = map(dense, (g, q, k, v, out1))
-    if not fit(g, q, k, v, weights):
+    g, q, k, v, out = map(dense, (g, q, k, v, out2))
+    if out1.shape[-1] != 1 or not fit(q, k, v):
         return None
-    if k.shape[:-2] != q.shape[:-2] or v.shape[:-2] != q.shape[:-2]:
-        return None
+    if not fit(g, q, k, v, out):
+        return _anew(g, q, k, v, None, scale, causal, needs)
     gemm = cuda_array.backend.gemm
-    dv = gemm(_turned(weights), g) if needs[2] else None
-    dq = dk = None
-    if needs[0] or needs[1]:
-        slopes = gemm(g, _turned(v))
-        keys = slopes.shape[-1]
-        rows = slopes.size // keys
-        code = q.dtype.char
-        WEIGHTS_BACK(code, rows, threads_for(keys), slopes.ptr, weights.ptr, keys, scale)
-        dq = gemm(slopes, k) if needs[0] else None
-        dk = gemm(_turned(slopes), q) if needs[1] else None
+    scores, slopes = gemm(q, _turned(k)), gemm(g, _turned(v))
+    queries, keys = scores.shape[-2:]
+    WEIGHTS_BACK(
+        q.dtype.char, scores.size // keys, threads_for(keys), slopes.ptr, scores.ptr, out1.ptr, g.ptr, out.ptr,
+        queries, keys, v.shape[-1], scale, causal,
+    )  # fmt: skip
+    dv = gemm(_turned(scores), g) if needs[2] else None
+    del scores
+    dq = gemm(slopes, k) if needs[0] else None
+    dk = gemm(_turned(slopes), q) if needs[1] else None
     return dq, dk, dv, None
+
+
+def _anew(g: Any, q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool, needs: Any) -> Any:
+    """The gradients by the record's formula, of scores that are computed again."""
+    g, q, k, v, mask = widened([g, q, k, v, mask])
+    shares = formula._shares(q, k, mask, scale, causal)
+    return formula._gradients(g, q, k, v, mask, *shares, scale, causal, None, needs)
 
 
 def install() -> None:
     """Put these in place."""
-    forward_of("scaled_dot_product_attention")(_attention)
+    forward_of("scaled_dot_product_attention", half=True)(_attention)
     rule_of("scaled_dot_product_attention")(_attention_back)
+    takes_half("scaled_dot_product_attention")

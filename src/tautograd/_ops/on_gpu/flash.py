@@ -219,7 +219,7 @@ def _threads(longest: int) -> int:
     return min(256, 32 * ((4 * longest + 31) // 32))
 
 
-def _in_rows(shape: Any, dtype: Any) -> Any:
+def in_rows(shape: Any, dtype: Any) -> Any:
     """Room for heads, with those of a position side by side: as the layer after them reads it."""
     if len(shape) == 3:
         return new(shape, dtype)
@@ -232,7 +232,7 @@ def forward(q: Any, k: Any, v: Any, scale: float, causal: bool) -> Any:
     shape, dtype = q.shape, q.dtype
     heads, queries, width = shape[-3:]
     keys = k.shape[-2]
-    out = _in_rows(shape, dtype)
+    out = in_rows(shape, dtype)
     lead = (*shape[:-1], 1)
     bests, totals = new(lead, dtype), new(lead, dtype)
     longest = max(queries, keys)
@@ -251,12 +251,7 @@ def backward(
     shape, dtype = q.shape, q.dtype
     heads, queries, width = shape[-3:]
     keys = k.shape[-2]
-    if shape == k.shape and len(shape) == 4:
-        b, h, t, d = shape
-        whole = new((b, t, 3, h, d), dtype)
-        dq, dk, dv = _parts(whole, shape)
-    else:
-        dq, dk, dv = (_in_rows(x.shape, dtype) for x in (q, k, v))
+    dq, dk, dv = gradients_of(q, k, v)
     longest = max(queries, keys)
     of_width("flash_back", width)(
         dtype.char, bests.size // queries, _threads(longest), g.ptr, q.ptr, k.ptr, v.ptr, bests.ptr, totals.ptr,
@@ -265,6 +260,15 @@ def backward(
         shared=_bytes(longest, width, dtype.itemsize),
     )  # fmt: skip
     return dq, dk, dv
+
+
+def gradients_of(q: Any, k: Any, v: Any) -> Any:
+    """Room for the gradients of q, k and v: side by side in memory where they are of one shape."""
+    shape, dtype = q.shape, q.dtype
+    if shape == k.shape == v.shape and len(shape) == 4:
+        b, h, t, d = shape
+        return _parts(new((b, t, 3, h, d), dtype), shape)
+    return [in_rows(x.shape, dtype) for x in (q, k, v)]
 
 
 def _parts(whole: Any, shape: tuple[int, ...]) -> list[Any]:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.cuda.cuda_array import CudaArray, new
-from .launch import THREADS, blocks_for, dense, fit, kernel
+from .launch import THREADS, blocks_for, dense, fit, kernel, threads_for
 from .specialise import forward_of, rule_of
 
 _MOST_ROWS = 1 << 14
 _MOST_ELEMENTS = 1 << 18
+_MANY_CLASSES = 512
 _NOTHING = -(1 << 62)  # a class that no target is
 
 NLL = kernel(
@@ -45,6 +46,78 @@ NLL_BACK = kernel(
   for (Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (Int)gridDim.x * blockDim.x) {
     Int t = target[i / classes];
     r[i] = (t == i % classes && t != ignored) ? share : (T)0;
+  }
+}""",
+)
+# The same of many classes: what each target gets is found first, then a block has a row.
+NLL_SHARE = kernel(
+    "nll_share",
+    r"""(const T* g, const Int* target, T* share, Int rows, Int ignored, Int mean) {
+  T count = 0;
+  for (Int i = threadIdx.x; i < rows; i += blockDim.x) count += target[i] != ignored ? (T)1 : (T)0;
+  count = block_sum(count);
+  if (threadIdx.x == 0) share[0] = mean ? -g[0] / count : -g[0];
+}""",
+)
+NLL_ROWS = kernel(
+    "nll_rows",
+    r"""(const T* share, const Int* target, T* r, Int classes, Int ignored) {
+  Int t = target[blockIdx.x];
+  T v = share[0];
+  if (t == ignored) t = -1;
+  r += blockIdx.x * classes;
+  for (Int i = threadIdx.x; i < classes; i += blockDim.x) r[i] = i == t ? v : (T)0;
+}""",
+)
+# Cross entropy of many classes: a block has a row, and finds its largest score and the sum of exponentials in one
+# pass; only the logarithm of that sum is kept.
+ROW_LOSSES = kernel(
+    "row_losses",
+    r"""(const T* x, const Int* target, T* sums, T* losses, Int classes, Int ignored) {
+  Int t = target[blockIdx.x];
+  x += blockIdx.x * classes;
+  const int n = blockDim.x;
+  T best = x[0], total = 0, v[4];
+  for (Int i = threadIdx.x; i < classes; i += 4 * n) {
+    T now = best;
+    for (int k = 0; k < 4; ++k) v[k] = i + k * n < classes ? x[i + k * n] : (T)-INFINITY;
+    for (int k = 0; k < 4; ++k) now = larger(now, v[k]);
+    if (now != best) { total *= exp(best - now); best = now; }
+    for (int k = 0; k < 4; ++k) if (v[k] != (T)-INFINITY) total += exp(v[k] - best);
+  }
+  T most = block_max(best);
+  total = block_sum(best == most ? total : total * exp(best - most));
+  if (threadIdx.x == 0) {
+    sums[blockIdx.x] = most + log(total);
+    losses[blockIdx.x] = t == ignored ? (T)0 : most - x[t] + log(total);
+  }
+}""",
+)
+ALL_LOSSES = kernel(
+    "all_losses",
+    r"""(const T* losses, const Int* target, T* out, Int rows, Int ignored, Int mean) {
+  T total = 0, count = 0;
+  for (Int i = threadIdx.x; i < rows; i += blockDim.x) {
+    total += losses[i];
+    count += target[i] != ignored ? (T)1 : (T)0;
+  }
+  total = block_sum(total);
+  __syncthreads();
+  count = block_sum(count);
+  if (threadIdx.x == 0) out[0] = mean ? total / count : total;
+}""",
+)
+ROW_SLOPES = kernel(
+    "row_slopes",
+    r"""(const T* share, const Int* target, const T* x, const T* sums, T* r, Int classes, Int ignored) {
+  Int t = target[blockIdx.x];
+  x += blockIdx.x * classes; r += blockIdx.x * classes;
+  const int n = blockDim.x;
+  T part = t == ignored ? (T)0 : -share[0], sum = sums[blockIdx.x], v[4];
+  for (Int i = threadIdx.x; i < classes; i += 4 * n) {
+    for (int k = 0; k < 4; ++k) if (i + k * n < classes) v[k] = x[i + k * n];
+    for (int k = 0; k < 4; ++k) if (i + k * n < classes)
+      r[i + k * n] = part == (T)0 ? (T)0 : (exp(v[k] - sum) - (i + k * n == t ? (T)1 : (T)0)) * part;
   }
 }""",
 )
@@ -99,9 +172,43 @@ def _nll_back(
     out = new((rows, classes), g.dtype)
     ignored = _NOTHING if ignore_index is None else ignore_index
     blocks, mean = min(blocks_for(out.size), 512), reduction == "mean"
+    if classes >= _MANY_CLASSES:
+        code, share = g.dtype.char, new((), g.dtype)
+        NLL_SHARE(code, 1, 1024, g.ptr, target.ptr, share.ptr, rows, ignored, mean)
+        NLL_ROWS(code, rows, threads_for(classes), share.ptr, target.ptr, out.ptr, classes, ignored)
+        return out
     NLL_BACK(
         g.dtype.char, blocks, THREADS, g.ptr, target.ptr, out.ptr, rows, classes, ignored, mean
     )
+    return out
+
+
+def _cross_entropy(x: Any, target: Any, ignore_index: Any, reduction: str) -> Any:
+    x = dense(x)
+    rows, classes = x.shape
+    if not fit(x) or not _are_targets(target, rows):
+        return None
+    code, ignored = x.dtype.char, _NOTHING if ignore_index is None else ignore_index
+    sums, losses, out = new((rows,), x.dtype), new((rows,), x.dtype), new((), x.dtype)
+    threads = threads_for(classes)
+    ROW_LOSSES(code, rows, threads, x.ptr, target.ptr, sums.ptr, losses.ptr, classes, ignored)
+    ALL_LOSSES(code, 1, 1024, losses.ptr, target.ptr, out.ptr, rows, ignored, reduction == "mean")
+    return out, sums
+
+
+def _cross_entropy_back(
+    g: Any, x: Any, target: Any, out1: Any, ignore_index: Any, reduction: str
+) -> Any:
+    x = dense(x)
+    rows, classes = x.shape
+    if not fit(x, g, out1) or out1.shape != (rows,) or not _are_targets(target, rows):
+        return None
+    code, ignored = x.dtype.char, _NOTHING if ignore_index is None else ignore_index
+    share, out = new((), x.dtype), new(x.shape, x.dtype)
+    NLL_SHARE(code, 1, 1024, g.ptr, target.ptr, share.ptr, rows, ignored, reduction == "mean")
+    ROW_SLOPES(
+        code, rows, threads_for(classes), share.ptr, target.ptr, x.ptr, out1.ptr, out.ptr, classes, ignored
+    )  # fmt: skip
     return out
 
 
@@ -132,6 +239,8 @@ def install() -> None:
     """Put these in place."""
     forward_of("nll_loss")(_nll)
     rule_of("nll_loss", "x")(_nll_back)
+    forward_of("cross_entropy_of_many")(_cross_entropy)
+    rule_of("cross_entropy_of_many", "x")(_cross_entropy_back)
     forward_of("mse_loss")(_mse)
     rule_of("mse_loss", "x")(lambda g, x, y, reduction: _mse_back(g, x, y, reduction))
     rule_of("mse_loss", "y")(lambda g, x, y, reduction: _mse_back(g, y, x, reduction))

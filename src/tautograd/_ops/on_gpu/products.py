@@ -10,17 +10,18 @@ from ..._arrays.cuda import cuda_array
 from ..._arrays.cuda.calls import QUICK
 from ..._arrays.cuda.cuda_array import CudaArray, new
 from ..._arrays.cuda.products import quick_matmul
-from .launch import THREADS, blocks_for, dense, fit, kernel
-from .specialise import forward_of, rule_of
+from .launch import THREADS, blocks_for, dense, fit, fit_any, kernel
+from .specialise import forward_of, is_half, is_recorded, rule_of, takes_half
 
+_FLOAT32 = np.dtype(np.float32)
 # So many comparisons at most are made to add rows up in order, without atomic additions.
 _MOST_LOOKS = 1 << 26
 
 ADD_BIAS = kernel(
     "add_bias",
-    r"""(T* out, const T* bias, Int n, Int width) {
+    r"""(S* out, const S* bias, Int n, Int width) {
   Int i = (Int)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] += bias[i % width];
+  if (i < n) out[i] = out[i] + bias[i % width];
 }""",
 )
 # A block for each row of the table looks for its number among the indices; the sum is in their order.
@@ -72,11 +73,17 @@ ROWS_AT = kernel(
 def _addmm(
     input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1, columns: bool = False
 ) -> Any:
+    if is_recorded(mat1):
+        return _recorded_sum(input, mat1, mat2, beta, alpha)
     if beta != 1 or alpha != 1 or type(mat1) is not CudaArray or type(mat2) is not CudaArray:
         return None
-    if not fit(input) or input.dtype != mat1.dtype or input.shape != mat2.shape[1:]:
+    if not fit_any(input) or input.dtype != mat1.dtype or input.shape != mat2.shape[1:]:
         return None
-    out = cuda_array.backend.gemm(mat1, mat2)
+    gemm = cuda_array.backend.gemm
+    out = gemm.affine(mat1, mat2, input)
+    if out is not None:
+        return out
+    out = gemm(mat1, mat2)
     if out is None:
         return None
     size, width = out.size, input.size
@@ -84,16 +91,49 @@ def _addmm(
     return out
 
 
+def _recorded_sum(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+    """A sum of half precision as it is recorded: the product by cuBLAS, the rest in float32."""
+    found = _product(mat1, mat2)
+    if found is None or not is_half(input) or beta != 1 or alpha != 1:
+        return None
+    return np.astype(np.add(np.astype(found, _FLOAT32), np.astype(input, _FLOAT32)), mat1.dtype)
+
+
+def _product(x: Any, y: Any) -> Any:
+    """A product of half precision, now or as it is recorded; None where it is of anything else."""
+    if type(x) is CudaArray and type(y) is CudaArray:
+        return cuda_array.backend.gemm(x, y)
+    alike = is_half(x) and is_half(y) and x.dtype == y.dtype
+    if not alike or not is_recorded(x) or not is_recorded(y) or not (x.size and y.size):
+        return None
+    return np.matmul(x, y)
+
+
+def _are_real(*arrays: Any) -> bool:
+    """Whether these are arrays of real numbers on the GPU."""
+    return all(type(x) is CudaArray and x.dtype.char in "fdeE" for x in arrays)
+
+
+def _batch_times_turned(g: Any, y: Any) -> Any:
+    """g yᵀ of batches"""
+    return cuda_array.backend.gemm(g, np.swapaxes(y, -1, -2)) if _are_real(g, y) else None
+
+
+def _turned_batch_times(g: Any, x: Any) -> Any:
+    """xᵀ g of batches"""
+    return cuda_array.backend.gemm(np.swapaxes(x, -1, -2), g) if _are_real(g, x) else None
+
+
 def _times_turned(g: Any, mat2: Any) -> Any:
     """g mat2ᵀ"""
-    if type(mat2) is not CudaArray or mat2.dtype.char not in "fd":
+    if not _are_real(g, mat2):
         return None
     return cuda_array.backend.gemm.by_turned(g, mat2)
 
 
 def _turned_times(g: Any, mat1: Any, columns: bool) -> Any:
     """mat1ᵀ g, lying by columns if asked to."""
-    if type(mat1) is not CudaArray or mat1.dtype.char not in "fd":
+    if not _are_real(g, mat1):
         return None
     gemm = cuda_array.backend.gemm
     if not columns:
@@ -156,12 +196,19 @@ def install() -> None:
     """Put these in place."""
     QUICK[np.matmul] = quick_matmul(cuda_array.backend)
     forward_of("embedding")(_rows_at)
-    forward_of("addmm")(_addmm)
+    forward_of("addmm", half=True)(_addmm)
+    forward_of("mm", half=True)(lambda mat1, mat2, columns=False: _product(mat1, mat2))
+    forward_of("bmm", half=True)(_product)
     rule_of("addmm", "mat1")(lambda g, mat2, alpha: _times_turned(g, mat2) if alpha == 1 else None)
     rule_of("addmm", "mat2")(
         lambda g, mat1, alpha, columns: _turned_times(g, mat1, columns) if alpha == 1 else None
     )
     rule_of("mm", "mat1")(lambda g, mat2: _times_turned(g, mat2))
     rule_of("mm", "mat2")(lambda g, mat1, columns: _turned_times(g, mat1, columns))
+    rule_of("bmm", "x")(lambda g, y: _batch_times_turned(g, y))
+    rule_of("bmm", "y")(lambda g, x: _turned_batch_times(g, x))
+    rule_of("addmm", "input")(lambda g, beta: g if beta == 1 else None)
+    for name in ("mm", "bmm", "addmm"):
+        takes_half(name)
     rule_of("unbind", "x")(lambda g, dim: _unbound(g, dim))
     forward_of("embedding_dense_backward")(_row_sums)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...._arrays.checks import require_all
 from ...._autograd.apply import apply
+from ...._autograd.modes import modes
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import refuse
 from ...declare.record import Op, renamed
@@ -287,11 +288,61 @@ def cross_entropy(
     dim = 1 if x.ndim > 1 else 0
     if label_smoothing:
         return _smoothed(input, target, weight, ignore_index, reduction, label_smoothing)
+    if weight is None and reduction != "none" and _is_wide_on_gpu(x, y):
+        return _in_one(input, target, ignore_index, reduction)
     if x.dtype.char in "fd" and x.size:
         likelihoods = apply(log_softmax_op, (input,), {"dim": dim})
     else:
         likelihoods = log_softmax(input, dim)
     return _likelihood(likelihoods, target, weight, ignore_index, reduction)
+
+
+# --- the same in one step, of many classes on a GPU --------------------------------------------------
+
+_MANY = 1024  # classes, from which on likelihoods are worth not being written to memory
+
+
+def _loss_and_kept(x: Any, target: Any, ignore_index: Any, reduction: str) -> tuple[Any, Any]:
+    """The loss, and what its gradient may be found from: likelihoods, or what a kernel keeps instead."""
+    likelihoods = log_softmax_op(x, dim=1)
+    loss = nll_op(likelihoods, target, None, ignore_index=ignore_index, reduction=reduction)
+    return loss, likelihoods
+
+
+def _slopes(g: Any, x: Any, target: Any, out1: Any, ignore_index: Any, reduction: str) -> Any:
+    """By the rules of the two records that it is made of."""
+    shape = tuple(x.shape)
+    found = nll_op.vjp[0].rule(g, target, None, shape, ignore_index, reduction)
+    return log_softmax_op.vjp[0].rule(found, log_softmax_op(x, dim=1), 1)
+
+
+cross_entropy_op = Op(
+    "cross_entropy_of_many",
+    _loss_and_kept,
+    ("x", "target"),
+    vjp={"x": _slopes},
+    node="NllLossBackward0",
+    outputs=2,
+    differentiable_outputs=(0,),
+    internal=True,
+)
+
+
+def _is_wide_on_gpu(x: Any, y: Any) -> bool:
+    """Whether these are rows of many classes and a target for each, where there are kernels for them."""
+    there = getattr(getattr(x, "value", x), "has_kernels", False)
+    if not there or modes.way[0] is None or x.ndim != 2 or x.dtype.char not in "fd":
+        return False
+    rows, classes = x.shape
+    return bool(classes >= _MANY and rows and y.shape == (rows,) and y.dtype == np.int64)
+
+
+def _in_one(input: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor:
+    _check_target(input, target)
+    ignored = _ignored(target._data, input._data.shape[1], int(ignore_index))
+    parameters = {"ignore_index": ignored, "reduction": reduction}
+    found: tuple[Tensor, ...] = apply(cross_entropy_op, (input, target), parameters)
+    return found[0]
 
 
 def _check_smoothing(label_smoothing: float) -> None:

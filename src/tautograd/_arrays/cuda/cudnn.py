@@ -1,0 +1,131 @@
+"""cuDNN through its own Python front end: a graph for each shape, built once, then told where the memory is.
+
+The front end (`nvidia-cudnn-frontend`) is imported when a convolution or attention first asks for it. Without it,
+or where cuDNN has no kernel for what is asked, the answer is None, and kernels of our own do the work.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import cuda_array
+from .cuda_array import new
+
+_BYTE = np.dtype(np.uint8)
+
+
+class Graph:
+    """A graph of cuDNN's that is ready to run: its tensors by numbers, and how much memory it works in."""
+
+    __slots__ = ("graph", "work")
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.work = int(graph.get_workspace_size())
+
+
+class Cudnn:
+    """The front end, with a handle for each thread and the graphs that were built."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        kinds = module.data_type
+        self.kinds = {
+            "f": kinds.FLOAT, "d": kinds.DOUBLE, "e": kinds.HALF, "E": kinds.BFLOAT16,
+        }  # fmt: skip
+        self.version = int(module.backend_version())
+        self._local = threading.local()
+
+    def handle(self) -> Any:
+        """This thread's handle, on the current stream."""
+        local = self._local
+        if not hasattr(local, "handle"):
+            local.handle, local.graphs, local.stream = self.module.create_handle(), {}, -1
+        stream = cuda_array.backend.cupy.cuda.get_current_stream().ptr
+        if stream != local.stream:
+            self.module.set_stream(handle=local.handle, stream=stream)
+            local.stream = stream
+        return local.handle
+
+    def built(self, key: Any, describe: Callable[[Any], None], code: str, tf32: bool = True) -> Any:
+        """The graph that `describe` writes, or None where cuDNN has no kernel for it; made once for a key."""
+        handle = self.handle()
+        graphs = self._local.graphs
+        deterministic = bool(cuda_array.backend.deterministic) or switch("deterministic", False)
+        key = (*key, code, tf32, deterministic)
+        if key not in graphs:
+            graphs[key] = self._build(describe, code, tf32, deterministic, handle)
+        return graphs[key]
+
+    def _build(
+        self, describe: Callable[[Any], None], code: str, tf32: bool, deterministic: bool, handle: Any
+    ) -> Graph | None:  # fmt: skip
+        module, kinds = self.module, self.module.data_type
+        wide = kinds.DOUBLE if code == "d" else kinds.FLOAT
+        graph = module.pygraph(
+            io_data_type=self.kinds[code],
+            intermediate_data_type=wide,
+            compute_data_type=wide,
+            handle=handle,
+        )
+        try:
+            describe(graph)
+            graph.validate()
+            graph.build_operation_graph()
+            graph.create_execution_plans([module.heur_mode.A, module.heur_mode.FALLBACK])
+            if code == "f" and not tf32:
+                graph.deselect_numeric_notes([module.numerical_note.TENSOR_CORE])
+            if deterministic:
+                graph.deselect_numeric_notes([module.numerical_note.NONDETERMINISTIC])
+            graph.check_support()
+            graph.build_plans()
+            return Graph(graph)
+        except (module.cudnnGraphNotSupportedError, RuntimeError, ValueError) as refusal:
+            refusals.append(f"{code}: {str(refusal)[:300]}")
+            return None
+
+    def run(self, built: Graph, where: dict[int, int]) -> None:
+        """Run a graph; `where` says at which address each of its tensors lies."""
+        room = new((max(built.work, 1),), _BYTE)
+        built.graph.execute(where, room.ptr, handle=self.handle())
+
+
+refusals: list[str] = []  # what cuDNN said of the graphs that it has no kernels for
+
+_found: list[Cudnn | None] = []
+
+
+def cudnn() -> Cudnn | None:
+    """cuDNN, or None where its front end or its library is not there, or it is switched off."""
+    if not _found:
+        _found.append(_looked_for())
+    return _found[0] if switch("enabled") else None
+
+
+def switch(name: str, default: bool = True) -> bool:
+    """A switch of `backends.cudnn`; that module need not be loaded, and is nothing that is imported here."""
+    module = sys.modules.get(f"{__name__.partition('.')[0]}.backends.cudnn")
+    return bool(getattr(module, name, default))
+
+
+def _looked_for() -> Cudnn | None:
+    if not getattr(cuda_array.backend, "has_cudnn", False):
+        return None
+    try:
+        module = importlib.import_module("cudnn")
+        return Cudnn(module)
+    except (ImportError, OSError, RuntimeError, AttributeError) as refusal:
+        refusals.append(f"no cuDNN: {refusal}")
+        return None
+
+
+def strides_of(x: Any) -> list[int]:
+    """An array's strides in elements."""
+    size = x.dtype.itemsize
+    return [s // size for s in x.strides]
