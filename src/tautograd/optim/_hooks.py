@@ -11,6 +11,7 @@ from .._autograd.effects import call_hook
 from .._autograd.hooks import RemovableHandle, add_hook
 from .._autograd.modes import modes
 from .._ops.declare.guarding import in_words
+from .._user_code.owners import internal
 
 Hooks = OrderedDict[int, Callable[..., Any]]
 _global_pre_hooks: Hooks = OrderedDict()
@@ -30,9 +31,13 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """An optimizer's `step`, with the hooks before and after it."""
 
+    is_ours = internal[step.__code__.co_filename]  # no code of the user's runs in it
+
     @wraps(step)
     def hooked(*args: Any, **kwargs: Any) -> Any:
         self = args[0]
+        if modes.deferred is not None and is_ours:
+            return modes.deferred.call(hooked, args, kwargs)
         recorder = modes.recorder
         if recorder is not None:
             recorder.stepping(self)

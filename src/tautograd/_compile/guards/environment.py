@@ -28,6 +28,8 @@ class Surroundings:
         for module in (*self.variables.modules, *(m for m in form.kept if isinstance(m, Module))):
             self.modules.note(module)
         self.spots: list[Spot] = []  # whose numbers are inputs
+        self.notes_calls = False  # so that its Python can be followed: see `sound/`
+        self.reads_guarded = True  # whether what Python reads is to be the same at a replay
         self.may_split = False  # where Python asks for a tensor's value
         self.may_follow = True  # whether such a value may be a symbol
 
@@ -47,6 +49,8 @@ class Surroundings:
         given = [value for value in self.form.kept if isinstance(value, Optimizer)]
         tape.settings = Settings([*self.variables.optimizers, *given])
         self.first_hook = next_id()
+        if not self.reads_guarded:
+            return
         for name, what, advice in self.variables.refused:
             tape.refuse(what, advice, self.variables.lines.naming({name}))
         if self.form.has_arrays:
@@ -56,8 +60,9 @@ class Surroundings:
     def settle(self, tape: Any) -> None:
         tape.note_settings()
         with pause(tape):
-            self.modules.settle(tape, self.variables.lines)
-            self.variables.settle(tape)
+            if self.reads_guarded:
+                self.modules.settle(tape, self.variables.lines)
+                self.variables.settle(tape)
             for tensor, _ in tape.outside.values():
                 if any(number >= self.first_hook for of in hooks_of(tensor) for number in of):
                     where = self.variables.lines.naming(HOOKS)

@@ -8,6 +8,7 @@ from ..._user_code.sites import mark, resolve
 from .value_readers import advice_for, asker
 
 ADVICE = {
+    "follow": "Leave it outside of the compiled function, or let Python be skipped: `compile(fn, sound=False)`.",
     "bool": "Use `torch.where(condition, a, b)` in place of the branch, or leave the branch outside of "
     "the compiled function.",
     "item": "Return the tensor from the compiled function and call `.item()` on what it returns; inside, "

@@ -27,8 +27,10 @@ from ..guards.guards import GRADIENTS, Form, is_ordinary
 from ..messages.errors import CompileError
 from ..messages.explain import Explanation
 from ..messages.recompiles import Recompiles, difference
+from ..record.arrays import is_on_gpu
 from ..record.trees import tensors_in
 from ..record.varying_numbers import Changing
+from ..sound.runs import SHARE, Followed
 from . import audit as audits
 from .audit import AuditError
 from .bound_methods import Place
@@ -42,6 +44,7 @@ VARIANTS = 4  # of records of one form of arguments, as with and without gradien
 BRANCHES = 12  # the same where numbers decide between them
 FORMS = 256  # of arguments that are remembered as seen
 BRANCH = "a number decides otherwise"
+MISSES = 3  # calls one after the other that do not agree with a record, which is then given up
 OFTEN = 16  # how often a form has to come before it takes the place of another record
 
 
@@ -70,8 +73,10 @@ class Compiled:
         fallback: bool = False,
         native: bool = True,
         audit: str = "auto",
+        sound: bool | None = None,
     ) -> None:
         self._fn = fn
+        self._sound = sound
         self._fallback = fallback
         self._native = native
         self._audit = audit
@@ -105,6 +110,8 @@ class Compiled:
                 return self._audited(entry, form, args, kwargs)
             finally:
                 self._recording.release()
+        if entry is not None and entry.followed_calls is not None:
+            return self._follow(entry, args, kwargs, tensors)
         tried: list[Entry] = []
         while entry is not None:
             with entry.alone() as alone:
@@ -123,8 +130,9 @@ class Compiled:
         with self._lock:
             records = self._is_time_to_record(form.key)
         if not records:
+            began = perf_counter()
             result = self._fn(*args, **kwargs)
-            self._note_run(form.key)
+            self._note_run(form.key, perf_counter() - began)
             return result
         if not self._recording.acquire(blocking=False):
             return self._fn(*args, **kwargs)
@@ -147,7 +155,8 @@ class Compiled:
         reasons = []
         for entry in reversed(found):
             numbers = None if entry in tried else entry.holds_for(form)
-            reason = BRANCH if numbers is None else entry.guards.reason()
+            guards = entry.followed_calls or entry.guards
+            reason = BRANCH if numbers is None else guards.reason()
             reason = reason or entry.guards.clash(tensors)
             if reason is None:
                 self._entries.move_to_end(key)
@@ -178,25 +187,29 @@ class Compiled:
         self._seen[key] = 0
         return True
 
-    def _note_run(self, key: Any) -> None:
+    def _note_run(self, key: Any, seconds: float) -> None:
         """A call has run eagerly: not one that was interrupted, nor one that another thread is still in."""
         with self._lock:
             if key in self._refused:
                 return
             self._seen[key] = self._seen.pop(key, 0) + 1
-            if len(self._seen) > FORMS:
-                self._seen.popitem(last=False)
+            self._seconds[key] = min(seconds, self._seconds.pop(key, seconds))
+            for noted in (self._seen, self._seconds):
+                if len(noted) > FORMS:
+                    noted.popitem(last=False)
 
     def _surroundings(self, form: Form, args: Any, kwargs: Any) -> Surroundings:
         """What the function can reach when it is recorded, and what a recording may do."""
         around = Surroundings(self._fn, form, (args, kwargs))
         around.may_split = self._fallback
+        around.notes_calls, around.reads_guarded = self._sound is not False, self._sound is not True
         around.may_follow = form.key not in self._by_value and not around.variables.asks_types
         return around
 
     def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
         around = self._surroundings(form, args, kwargs)
-        around.follow(self._changing)
+        if self._sound is not True:
+            around.follow(self._changing)
         follows = bool(form.symbolic or around.spots)
         if follows and around.variables.asks_types:
             self._fix(around, form.symbolic, around.spots, "`type` is called, perhaps on it")
@@ -236,6 +249,7 @@ class Compiled:
             raise
         self.records += 1
         entry.audits.begin(self._audit)
+        self._choose(entry, form)
         self._note_again(form)
         if entry.parts is not None:
             self._say_split(entry)
@@ -264,6 +278,54 @@ class Compiled:
                 self._why.pop(gone, None)
             self._last = entry
         return result
+
+    def _choose(self, entry: Entry, form: Form) -> None:
+        """Whether this record's Python runs at each call: as asked for, or where its share of the time is small."""
+        noted = entry.capture.calls
+        if noted is None:
+            return
+        why = noted.why
+        if is_on_gpu(entry.program):
+            why = "it runs on a GPU"
+        if entry.parts is not None or entry.followed or entry.spots:
+            why = why or "a number that changes is an input of its program"
+        if why is None:
+            followed = Followed(entry, noted)
+            seconds = self._seconds.get(form.key, 0.0)
+            if self._sound or followed.estimate <= SHARE * seconds:
+                entry.followed_calls, entry.quick = followed, None
+                entry.audits.begin("always" if self._audit == "always" else "never")
+        elif self._sound:
+            self._refuse(form.key, f"its Python cannot be followed: {why}")
+        entry.not_followed = why
+
+    def _follow(self, entry: Entry, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
+        """Run the function's own Python, held against a record."""
+        if not entry.lock.acquire(blocking=False):
+            return self._fn(*args, **kwargs)
+        try:
+            if entry.inside:
+                return self._fn(*args, **kwargs)
+            entry.inside = 2
+            try:
+                return entry.followed_calls.run(self._fn, args, kwargs, tensors)
+            finally:
+                entry.inside = 0
+                if entry.followed_calls.missed >= MISSES:
+                    self._give_up(entry)
+        finally:
+            entry.lock.release()
+
+    def _give_up(self, entry: Entry) -> None:
+        """A record that calls no longer agree with: the next call makes another one."""
+        why = entry.followed_calls.why
+        self._drop(entry)
+        with self._lock:
+            self._why[entry.key] = why
+            self._seen[entry.key] = 1
+            lost = self._lost[entry.key] = self._lost.get(entry.key, 0) + 1
+        if lost >= VARIANTS:
+            self._refuse(entry.key, f"what it does changes too often: {why}")
 
     def _audited(self, entry: Entry, form: Form, args: Any, kwargs: Any) -> Any:
         """Run the function, and see whether it still becomes the program that would have been replayed."""
@@ -371,6 +433,7 @@ class Compiled:
         self._pid = os.getpid()
         self._entries: OrderedDict[Any, list[Entry]] = OrderedDict()  # by the form of arguments
         self._seen: OrderedDict[Any, int] = OrderedDict()  # how often a form has run eagerly
+        self._seconds: OrderedDict[Any, float] = OrderedDict()  # that it took then
         self._refused: OrderedDict[Any, str] = OrderedDict()
         self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
         self._why: dict[Any, str] = {}
@@ -405,19 +468,26 @@ class Compiled:
 
     def of(self, fn: Callable[..., Any]) -> Compiled:
         """Another function, compiled in the same way."""
-        return Compiled(fn, fallback=self._fallback, native=self._native, audit=self._audit)
+        options: dict[str, Any] = {"fallback": self._fallback, "native": self._native}
+        return Compiled(fn, audit=self._audit, sound=self._sound, **options)
 
     def __deepcopy__(self, memo: Any) -> Compiled:
         return self.of(copy.deepcopy(self._fn, memo))
 
     def __reduce__(self) -> Any:
-        return Compiled._again, (self._fn, self._fallback, self._native, self._audit)
+        options = self._fallback, self._native, self._audit, self._sound
+        return Compiled._again, (self._fn, *options)
 
     @classmethod
     def _again(
-        cls, fn: Callable[..., Any], fallback: bool, native: bool, audit: str = "auto"
+        cls,
+        fn: Callable[..., Any],
+        fallback: bool,
+        native: bool,
+        audit: str = "auto",
+        sound: bool | None = None,
     ) -> Compiled:
-        return cls(fn, fallback=fallback, native=native, audit=audit)
+        return cls(fn, fallback=fallback, native=native, audit=audit, sound=sound)
 
     def __repr__(self) -> str:
         return f"<compiled {self._name()}: {sum(map(len, self._entries.values()))} records>"
