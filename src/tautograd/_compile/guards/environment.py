@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._autograd.hooks import _next_id as next_id
+from ..._tensor.tensor import Tensor
 from ...nn.modules.module import Module
 from ...optim.optimizer import Optimizer
 from ..messages.lines import HOOKS
 from ..optimizers.param_group_settings import Settings
 from ..record.tensor_data import pause
+from ..record.trees import tensors_in
 from ..record.varying_numbers import Spot, plain_again
 from .guards import Form, hooks_of
 from .module_guards import Modules
@@ -22,6 +24,7 @@ class Surroundings:
 
     def __init__(self, fn: Callable[..., Any], form: Form, arguments: Any) -> None:
         self.fn = fn
+        self.arguments = arguments
         self.form = form
         self.modules = Modules()
         self.variables = Variables(fn, arguments)
@@ -32,6 +35,13 @@ class Surroundings:
         self.reads_guarded = True  # whether what Python reads is to be the same at a replay
         self.may_split = False  # where Python asks for a tensor's value
         self.may_follow = True  # whether such a value may be a symbol
+
+    @property
+    def elements(self) -> int:
+        """How many elements the tensors have that the function is given, or finds in modules."""
+        modules = {id(m): m for found, _ in self.modules.found.values() for m in found.modules()}
+        own = [p for m in modules.values() for p in (*m._parameters.values(), *m._buffers.values())]
+        return sum(t._data.size for t in (*tensors_in(self.arguments), *own) if isinstance(t, Tensor))
 
     def follow(self, changing: Any) -> None:
         """Let numbers that the function reads by name be inputs, as far as they are seen to change."""

@@ -30,12 +30,13 @@ from ..messages.recompiles import Recompiles, difference
 from ..record.arrays import is_on_gpu
 from ..record.trees import tensors_in
 from ..record.varying_numbers import Changing
-from ..sound.runs import SHARE, Followed
+from ..sound.runs import Followed
 from . import audit as audits
 from .audit import AuditError
 from .bound_methods import Place
 from .entry import Entry
 from .fast_entry import MISS, STOPPED, adding
+from .fast_numbers import way_in
 
 log = logging.getLogger("tautograd.compile")
 log_again = logging.getLogger("tautograd.compile.recompiles")  # whose lines `log` shows, too
@@ -44,6 +45,7 @@ VARIANTS = 4  # of records of one form of arguments, as with and without gradien
 BRANCHES = 12  # the same where numbers decide between them
 FORMS = 256  # of arguments that are remembered as seen
 BRANCH = "a number decides otherwise"
+LARGE = 1 << 14  # elements that a function is given or finds, from which on its Python may be cheap beside them
 MISSES = 3  # calls one after the other that do not agree with a record, which is then given up
 OFTEN = 16  # how often a form has to come before it takes the place of another record
 
@@ -130,9 +132,8 @@ class Compiled:
         with self._lock:
             records = self._is_time_to_record(form.key)
         if not records:
-            began = perf_counter()
             result = self._fn(*args, **kwargs)
-            self._note_run(form.key, perf_counter() - began)
+            self._note_run(form.key)
             return result
         if not self._recording.acquire(blocking=False):
             return self._fn(*args, **kwargs)
@@ -187,22 +188,21 @@ class Compiled:
         self._seen[key] = 0
         return True
 
-    def _note_run(self, key: Any, seconds: float) -> None:
+    def _note_run(self, key: Any) -> None:
         """A call has run eagerly: not one that was interrupted, nor one that another thread is still in."""
         with self._lock:
             if key in self._refused:
                 return
             self._seen[key] = self._seen.pop(key, 0) + 1
-            self._seconds[key] = min(seconds, self._seconds.pop(key, seconds))
-            for noted in (self._seen, self._seconds):
-                if len(noted) > FORMS:
-                    noted.popitem(last=False)
+            if len(self._seen) > FORMS:
+                self._seen.popitem(last=False)
 
     def _surroundings(self, form: Form, args: Any, kwargs: Any) -> Surroundings:
         """What the function can reach when it is recorded, and what a recording may do."""
         around = Surroundings(self._fn, form, (args, kwargs))
         around.may_split = self._fallback
-        around.notes_calls, around.reads_guarded = self._sound is not False, self._sound is not True
+        around.reads_guarded = self._sound is not True
+        around.notes_calls = self._sound or (self._sound is None and around.elements >= LARGE)
         around.may_follow = form.key not in self._by_value and not around.variables.asks_types
         return around
 
@@ -291,8 +291,7 @@ class Compiled:
             why = why or "a number that changes is an input of its program"
         if why is None:
             followed = Followed(entry, noted)
-            seconds = self._seconds.get(form.key, 0.0)
-            if self._sound or followed.estimate <= SHARE * seconds:
+            if self._sound or followed.is_cheap:
                 entry.followed_calls, entry.quick = followed, None
                 entry.audits.begin("always" if self._audit == "always" else "never")
         elif self._sound:
@@ -311,10 +310,21 @@ class Compiled:
                 return entry.followed_calls.run(self._fn, args, kwargs, tensors)
             finally:
                 entry.inside = 0
-                if entry.followed_calls.missed >= MISSES:
-                    self._give_up(entry)
+                self._look_back(entry)
         finally:
             entry.lock.release()
+
+    def _look_back(self, entry: Entry) -> None:
+        """How following went: whether the record is given up, or its Python skipped from now on."""
+        followed = entry.followed_calls
+        if followed.missed >= MISSES:
+            self._give_up(entry)
+        elif self._sound is None and followed.runs == MISSES and not followed.was_cheap:
+            entry.not_followed = (
+                f"its Python takes {followed.python * 1e6:.0f} µs beside {followed.program * 1e6:.0f} µs of its program"
+            )
+            entry.followed_calls, entry.quick = None, way_in(entry)
+            entry.audits.begin(self._audit)
 
     def _give_up(self, entry: Entry) -> None:
         """A record that calls no longer agree with: the next call makes another one."""
@@ -433,7 +443,6 @@ class Compiled:
         self._pid = os.getpid()
         self._entries: OrderedDict[Any, list[Entry]] = OrderedDict()  # by the form of arguments
         self._seen: OrderedDict[Any, int] = OrderedDict()  # how often a form has run eagerly
-        self._seconds: OrderedDict[Any, float] = OrderedDict()  # that it took then
         self._refused: OrderedDict[Any, str] = OrderedDict()
         self._lost: dict[Any, int] = {}  # how many records of a form went to make room for others
         self._why: dict[Any, str] = {}

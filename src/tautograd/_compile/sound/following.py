@@ -305,10 +305,6 @@ class Follower:
 
     # --- in earnest --------------------------------------------------------------------------------------
 
-    def number_of(self, tensor: Any) -> int:
-        """Which of the tensors made this is."""
-        return next((n for n, reference in enumerate(self.objects) if reference() is tensor), -1)
-
     def _differs(self, function: Any) -> None:
         if not self.is_lazy:
             return

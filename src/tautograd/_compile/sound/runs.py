@@ -10,6 +10,7 @@ from ..._autograd.autocast_state import _state as autocasting
 from ..._autograd.modes import modes, update_special
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import resolve
+from ..program.ir import Product
 from ..record.tensor_data import set_grad
 from ..record.trees import NESTS
 from ..run.fast_entry import MISS, STOPPED
@@ -17,9 +18,11 @@ from .following import Follower, showing, take_over
 from .lazy_array import Form
 from .noting import Noting
 
-CALL = 4e-6  # seconds that following one public call takes, about
-RUN = 60e-6  # and one run besides
-SHARE = 0.05  # of a step's time that following may take where it is not asked for
+CALL = 8e-6  # seconds that following one public call takes, about
+RUN = 80e-6  # and one run besides
+ELEMENT = 2.5e-10  # seconds that a program takes for an element that is read or written: hardly less
+PRODUCT = 1e-11  # and for a multiplication in a matrix product
+SHARE = 0.1  # of a program's time that following may take where it is not asked for
 
 
 class Followed:
@@ -48,6 +51,16 @@ class Followed:
     def estimate(self) -> float:
         """The seconds that following takes, as far as can be said before."""
         return RUN + CALL * len(self.calls)
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether following is a small part of what the program takes."""
+        return self.estimate <= SHARE * program_estimate(self.entry.program)
+
+    @property
+    def was_cheap(self) -> bool:
+        """The same, as measured."""
+        return self.python <= SHARE * self.program
 
     def reason(self) -> str | None:
         """Why the record cannot be held against this call, or None: all else Python finds out by itself."""
@@ -105,13 +118,24 @@ class Followed:
             lazy = run.objects[number]()
             if lazy is not None and number not in run.constants:
                 take_over(lazy, leaves[place])
+        held = {id(run.objects[n]()) for n in self.results}
         for tensor, grad in lazy_grads:  # that somebody holds besides: it is what `.grad` is
-            if grad is not None and grad is not tensor._grad and run.number_of(grad) in self.allowed:
+            if grad is not None and grad is not tensor._grad and id(grad) in held:
                 set_grad(tensor, grad)
         self.runs += 1
         self.missed = 0
         self.python = min(self.python, done - began)
         self.program = min(self.program, perf_counter() - done)
+
+
+def program_estimate(program: Any) -> float:
+    """The seconds that a program takes at the least, by what it reads, writes and multiplies."""
+    seconds = 0.0
+    for instruction in program.instructions:
+        if isinstance(instruction, Product):
+            seconds += PRODUCT * instruction.output.size * instruction.left.shape[-1]
+        seconds += ELEMENT * sum(view.size for view in (*instruction.reads(), *instruction.writes()))
+    return seconds
 
 
 def _make_real(run: Follower, what: str, error: BaseException) -> None:
