@@ -7,16 +7,28 @@ are read.
 
 from __future__ import annotations
 
+import abc
 import builtins
+import enum
 import functools
 import os
 import random
 import sys
+import typing
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from contextvars import ContextVar
-from operator import attrgetter
-from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from operator import attrgetter, itemgetter, methodcaller
+from types import (
+    BuiltinFunctionType,
+    BuiltinMethodType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
@@ -27,7 +39,7 @@ from ...nn.modules.module import Module
 from ...optim.lr_scheduler import LRScheduler
 from ...optim.optimizer import Optimizer
 from .code_names import looked_up_in, names_in
-from .frozen import MISSING, SIMPLE, SMALL, Asked, frozen
+from .frozen import MISSING, SIMPLE, SMALL, Asked, frozen, is_frozen_whole
 
 _FAR = 64  # how many steps it may be from the function to a value
 _OWN = __name__.partition(".")[0]
@@ -71,6 +83,7 @@ class Reading:
             self.optimizers: list[Optimizer] = []
             self.tensors: set[int] = set()
             self.refused: list[tuple[str, str, str]] = []  # by name
+            self.unseen: list[tuple[str, str]] = []  # the same: what no guard can look at
             self.generators: list[
                 tuple[str, Any, Any]
             ] = []  # of random numbers, and where they are
@@ -126,7 +139,12 @@ class Reading:
             if name in scope:
                 self.named.append((scope, name, scope[name]))
                 self._value(name, scope[name], depth)
-            elif not hasattr(builtins, name):
+            elif hasattr(builtins, name):
+                self.named.append((vars(builtins), name, getattr(builtins, name)))
+                self._value(name, getattr(builtins, name), depth)
+                if name in _ANYTHING:
+                    self._unseen(name, f"`{name}`")
+            else:
                 self._ask(name, functools.partial(scope.get, name, MISSING))
 
     def _value(self, name: str, value: Any, depth: int) -> None:
@@ -134,15 +152,20 @@ class Reading:
         kind = type(value)
         if kind is str and value.isidentifier() and "getattr" in self._strings:
             self._names.add(value)
-        if kind in SIMPLE or depth <= 0:
+        if kind in SIMPLE:
+            return
+        if depth <= 0:
+            self._unseen(name, f"`{name}`, which lies too deep in other objects,")
             return
         if isinstance(value, Tensor):
             self.tensors.add(id(value))
             self._attributes(value, value.__dict__, depth)
         elif isinstance(value, np.ndarray):
             self._array(name, value)
-        elif isinstance(value, (list, dict, set, tuple, deque, bytearray)):
+        elif isinstance(value, (list, dict, set, frozenset, tuple, deque, bytearray)):
             self._container(name, value, depth)
+            if kind not in _CONTAINERS and not hasattr(kind, "_fields"):
+                self._unseen(name, f"`{name}`, a container of a class of its own,")
         elif hasattr(kind, "__next__"):
             what = f"`{name}`, which gives something else each time it is asked,"
             self.refused.append((name, what, "iterator"))
@@ -150,12 +173,18 @@ class Reading:
             self.generators.append((name, value, state_of(value)))
         elif isinstance(value, ContextVar):
             self._ask(name, functools.partial(value.get, MISSING))
-        elif isinstance(value, weakref.ref):
+        elif type(value) is weakref.ref:
+            self._ask(name, value)
             self._value(name, value(), depth - 1)
         elif isinstance(value, attrgetter):
             self._names.update(part for path in value.__reduce__()[1] for part in path.split("."))
         elif isinstance(value, (FunctionType, MethodType, functools.partial)):
+            if isinstance(value, functools.partial):
+                self._ask(name, functools.partial(_parts_of, value))
             self._function(value, depth - 1)
+        elif isinstance(value, BuiltinMethodType):
+            if type(value.__self__) in _CONTAINERS:
+                self._value(name, value.__self__, depth - 1)
         else:
             self._object(value, depth)
 
@@ -171,6 +200,8 @@ class Reading:
             if id(value) in self._seen:
                 return
             self._seen.add(id(value))
+            if not is_frozen_whole(value):
+                self._unseen(name, f"`{name}`, which is deeper than is compared,")
             self.contents.append((name, value, frozen(value)))
         for part in value.values() if isinstance(value, dict) else value:
             self._value(name, part, depth - 1)
@@ -192,17 +223,58 @@ class Reading:
                 self._value("self", part, depth - 1)
         if home.partition(".")[0] == _OWN:
             self._ours(value, depth)
+            if isinstance(value, ModuleType) and "_compile" not in value.__name__:
+                self._namespace(vars(value), 2)
             return
         theirs = home.partition(".")[0] in sys.stdlib_module_names  # some of which have no file
         theirs = theirs or not is_users(getattr(sys.modules.get(home), "__file__", None) or "<>")
+        own = getattr(value, "__dict__", {})
         if theirs and where is value:
             if value is os and not self._names.isdisjoint(("environ", "getenv")):
                 self._ask("os.environ", os.environ.copy)
+            self._namespace(own, depth)
             return
-        own = getattr(value, "__dict__", {})
         self._attributes(value, own, depth)
         if not theirs:
             self._methods(value, where, depth)
+            if not isinstance(value, ModuleType):
+                self._as_resolved(value, where)
+            elif "__getattr__" in own:
+                self._unseen(value.__name__, f"the module `{value.__name__}`, whose attributes are computed,")
+        elif type(value) is not SimpleNamespace and type(value) not in _STATELESS:
+            self._unseen(where.__name__, f"an object of type `{where.__name__}`")
+
+    def _unseen(self, name: str, what: str) -> None:
+        self.unseen.append((name, what))
+
+    def _namespace(self, own: Any, depth: int) -> None:
+        """A module or a class of a library's: what it has under the names is to stay there."""
+        for name in self._ordered:
+            if name in own and (id(own), name) not in self._seen:
+                self._seen.add((id(own), name))
+                content = own[name]
+                if hasattr(type(content), "__get__") and not isinstance(content, _FUNCTIONS):
+                    continue
+                self.named.append((own, name, content))
+                if isinstance(content, ModuleType) or (
+                    not callable(content) and content is not os.environ
+                ):
+                    self._value(name, content, depth - 1)
+                elif not isinstance(content, (*_FUNCTIONS, type, np.ufunc)):
+                    if getattr(type(content), "__module__", "").partition(".")[0] != _OWN:
+                        self._unseen(name, f"`{name}`, a function that cannot be looked into,")
+
+    def _as_resolved(self, value: Any, kind: Any) -> None:
+        """Where an object's attributes are found: in itself, or in which class."""
+        lines = [base for base in getattr(kind, "__mro__", ()) if base is not object]
+        if any(base.__module__.partition(".")[0] in sys.stdlib_module_names and base not in _MARKERS for base in lines):
+            self._unseen(kind.__name__, f"an object of `{kind.__name__}`, a class built on one of Python's,")
+        if isinstance(value, type) and type(value) not in _METACLASSES:
+            self._unseen(kind.__name__, f"`{kind.__name__}`, a class of a class of its own,")
+        if (id(value), "resolved") not in self._seen:
+            self._seen.add((id(value), "resolved"))
+            names = (*self._ordered, "__getattr__", "__getattribute__", "__call__", "forward")
+            self._ask(kind.__name__, functools.partial(resolved, value, names))
 
     def _attributes(self, value: Any, own: Any, depth: int) -> None:
         """What an object itself has under the names."""
@@ -262,6 +334,52 @@ class Reading:
         elif callable(value) and hasattr(value, "__wrapped__"):  # another compiled function
             self._attributes(value, vars(value), depth)
             self._function(value.__wrapped__, depth - 1)
+
+
+_ANYTHING = ("globals", "locals", "vars", "eval", "exec", "dir", "id", "__import__", "open", "input", "super")
+_CONTAINERS = (list, dict, set, frozenset, tuple, deque, bytearray, OrderedDict)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodDescriptorType, staticmethod, classmethod)
+_STATELESS = (itemgetter, methodcaller, np.ufunc, np.dtype, range, slice, type(Ellipsis), type(NotImplemented))
+_METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
+_MARKERS = (abc.ABC, typing.Generic, typing.Protocol, enum.Enum)
+
+
+def _parts_of(value: Any) -> Any:
+    return value.func, value.args, value.keywords
+
+
+def resolved(value: Any, names: Any) -> Any:
+    """For each name where it is found, and what is there unless it is a plain value of the object's own."""
+    kind = value if isinstance(value, type) else type(value)
+    own = getattr(value, "__dict__", None) or {}
+    lines = [vars(base) for base in kind.__mro__]
+    found: list[Any] = [kind, kind.__mro__, id(own) if type(own) is dict else None]
+    for name in names:
+        if kind is not value and name in own:
+            content = own[name]
+            found.append(-1 if type(content) in SIMPLE or isinstance(content, Tensor) else Same(content))
+            continue
+        at = next((i for i, line in enumerate(lines) if name in line), None)
+        if at is None:
+            found.append(None)
+            continue
+        content = lines[at][name]
+        found.append((at, None if type(content) in SIMPLE else Same(content)))
+    return tuple(found)
+
+
+class Same:
+    """An object that is compared by which it is, and kept."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Same and other.value is self.value
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def _function_in(value: Any) -> Any:

@@ -105,7 +105,8 @@ def capture(
                 surroundings.begin(tape)
                 noted_of = inside if surroundings.notes_calls else None
                 with noting_calls(tape, noted_of, not surroundings.reads_guarded) as noted:
-                    returned = fn(*args, **kwargs)
+                    with surroundings.watching():
+                        returned = fn(*args, **kwargs)
                     if noted is not None:
                         noted.settle(returned)
                 del args, kwargs  # which hold symbols

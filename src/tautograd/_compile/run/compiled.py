@@ -201,14 +201,15 @@ class Compiled:
         """What the function can reach when it is recorded, and what a recording may do."""
         around = Surroundings(self._fn, form, (args, kwargs))
         around.may_split = self._fallback
-        around.reads_guarded = self._sound is not True
-        around.notes_calls = self._sound or (self._sound is None and around.elements >= LARGE)
+        sound = self._sound or form.key in self._by_python
+        around.reads_guarded, around.refuses_unseen = not sound, self._sound is False
+        around.notes_calls = sound or (self._sound is None and around.elements >= LARGE)
         around.may_follow = form.key not in self._by_value and not around.variables.asks_types
         return around
 
     def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
         around = self._surroundings(form, args, kwargs)
-        if self._sound is not True:
+        if around.reads_guarded:
             around.follow(self._changing)
         follows = bool(form.symbolic or around.spots)
         if follows and around.variables.asks_types:
@@ -247,6 +248,8 @@ class Compiled:
                     "code takes only a float. The next calls run eagerly, or give it one."
                 )
             raise
+        if around.unseen is not None and self._sound is None and not self._runs_python(entry, around):
+            return result
         self.records += 1
         entry.audits.begin(self._audit)
         self._choose(entry, form)
@@ -279,22 +282,35 @@ class Compiled:
             self._last = entry
         return result
 
+    def _runs_python(self, entry: Entry, around: Surroundings) -> bool:
+        """What it reads no guard sees: a record is of use only if its Python runs at each call."""
+        key = around.form.key
+        noted = entry.capture.calls
+        if len(self._by_python) > FORMS:
+            self._by_python.clear()
+        self._by_python.add(key)
+        if noted is not None and noted.why is None:
+            return True
+        self._seen[key] = 1  # the next call is recorded so that it can be followed
+        return False
+
     def _choose(self, entry: Entry, form: Form) -> None:
         """Whether this record's Python runs at each call: as asked for, or where its share of the time is small."""
         noted = entry.capture.calls
         if noted is None:
             return
         why = noted.why
+        sound = self._sound or form.key in self._by_python
         if is_on_gpu(entry.program):
             why = "it runs on a GPU"
         if entry.parts is not None or entry.followed or entry.spots:
             why = why or "a number that changes is an input of its program"
         if why is None:
             followed = Followed(entry, noted)
-            if self._sound or followed.is_cheap:
+            if sound or followed.is_cheap:
                 entry.followed_calls, entry.quick = followed, None
                 entry.audits.begin("always" if self._audit == "always" else "never")
-        elif self._sound:
+        elif sound:
             self._refuse(form.key, f"its Python cannot be followed: {why}")
         entry.not_followed = why
 
@@ -449,6 +465,7 @@ class Compiled:
         self._abandoned: dict[Any, int] = {}  # how often a recording was given up because of values
         self._recompiles = Recompiles()
         self._changing = Changing()
+        self._by_python: set[Any] = set()  # forms of which no guard sees all that is read
         self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._last = None
 
