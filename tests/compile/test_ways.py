@@ -89,7 +89,8 @@ def module_of(text: str, folder: Path) -> Any:
 
 
 def bits(value: Any) -> Any:
-    return value.dtype, tuple(value.shape), value.detach().resolve_conj().numpy().tobytes()
+    plain = value.detach().float() if value.dtype is torch.bfloat16 else value.detach()
+    return value.dtype, tuple(value.shape), plain.resolve_conj().numpy().tobytes()
 
 
 def outcomes(text: str, folder: Path, sound: bool | None) -> list[Any]:
@@ -114,19 +115,13 @@ def outcomes(text: str, folder: Path, sound: bool | None) -> list[Any]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("sound", [True, False], ids=["sound", "guarded"])
 @pytest.mark.parametrize("name", WAYS)
-def test_a_way(
-    name: str, sound: bool, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: Any
-) -> None:
+def test_a_way(name: str, sound: bool, tmp_path: Path) -> None:
+    where = os.getcwd()
     expected = outcomes(WAYS[name], tmp_path, None)
-    next(as_it_was.__wrapped__(monkeypatch), None) if hasattr(as_it_was, "__wrapped__") else None
-    _put_back()
-    found = outcomes(WAYS[name], tmp_path, sound)
-    assert found == expected[: len(found)]
-
-
-def _put_back() -> None:
-    """Between eager and compiled: what a way has set for the whole process."""
     gc.enable()
+    os.chdir(where)
     torch.set_default_dtype(torch.float32)
     torch.set_grad_enabled(True)
     torch.use_deterministic_algorithms(False)
+    found = outcomes(WAYS[name], tmp_path, sound)
+    assert found == expected[: len(found)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial, wraps
@@ -28,15 +29,19 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     return add_hook(_global_post_hooks, hook)
 
 
+def _is_ours(optimizer: Any) -> bool:
+    """Whether no code of the user's runs in a step of this optimizer."""
+    home = sys.modules.get(type(optimizer).__module__)
+    return internal[getattr(home, "__file__", None) or "<>"] and "step" not in vars(optimizer)
+
+
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """An optimizer's `step`, with the hooks before and after it."""
-
-    is_ours = internal[step.__code__.co_filename]  # no code of the user's runs in it
 
     @wraps(step)
     def hooked(*args: Any, **kwargs: Any) -> Any:
         self = args[0]
-        if modes.deferred is not None and is_ours:
+        if modes.deferred is not None and _is_ours(self):
             return modes.deferred.call(hooked, args, kwargs)
         recorder = modes.recorder
         if recorder is not None:

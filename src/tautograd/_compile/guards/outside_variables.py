@@ -108,6 +108,12 @@ class Variables(Reading):
         self.cells = [place for place in self.cells if (id(place[1]), None) not in keys]
         self.named = [place for place in self.named if (id(place[0]), place[1]) not in keys]
 
+    def forget(self) -> None:
+        """Hold nothing of what the function reads: it reads by itself."""
+        self.cells, self.named, self.contents, self.generators = [], [], [], []
+        self.modules, self.optimizers, self.functions, self._functions = [], [], [], []
+        self._given, self._arguments = [], ((), ())
+
     def plain_again(self) -> None:
         """Numbers in place of symbols that a function left in what it reaches by name."""
         for names, _, _ in self.named:

@@ -122,6 +122,9 @@ class Reading:
         self.functions.append(plain)
         variables, attributes, strings = names_in(code)
         self._names |= attributes
+        for name in sorted(attributes):
+            if name[:2] == "__" and name not in _ORDINARY:
+                self._unseen(name, f"`{name}`")
         self._strings |= strings
         self._looked_up |= looked_up_in(code)
         self.asks_types = self.asks_types or "type" in variables
@@ -159,6 +162,7 @@ class Reading:
             return
         if isinstance(value, Tensor):
             self.tensors.add(id(value))
+            self._of_tensor(name, value)
             self._attributes(value, value.__dict__, depth)
         elif isinstance(value, np.ndarray):
             self._array(name, value)
@@ -173,8 +177,8 @@ class Reading:
             self.generators.append((name, value, state_of(value)))
         elif isinstance(value, ContextVar):
             self._ask(name, functools.partial(value.get, MISSING))
-        elif type(value) is weakref.ref:
-            self._ask(name, value)
+        elif isinstance(value, weakref.ref):
+            self._unseen(name, f"`{name}`, a weak reference,")
             self._value(name, value(), depth - 1)
         elif isinstance(value, attrgetter):
             self._names.update(part for path in value.__reduce__()[1] for part in path.split("."))
@@ -187,6 +191,13 @@ class Reading:
                 self._value(name, value.__self__, depth - 1)
         else:
             self._object(value, depth)
+
+    def _of_tensor(self, name: str, value: Tensor) -> None:
+        """What Python asks of a tensor that no operation looks at."""
+        if "_version" in self._names:
+            self._unseen("_version", "a tensor's version")
+        if not self._names.isdisjoint(("requires_grad", "is_leaf", "grad_fn")):
+            self._ask(name, functools.partial(_graph_of, value))
 
     def _array(self, name: str, value: Any) -> None:
         if value.nbytes > SMALL:
@@ -232,6 +243,8 @@ class Reading:
         if theirs and where is value:
             if value is os and not self._names.isdisjoint(("environ", "getenv")):
                 self._ask("os.environ", os.environ.copy)
+            if isinstance(value, type) and not _is_plain_class(value):
+                self._unseen(value.__name__, f"`{value.__name__}`, a class that cannot be looked into,")
             self._namespace(own, depth)
             return
         self._attributes(value, own, depth)
@@ -260,7 +273,9 @@ class Reading:
                     not callable(content) and content is not os.environ
                 ):
                     self._value(name, content, depth - 1)
-                elif not isinstance(content, (*_FUNCTIONS, type, np.ufunc)):
+                elif isinstance(content, type):
+                    self._value(name, content, depth - 1)
+                elif not isinstance(content, (*_FUNCTIONS, np.ufunc)):
                     if getattr(type(content), "__module__", "").partition(".")[0] != _OWN:
                         self._unseen(name, f"`{name}`, a function that cannot be looked into,")
 
@@ -323,6 +338,11 @@ class Reading:
     def _ours(self, value: Any, depth: int) -> None:
         """What a function reads of an object of this library's: settings that it takes itself."""
         if isinstance(value, Optimizer):
+            own = {k: v for k, v in vars(value).items() if k not in ("state", "param_groups")}
+            for name in self._ordered:
+                if name in own and name[:1] != "_":
+                    self.named.append((vars(value), name, own[name]))
+                    self._value(name, own[name], depth - 1)
             self.optimizers.append(value)
             for group in value.param_groups if "param_groups" in self._names else ():
                 for key in sorted(self._strings & self._looked_up & group.keys() - {"params"}):
@@ -342,6 +362,19 @@ _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodDescriptorType, staticmet
 _STATELESS = (itemgetter, methodcaller, np.ufunc, np.dtype, range, slice, type(Ellipsis), type(NotImplemented))
 _METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 _MARKERS = (abc.ABC, typing.Generic, typing.Protocol, enum.Enum)
+
+
+_ORDINARY = frozenset(("__dict__", "__class__", "__init__", "__call__", "__getitem__", "__rmul__"))
+
+
+def _graph_of(tensor: Tensor) -> Any:
+    return tensor.requires_grad, tensor._node is None
+
+
+def _is_plain_class(kind: type) -> bool:
+    """A class whose objects depend on what they were made of alone: Python's own, NumPy's numbers, errors, ours."""
+    own = kind.__module__.partition(".")[0] in ("builtins", _OWN)
+    return own or kind in _CONTAINERS or issubclass(kind, (np.generic, np.ndarray, BaseException)) or kind in _MARKERS
 
 
 def _parts_of(value: Any) -> Any:

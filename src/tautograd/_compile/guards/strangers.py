@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from types import CodeType, ModuleType
 from typing import Any
 
+from ..._tensor.tensor import Tensor
 from ..._user_code.owners import Owner, owners
 
 _PURE_BUILTINS = frozenset(
@@ -70,10 +71,22 @@ class Strangers:
                 if owners[code.co_filename] is Owner.USERS or caller is not None:
                     name = getattr(code, "co_qualname", code.co_name)
                     self._note(f"`{name}`", caller or frame)
+        elif event == "return":
+            self._returned(frame, argument)
         elif event == "c_call" and not _is_pure(argument):
             caller = self._caller(frame)
             if caller is not None:
                 self._note(f"`{getattr(argument, '__qualname__', argument)}`", caller)
+
+    def _returned(self, frame: Any, value: Any) -> None:
+        """A function of the engine's that says something of its state, and not of a tensor."""
+        if type(value) not in (int, float, bool, str) or owners[frame.f_code.co_filename] != Owner.ENGINE:
+            return
+        back = frame.f_back
+        if back is None or back is self._outer or owners[back.f_code.co_filename] is not Owner.USERS:
+            return
+        if not any(isinstance(given, (Tensor, tuple)) for given in frame.f_locals.values()):
+            self._note(f"`{frame.f_code.co_name}`", back)
 
     def _caller(self, frame: Any) -> Any:
         """The user's frame that calls, through libraries; None if it is the engine that does."""

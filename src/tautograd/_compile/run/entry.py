@@ -108,6 +108,8 @@ class Entry:
         inputs = {spot.key for i, spot in enumerate(around.spots) if i not in asked}
         around.variables.leave_out(inputs)
         around.modules.leave_out(inputs)
+        if not around.reads_guarded:
+            around.variables.forget()
         guards = Guards(found, around.modules, around.variables)
         entry = cls(fn, form, call, found, guards, native)
         entry.spots = around.spots
