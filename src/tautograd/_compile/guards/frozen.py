@@ -25,6 +25,15 @@ class Asked(set[Any]):
         self.was = look()  # which stays alive, so that no other object has its address
 
 
+class Same:
+    """An object that is compared by which it is, and kept."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 def frozen(value: Any, depth: int = DEPTH) -> Any:
     """A value that compares equal as long as nothing in it has changed; other objects count as themselves."""
     kind = type(value)
@@ -36,6 +45,8 @@ def frozen(value: Any, depth: int = DEPTH) -> Any:
         return kind, value
     if kind is Asked:
         return kind, frozen(value.look(), depth)
+    if kind is Same:
+        return kind, id(value.value)
     if isinstance(value, np.ndarray):
         return (
             kind,

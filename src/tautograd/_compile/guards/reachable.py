@@ -39,7 +39,7 @@ from ...nn.modules.module import Module
 from ...optim.lr_scheduler import LRScheduler
 from ...optim.optimizer import Optimizer
 from .code_names import looked_up_in, names_in
-from .frozen import MISSING, SIMPLE, SMALL, Asked, frozen, is_frozen_whole
+from .frozen import MISSING, SIMPLE, SMALL, Asked, Same, frozen, is_frozen_whole
 
 _FAR = 64  # how many steps it may be from the function to a value
 _OWN = __name__.partition(".")[0]
@@ -186,6 +186,8 @@ class Reading:
             if isinstance(value, functools.partial):
                 self._ask(name, functools.partial(_parts_of, value))
             self._function(value, depth - 1)
+        elif isinstance(value, functools._lru_cache_wrapper):
+            self._function(value.__wrapped__, depth - 1)  # what it keeps comes from there
         elif isinstance(value, BuiltinMethodType):
             if type(value.__self__) in _CONTAINERS:
                 self._value(name, value.__self__, depth - 1)
@@ -194,6 +196,9 @@ class Reading:
 
     def _of_tensor(self, name: str, value: Tensor) -> None:
         """What Python asks of a tensor that no operation looks at."""
+        for hooks in (value._hooks, value._post_hooks):
+            for hook in (hooks or {}).values():
+                self._function(hook, _FAR)
         if "_version" in self._names:
             self._unseen("_version", "a tensor's version")
         if not self._names.isdisjoint(("requires_grad", "is_leaf", "grad_fn")):
@@ -232,10 +237,13 @@ class Reading:
             self.modules.append(value)
             for part in value.modules():
                 self._value("self", part, depth - 1)
+            for hooks in (vars(value)[name] for name in _HOOKS if name in vars(value)):
+                for hook in hooks.values():
+                    self._function(hook, depth - 1)
         if home.partition(".")[0] == _OWN:
             self._ours(value, depth)
             if isinstance(value, ModuleType) and "_compile" not in value.__name__:
-                self._namespace(vars(value), 2)
+                self._namespace(vars(value), 0)
             return
         theirs = home.partition(".")[0] in sys.stdlib_module_names  # some of which have no file
         theirs = theirs or not is_users(getattr(sys.modules.get(home), "__file__", None) or "<>")
@@ -269,6 +277,8 @@ class Reading:
                 if hasattr(type(content), "__get__") and not isinstance(content, _FUNCTIONS):
                     continue
                 self.named.append((own, name, content))
+                if not depth:
+                    continue  # a namespace of ours
                 if isinstance(content, ModuleType) or (
                     not callable(content) and content is not os.environ
                 ):
@@ -284,7 +294,8 @@ class Reading:
         lines = [base for base in getattr(kind, "__mro__", ()) if base is not object]
         if any(base.__module__.partition(".")[0] in sys.stdlib_module_names and base not in _MARKERS for base in lines):
             self._unseen(kind.__name__, f"an object of `{kind.__name__}`, a class built on one of Python's,")
-        if isinstance(value, type) and type(value) not in _METACLASSES:
+        ours = type(value).__module__.partition(".")[0] == _OWN
+        if isinstance(value, type) and type(value) not in _METACLASSES and not ours:
             self._unseen(kind.__name__, f"`{kind.__name__}`, a class of a class of its own,")
         if (id(value), "resolved") not in self._seen:
             self._seen.add((id(value), "resolved"))
@@ -344,6 +355,9 @@ class Reading:
                     self.named.append((vars(value), name, own[name]))
                     self._value(name, own[name], depth - 1)
             self.optimizers.append(value)
+            for hooks in (value._optimizer_step_pre_hooks, value._optimizer_step_post_hooks):
+                for hook in hooks.values():
+                    self._function(hook, depth - 1)
             for group in value.param_groups if "param_groups" in self._names else ():
                 for key in sorted(self._strings & self._looked_up & group.keys() - {"params"}):
                     self.named.append((group, key, group[key]))
@@ -364,6 +378,8 @@ _METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 _MARKERS = (abc.ABC, typing.Generic, typing.Protocol, enum.Enum)
 
 
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_CALLED = ("forward", "backward", "setup_context", "vjp", "jvp", "vmap", "step")
 _ORDINARY = frozenset(("__dict__", "__class__", "__init__", "__call__", "__getitem__", "__rmul__"))
 
 
@@ -373,7 +389,7 @@ def _graph_of(tensor: Tensor) -> Any:
 
 def _is_plain_class(kind: type) -> bool:
     """A class whose objects depend on what they were made of alone: Python's own, NumPy's numbers, errors, ours."""
-    own = kind.__module__.partition(".")[0] in ("builtins", _OWN)
+    own = kind.__module__.partition(".")[0] in ("builtins", "numpy", _OWN)
     return own or kind in _CONTAINERS or issubclass(kind, (np.generic, np.ndarray, BaseException)) or kind in _MARKERS
 
 
@@ -382,37 +398,23 @@ def _parts_of(value: Any) -> Any:
 
 
 def resolved(value: Any, names: Any) -> Any:
-    """For each name where it is found, and what is there unless it is a plain value of the object's own."""
+    """For each name where it is found, and what is there unless it is a plain value or the object's own."""
     kind = value if isinstance(value, type) else type(value)
-    own = getattr(value, "__dict__", None) or {}
+    own = {} if isinstance(value, Module) else getattr(value, "__dict__", None) or {}
     lines = [vars(base) for base in kind.__mro__]
-    found: list[Any] = [kind, kind.__mro__, id(own) if type(own) is dict else None]
+    found: list[Any] = [kind, kind.__mro__, Same(own) if type(own) is dict and own else None]
     for name in names:
         if kind is not value and name in own:
-            content = own[name]
-            found.append(-1 if type(content) in SIMPLE or isinstance(content, Tensor) else Same(content))
+            found.append(-1)  # what is there is looked at by itself
             continue
         at = next((i for i, line in enumerate(lines) if name in line), None)
         if at is None:
             found.append(None)
             continue
         content = lines[at][name]
-        found.append((at, None if type(content) in SIMPLE else Same(content)))
+        ours = kind.__mro__[at].__module__.partition(".")[0] in (_OWN, "torch")
+        found.append((at, None if ours or type(content) in SIMPLE else Same(content)))
     return tuple(found)
-
-
-class Same:
-    """An object that is compared by which it is, and kept."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Same and other.value is self.value
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def _function_in(value: Any) -> Any:
@@ -429,7 +431,8 @@ def _function_in(value: Any) -> Any:
 def _is_implied(name: str, value: Any) -> bool:
     """Whether a method can be called without being named, as `__call__` and `forward` are."""
     called = name[:2] == "__" and name not in _NOT_CALLED
-    return (called or name == "forward") and isinstance(value, FunctionType)
+    value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+    return (called or name in _CALLED) and isinstance(value, FunctionType)
 
 
 def is_users(filename: str) -> bool:

@@ -9,12 +9,12 @@ known is never assumed: such a function runs its Python at each call, or is refu
 from __future__ import annotations
 
 import builtins
+import inspect
 import sys
 from collections.abc import Iterable
 from types import CodeType, ModuleType
 from typing import Any
 
-from ..._tensor.tensor import Tensor
 from ..._user_code.owners import Owner, owners
 
 _PURE_BUILTINS = frozenset(
@@ -25,6 +25,7 @@ _PURE_BUILTINS = frozenset(
         *("setattr", "delattr", "__build_class__"),
     )
 )
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _PURE_MODULES = frozenset(("math", "cmath", "_operator", "itertools"))
 # Whose methods say only what their object holds, which is guarded where it is reached.
 _PLAIN = (list, dict, set, frozenset, tuple, str, bytes, bytearray, int, float, complex, bool, range, slice)
@@ -79,13 +80,14 @@ class Strangers:
                 self._note(f"`{getattr(argument, '__qualname__', argument)}`", caller)
 
     def _returned(self, frame: Any, value: Any) -> None:
-        """A function of the engine's that says something of its state, and not of a tensor."""
+        """A function of the engine's that is given nothing, and so says something of its state."""
         if type(value) not in (int, float, bool, str) or owners[frame.f_code.co_filename] != Owner.ENGINE:
             return
         back = frame.f_back
         if back is None or back is self._outer or owners[back.f_code.co_filename] is not Owner.USERS:
             return
-        if not any(isinstance(given, (Tensor, tuple)) for given in frame.f_locals.values()):
+        code = frame.f_code
+        if not code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC:
             self._note(f"`{frame.f_code.co_name}`", back)
 
     def _caller(self, frame: Any) -> Any:

@@ -201,9 +201,9 @@ class Compiled:
         """What the function can reach when it is recorded, and what a recording may do."""
         around = Surroundings(self._fn, form, (args, kwargs))
         around.may_split = self._fallback
-        sound = self._sound or form.key in self._by_python
-        around.reads_guarded, around.refuses_unseen = not sound, self._sound is False
-        around.notes_calls = sound or (self._sound is None and around.elements >= LARGE)
+        around.reads_guarded, around.refuses_unseen = self._sound is not True, self._sound is False
+        may = form.key in self._by_python or around.elements >= LARGE
+        around.notes_calls = self._sound or (self._sound is None and may)
         around.may_follow = form.key not in self._by_value and not around.variables.asks_types
         return around
 
@@ -283,15 +283,16 @@ class Compiled:
         return result
 
     def _runs_python(self, entry: Entry, around: Surroundings) -> bool:
-        """What it reads no guard sees: a record is of use only if its Python runs at each call."""
-        key = around.form.key
-        noted = entry.capture.calls
+        """What it reads no guard sees: whether this record is kept. The next one is made so that it can be followed.
+
+        Where Python cannot be followed either, guards and audits are all there is.
+        """
         if len(self._by_python) > FORMS:
             self._by_python.clear()
-        self._by_python.add(key)
-        if noted is not None and noted.why is None:
+        self._by_python.add(around.form.key)
+        if entry.capture.calls is not None:
             return True
-        self._seen[key] = 1  # the next call is recorded so that it can be followed
+        self._seen[around.form.key] = 1
         return False
 
     def _choose(self, entry: Entry, form: Form) -> None:
@@ -310,7 +311,7 @@ class Compiled:
             if sound or followed.is_cheap:
                 entry.followed_calls, entry.quick = followed, None
                 entry.audits.begin("always" if self._audit == "always" else "never")
-        elif sound:
+        elif self._sound:
             self._refuse(form.key, f"its Python cannot be followed: {why}")
         entry.not_followed = why
 
