@@ -8,7 +8,8 @@ becoming another one nothing can be said; such a call is `Unknown`, and the func
 from __future__ import annotations
 
 import struct
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,8 @@ class Unknown(Exception):
     """An argument of which nothing can be said; why."""
 
 
-class Ref(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Ref:
     """A tensor: number of those made in the run, of an argument, or one from outside."""
 
     kind: str  # "made", "argument", "outside", "constant"
@@ -34,36 +36,41 @@ class Ref(NamedTuple):
     content: Any = None  # of a constant, which is compared where it is first met
 
 
-class ArrayRef(NamedTuple):
+@dataclass(slots=True, eq=False)
+class ArrayRef:
     """The array of a tensor, or one that was drawn."""
 
     of: Any  # Ref, or the number of a draw
 
 
-class Same(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Same:
     """A value that has to be equal to the bit, or an object that has to be the same."""
 
     value: Any
 
 
-class Parts(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Parts:
     kind: type
     parts: tuple[Any, ...]
 
 
-class Pairs(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Pairs:
     kind: type
     keys: tuple[Any, ...]
     parts: tuple[Any, ...]
 
 
-class Cut(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Cut:
     """A slice."""
 
     parts: tuple[Any, ...]
 
 
-_IMMUTABLE = (int, bool, str, bytes, type(None), type(Ellipsis), np.dtype, range)
+_IMMUTABLE = (int, bool, str, bytes, type(None), type(Ellipsis), range)
 _ITSELF = (dtype, device, layout, memory_format, type, Generator, Optimizer)
 
 
@@ -81,6 +88,8 @@ def same_value(a: Any, b: Any) -> bool:
     if issubclass(kind, (np.ndarray, np.generic)):
         alike = a.dtype == b.dtype and a.shape == b.shape and not a.dtype.hasobject
         return alike and getattr(a, "strides", 0) == getattr(b, "strides", 0) and a.tobytes() == b.tobytes()
+    if issubclass(kind, np.dtype):
+        return bool(a == b)
     if issubclass(kind, _ITSELF):
         return bool(issubclass(kind, (dtype, device, layout, memory_format)) and a == b)
     return (kind in _IMMUTABLE or _is_plain_of_ours(kind)) and bool(a == b)
@@ -104,7 +113,7 @@ def written_down(value: Any, tensor: Any, array: Any) -> Any:
     if found is not None:
         return found
     kind = type(value)
-    if kind in _IMMUTABLE or kind in (float, complex) or isinstance(value, _ITSELF):
+    if kind in _IMMUTABLE or kind in (float, complex) or isinstance(value, (*_ITSELF, np.dtype)):
         return Same(value)
     found = tensor(value)
     if found is not None:

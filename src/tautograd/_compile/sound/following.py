@@ -196,7 +196,12 @@ class Follower:
             return value is ref.key
         if kind == "argument":
             return value is self.arguments[ref.key]
-        return self._is_constant(ref, value)
+        return self._is_drawn(ref, value) if kind == "drawn" else self._is_constant(ref, value)
+
+    def _is_drawn(self, ref: Ref, value: Any) -> bool:
+        """Whether a tensor shows just an array that was drawn."""
+        array = _data.__get__(value) if type(value) is Tensor else None
+        return type(array) is LazyArray and array.number == ~ref.key and not value._requires_grad
 
     def _is_constant(self, ref: Ref, value: Any) -> bool:
         known = self.constants.get(ref.key)
@@ -294,6 +299,10 @@ class Follower:
             return ref.key
         if ref.kind == "argument":
             return self.arguments[ref.key]
+        if ref.kind == "drawn":
+            shown = [reference() for reference, array in self.around if array.number == ~ref.key]
+            alive = [tensor for tensor in shown if tensor is not None]
+            return alive[0] if alive else make(self.drawn[ref.key])
         if ref.kind == "constant" and ref.key in self.constants:
             return self.constants[ref.key]
         found = self.objects[ref.key]()

@@ -272,6 +272,9 @@ class Noting:
             if _node.__get__(tensor) is not None:
                 raise Unknown("a tensor from outside that has a history")
             return Ref("outside", tensor)
+        drawn = self._draws.get(id(slot))
+        if drawn is not None and _node.__get__(tensor) is None:
+            return Ref("drawn", drawn[1])
         number = self._number_of(tensor)
         buffer = self.tape.program.buffers[self.tape.view(slot.value).buffer]
         if buffer.kind is Kind.CONSTANT:
