@@ -173,7 +173,11 @@ def test_random_numbers_go_on_as_in_eager() -> None:
     results = []
     for compiled in (False, True):
         torch.manual_seed(0)
-        fn = torch.compile(lambda x: drop(x) + 1, sound=True) if compiled else (lambda x: drop(x) + 1)
+        fn = (
+            torch.compile(lambda x: drop(x) + 1, sound=True)
+            if compiled
+            else (lambda x: drop(x) + 1)
+        )
         results.append([fn(torch.ones(20)) for _ in range(6)] + [torch.rand(3)])
     for a, b in zip(*results, strict=True):
         assert torch.equal(a, b)

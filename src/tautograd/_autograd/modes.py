@@ -55,7 +55,9 @@ class _Modes(threading.local):
     function_modes: tuple[Any, ...] = ()  # the TorchFunctionModes in force, innermost last
     lower: Any = None  # the dtype that autocast casts to, while it is in force
     recorder: Any = None  # the tape that notes what this thread computes, while it is compiled
-    deferred: Any = None  # who notes public calls, or answers them without computing: see `_compile/sound`
+    deferred: Any = (
+        None  # who notes public calls, or answers them without computing: see `_compile/sound`
+    )
     settling: Any = None  # the tape of which this thread is finding out what to keep
 
     @property

@@ -23,7 +23,10 @@ def names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[
             variables.add(instruction.argval)
         elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"):
             attributes.add(instruction.argval)
-        elif instruction.opname == "IMPORT_NAME" and instruction.argval.partition(".")[0] not in _OURS:
+        elif (
+            instruction.opname == "IMPORT_NAME"
+            and instruction.argval.partition(".")[0] not in _OURS
+        ):
             variables.add("__import__")
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

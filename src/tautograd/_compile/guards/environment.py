@@ -46,7 +46,9 @@ class Surroundings:
         """How many elements the tensors have that the function is given, or finds in modules."""
         modules = {id(m): m for found, _ in self.modules.found.values() for m in found.modules()}
         own = [p for m in modules.values() for p in (*m._parameters.values(), *m._buffers.values())]
-        return sum(t._data.size for t in (*tensors_in(self.arguments), *own) if isinstance(t, Tensor))
+        return sum(
+            t._data.size for t in (*tensors_in(self.arguments), *own) if isinstance(t, Tensor)
+        )
 
     def follow(self, changing: Any) -> None:
         """Let numbers that the function reads by name be inputs, as far as they are seen to change."""

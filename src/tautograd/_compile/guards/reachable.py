@@ -252,7 +252,9 @@ class Reading:
             if value is os and not self._names.isdisjoint(("environ", "getenv")):
                 self._ask("os.environ", os.environ.copy)
             if isinstance(value, type) and not _is_plain_class(value):
-                self._unseen(value.__name__, f"`{value.__name__}`, a class that cannot be looked into,")
+                self._unseen(
+                    value.__name__, f"`{value.__name__}`, a class that cannot be looked into,"
+                )
             self._namespace(own, depth)
             return
         self._attributes(value, own, depth)
@@ -261,7 +263,9 @@ class Reading:
             if not isinstance(value, ModuleType):
                 self._as_resolved(value, where)
             elif "__getattr__" in own:
-                self._unseen(value.__name__, f"the module `{value.__name__}`, whose attributes are computed,")
+                self._unseen(
+                    value.__name__, f"the module `{value.__name__}`, whose attributes are computed,"
+                )
         elif type(value) is not SimpleNamespace and type(value) not in _STATELESS:
             self._unseen(where.__name__, f"an object of type `{where.__name__}`")
 
@@ -292,8 +296,13 @@ class Reading:
     def _as_resolved(self, value: Any, kind: Any) -> None:
         """Where an object's attributes are found: in itself, or in which class."""
         lines = [base for base in getattr(kind, "__mro__", ()) if base is not object]
-        if any(base.__module__.partition(".")[0] in sys.stdlib_module_names and base not in _MARKERS for base in lines):
-            self._unseen(kind.__name__, f"an object of `{kind.__name__}`, a class built on one of Python's,")
+        if any(
+            base.__module__.partition(".")[0] in sys.stdlib_module_names and base not in _MARKERS
+            for base in lines
+        ):
+            self._unseen(
+                kind.__name__, f"an object of `{kind.__name__}`, a class built on one of Python's,"
+            )
         ours = type(value).__module__.partition(".")[0] == _OWN
         if isinstance(value, type) and type(value) not in _METACLASSES and not ours:
             self._unseen(kind.__name__, f"`{kind.__name__}`, a class of a class of its own,")
@@ -370,10 +379,31 @@ class Reading:
             self._function(value.__wrapped__, depth - 1)
 
 
-_ANYTHING = ("globals", "locals", "vars", "eval", "exec", "dir", "id", "__import__", "open", "input", "super")
+_ANYTHING = (
+    "globals",
+    "locals",
+    "vars",
+    "eval",
+    "exec",
+    "dir",
+    "id",
+    "__import__",
+    "open",
+    "input",
+    "super",
+)
 _CONTAINERS = (list, dict, set, frozenset, tuple, deque, bytearray, OrderedDict)
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodDescriptorType, staticmethod, classmethod)
-_STATELESS = (itemgetter, methodcaller, np.ufunc, np.dtype, range, slice, type(Ellipsis), type(NotImplemented))
+_STATELESS = (
+    itemgetter,
+    methodcaller,
+    np.ufunc,
+    np.dtype,
+    range,
+    slice,
+    type(Ellipsis),
+    type(NotImplemented),
+)
 _METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 _MARKERS = (abc.ABC, typing.Generic, typing.Protocol, enum.Enum)
 
@@ -390,7 +420,12 @@ def _graph_of(tensor: Tensor) -> Any:
 def _is_plain_class(kind: type) -> bool:
     """A class whose objects depend on what they were made of alone: Python's own, NumPy's numbers, errors, ours."""
     own = kind.__module__.partition(".")[0] in ("builtins", "numpy", _OWN)
-    return own or kind in _CONTAINERS or issubclass(kind, (np.generic, np.ndarray, BaseException)) or kind in _MARKERS
+    return (
+        own
+        or kind in _CONTAINERS
+        or issubclass(kind, (np.generic, np.ndarray, BaseException))
+        or kind in _MARKERS
+    )
 
 
 def _parts_of(value: Any) -> Any:

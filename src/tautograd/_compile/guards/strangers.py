@@ -20,7 +20,18 @@ from ..._user_code.owners import Owner, owners
 _PURE_BUILTINS = frozenset(
     getattr(builtins, name)
     for name in (
-        *("abs", "all", "any", "bin", "callable", "chr", "divmod", "hex", "isinstance", "issubclass"),
+        *(
+            "abs",
+            "all",
+            "any",
+            "bin",
+            "callable",
+            "chr",
+            "divmod",
+            "hex",
+            "isinstance",
+            "issubclass",
+        ),
         *("iter", "len", "max", "min", "oct", "ord", "pow", "print", "round", "sorted", "sum"),
         *("setattr", "delattr", "__build_class__"),
     )
@@ -28,7 +39,22 @@ _PURE_BUILTINS = frozenset(
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _PURE_MODULES = frozenset(("math", "cmath", "_operator", "itertools"))
 # Whose methods say only what their object holds, which is guarded where it is reached.
-_PLAIN = (list, dict, set, frozenset, tuple, str, bytes, bytearray, int, float, complex, bool, range, slice)
+_PLAIN = (
+    list,
+    dict,
+    set,
+    frozenset,
+    tuple,
+    str,
+    bytes,
+    bytearray,
+    int,
+    float,
+    complex,
+    bool,
+    range,
+    slice,
+)
 
 
 class Strangers:
@@ -81,10 +107,17 @@ class Strangers:
 
     def _returned(self, frame: Any, value: Any) -> None:
         """A function of the engine's that is given nothing, and so says something of its state."""
-        if type(value) not in (int, float, bool, str) or owners[frame.f_code.co_filename] != Owner.ENGINE:
+        if (
+            type(value) not in (int, float, bool, str)
+            or owners[frame.f_code.co_filename] != Owner.ENGINE
+        ):
             return
         back = frame.f_back
-        if back is None or back is self._outer or owners[back.f_code.co_filename] is not Owner.USERS:
+        if (
+            back is None
+            or back is self._outer
+            or owners[back.f_code.co_filename] is not Owner.USERS
+        ):
             return
         code = frame.f_code
         if not code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC:

@@ -112,7 +112,9 @@ def _mode(entry: Any) -> str:
     if followed is None:
         why = f" ({entry.not_followed})" if entry.not_followed else ""
         return f"guarded: Python is skipped while nothing that it reads has changed{why}"
-    text = f"sound: Python runs at each call, held against {len(followed.calls)} calls of the record"
+    text = (
+        f"sound: Python runs at each call, held against {len(followed.calls)} calls of the record"
+    )
     if followed.runs:
         text += f"; {followed.python * 1e6:.0f} µs of it beside {followed.program * 1e6:.0f} µs of the program"
     return f"{text}; the last call that differed: {followed.why}" if followed.why else text

@@ -45,7 +45,9 @@ VARIANTS = 4  # of records of one form of arguments, as with and without gradien
 BRANCHES = 12  # the same where numbers decide between them
 FORMS = 256  # of arguments that are remembered as seen
 BRANCH = "a number decides otherwise"
-LARGE = 1 << 14  # elements that a function is given or finds, from which on its Python may be cheap beside them
+LARGE = (
+    1 << 14
+)  # elements that a function is given or finds, from which on its Python may be cheap beside them
 MISSES = 3  # calls one after the other that do not agree with a record, which is then given up
 OFTEN = 16  # how often a form has to come before it takes the place of another record
 
@@ -248,7 +250,11 @@ class Compiled:
                     "code takes only a float. The next calls run eagerly, or give it one."
                 )
             raise
-        if around.unseen is not None and self._sound is None and not self._runs_python(entry, around):
+        if (
+            around.unseen is not None
+            and self._sound is None
+            and not self._runs_python(entry, around)
+        ):
             return result
         self.records += 1
         entry.audits.begin(self._audit)
@@ -337,9 +343,7 @@ class Compiled:
         if followed.missed >= MISSES:
             self._give_up(entry)
         elif self._sound is None and followed.runs == MISSES and not followed.was_cheap:
-            entry.not_followed = (
-                f"its Python takes {followed.python * 1e6:.0f} µs beside {followed.program * 1e6:.0f} µs of its program"
-            )
+            entry.not_followed = f"its Python takes {followed.python * 1e6:.0f} µs beside {followed.program * 1e6:.0f} µs of its program"
             entry.followed_calls, entry.quick = None, way_in(entry)
             entry.audits.begin(self._audit)
 

@@ -82,12 +82,20 @@ def same_value(a: Any, b: Any) -> bool:
     if kind is not type(b):
         return False
     if kind is float:
-        return a == b and (a != 0 or str(a) == str(b)) or (a != a and struct.pack("d", a) == struct.pack("d", b))
+        return (
+            a == b
+            and (a != 0 or str(a) == str(b))
+            or (a != a and struct.pack("d", a) == struct.pack("d", b))
+        )
     if kind is complex:
         return same_value(a.real, b.real) and same_value(a.imag, b.imag)
     if issubclass(kind, (np.ndarray, np.generic)):
         alike = a.dtype == b.dtype and a.shape == b.shape and not a.dtype.hasobject
-        return alike and getattr(a, "strides", 0) == getattr(b, "strides", 0) and a.tobytes() == b.tobytes()
+        return (
+            alike
+            and getattr(a, "strides", 0) == getattr(b, "strides", 0)
+            and a.tobytes() == b.tobytes()
+        )
     if issubclass(kind, np.dtype):
         return bool(a == b)
     if issubclass(kind, _ITSELF):
@@ -98,7 +106,12 @@ def same_value(a: Any, b: Any) -> bool:
 def function_parts(function: Any) -> tuple[Any, ...]:
     """What a function of ours was made with: its code is the same at each call, this need not be."""
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    return tuple([function_parts(x) if hasattr(x, "__code__") else x for x in (*cells, *(function.__defaults__ or ()))])
+    return tuple(
+        [
+            function_parts(x) if hasattr(x, "__code__") else x
+            for x in (*cells, *(function.__defaults__ or ()))
+        ]
+    )
 
 
 def _is_plain_of_ours(kind: type) -> bool:
@@ -127,7 +140,9 @@ def written_down(value: Any, tensor: Any, array: Any) -> Any:
         for key in value:
             if type(key) not in _IMMUTABLE:
                 raise Unknown(f"a dictionary with a key of type {type(key).__name__}")
-        return Pairs(kind, tuple(value), tuple([written_down(v, tensor, array) for v in value.values()]))
+        return Pairs(
+            kind, tuple(value), tuple([written_down(v, tensor, array) for v in value.values()])
+        )
     if isinstance(value, np.generic) or _is_plain_of_ours(kind):
         return Same(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
@@ -159,7 +174,10 @@ def agrees(spec: Any, value: Any, run: Any) -> bool:
         return type(value) is LazyArray and run.is_array(spec, value)
     if type(value) is not slice:
         return False
-    return all(agrees(s, v, run) for s, v in zip(spec.parts, (value.start, value.stop, value.step), strict=True))
+    return all(
+        agrees(s, v, run)
+        for s, v in zip(spec.parts, (value.start, value.stop, value.step), strict=True)
+    )
 
 
 def made_again(spec: Any, run: Any) -> Any:

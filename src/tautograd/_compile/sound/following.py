@@ -91,7 +91,9 @@ class Follower:
                         single = call.single
                         return self._made(single) if single is not None else self._results(call)
         self._differs(op)
-        return apply(op, tuple([revealed(x) for x in inputs]), revealed(dict(parameters)), revealed(compute))
+        return apply(
+            op, tuple([revealed(x) for x in inputs]), revealed(dict(parameters)), revealed(compute)
+        )
 
     def call(self, function: Any, args: Any, kwargs: Any) -> Any:
         call = self._next("call", function, args, kwargs)
@@ -185,7 +187,11 @@ class Follower:
             return None
         if not agrees(call.inputs, tuple(args), self):
             return None
-        return call if not kwargs and call.parameters is None or agrees(call.parameters, dict(kwargs), self) else None
+        return (
+            call
+            if not kwargs and call.parameters is None or agrees(call.parameters, dict(kwargs), self)
+            else None
+        )
 
     def is_tensor(self, ref: Ref, value: Any) -> bool:
         kind = ref.kind
@@ -317,7 +323,9 @@ class Follower:
     def _differs(self, function: Any) -> None:
         if not self.is_lazy:
             return
-        name = getattr(function, "public_name", None) or getattr(function, "__name__", str(function))
+        name = getattr(function, "public_name", None) or getattr(
+            function, "__name__", str(function)
+        )
         if self.at < len(self.calls):
             call = self.calls[self.at]
             was = "`.grad = …`" if call.kind == "grad" else f"`{call.name}`"
@@ -356,7 +364,9 @@ class Follower:
                     self.error = error
                     if not isinstance(error, KeyboardInterrupt):
                         where = resolve(call.site)
-                        error.add_note(f"raised by `{call.name}`, called in {where} of a compiled function")
+                        error.add_note(
+                            f"raised by `{call.name}`, called in {where} of a compiled function"
+                        )
                     raise
         finally:
             del kept
@@ -423,7 +433,9 @@ class Follower:
     def array_of(self, lazy: LazyArray) -> Any:
         """The array that one stands for, computed by now."""
         if modes.deferred is not self and self.is_lazy:
-            raise RuntimeError("a tensor of a compiled function is used by another thread, or after its call")
+            raise RuntimeError(
+                "a tensor of a compiled function is used by another thread, or after its call"
+            )
         self.force("a tensor's values are asked for")
         if lazy.owner is not None:
             return _data.__get__(lazy.owner)
@@ -499,5 +511,9 @@ def _shown_node(below: Any) -> Any:
     return property(get, below.__set__)
 
 
-_SHOWN = ((Tensor, "_data", _shown_data), (Tensor, "_grad", _shown_grad), (Tensor, "_node", _shown_node))
+_SHOWN = (
+    (Tensor, "_data", _shown_data),
+    (Tensor, "_grad", _shown_grad),
+    (Tensor, "_node", _shown_node),
+)
 showing = WhileAnybody(lambda: _SHOWN)

@@ -55,14 +55,18 @@ class Call:
     single: New | None = None  # the result, where it is one new tensor
     result: Any = None  # else: what was returned, with New and Ref in place of tensors
     grads: list[tuple[Ref, Any]] = field(default_factory=list)  # which `.grad` are set, to what
-    changes: list[tuple[Ref, New]] = field(default_factory=list)  # what is said of tensors that were there
+    changes: list[tuple[Ref, New]] = field(
+        default_factory=list
+    )  # what is said of tensors that were there
     updates: list[Any] = field(default_factory=list)  # of an optimizer that steps
     fixed: list[Any] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         function = self.function
-        return getattr(function, "public_name", None) or getattr(function, "__name__", str(function))
+        return getattr(function, "public_name", None) or getattr(
+            function, "__name__", str(function)
+        )
 
 
 class Noting:
@@ -109,7 +113,12 @@ class Noting:
 
     def operation(self, op: Any, inputs: Any, parameters: Any, compute: Any) -> Any:
         return self._pass_on(
-            "operation", op, inputs, parameters, lambda: apply(op, inputs, parameters, compute), compute
+            "operation",
+            op,
+            inputs,
+            parameters,
+            lambda: apply(op, inputs, parameters, compute),
+            compute,
         )
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -118,7 +127,11 @@ class Noting:
     def draw(self, sampler: Any, args: Any, kwargs: Any) -> Any:
         recorder = modes.recorder
         return self._pass_on(
-            "draw", sampler, args, kwargs, lambda: recorder.call(sampler, args, kwargs, sampler.__name__)
+            "draw",
+            sampler,
+            args,
+            kwargs,
+            lambda: recorder.call(sampler, args, kwargs, sampler.__name__),
         )
 
     def check(self, array: Any, holds: Any) -> None:
@@ -150,12 +163,20 @@ class Noting:
             except Unknown as error:
                 self.force(str(error))
                 return
-            self.calls.append(Call(None, inputs, None, modes.grad, modes.lower, "grad", site=mark(3)))
+            self.calls.append(
+                Call(None, inputs, None, modes.grad, modes.lower, "grad", site=mark(3))
+            )
 
     # --- a call ------------------------------------------------------------------------------------
 
     def _pass_on(
-        self, kind: str, function: Any, args: Any, kwargs: Any, run: Callable[[], Any], compute: Any = None
+        self,
+        kind: str,
+        function: Any,
+        args: Any,
+        kwargs: Any,
+        run: Callable[[], Any],
+        compute: Any = None,
     ) -> Any:
         if self.why is not None or self.tape.dead or self.tape.paused:
             return self._without(run)
@@ -181,7 +202,9 @@ class Noting:
             self._note_result(found, result)
             for tensor in set_inside.values():
                 grad = grad_of(tensor)
-                found.grads.append((self._ref(tensor), None if grad is None else self._result(grad)))
+                found.grads.append(
+                    (self._ref(tensor), None if grad is None else self._result(grad))
+                )
             for tensor, facts in before:
                 now = self._facts(tensor, -1)
                 if now[1:] != facts[1:] or now[0] != facts[0]:
@@ -318,9 +341,7 @@ def _tensors_of(value: Any) -> list[Tensor]:
 
 
 @contextmanager
-def noting_calls(
-    tape: Any, arguments: list[Tensor] | None, only: bool
-) -> Iterator[Noting | None]:
+def noting_calls(tape: Any, arguments: list[Tensor] | None, only: bool) -> Iterator[Noting | None]:
     """Note the public calls of a run that is being recorded, if `arguments` are given."""
     if arguments is None:
         yield None

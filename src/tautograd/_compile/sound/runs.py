@@ -20,7 +20,9 @@ from .noting import Noting
 
 CALL = 8e-6  # seconds that following one public call takes, about
 RUN = 80e-6  # and one run besides
-ELEMENT = 2.5e-10  # seconds that a program takes for an element that is read or written: hardly less
+ELEMENT = (
+    2.5e-10  # seconds that a program takes for an element that is read or written: hardly less
+)
 PRODUCT = 1e-11  # and for a multiplication in a matrix product
 SHARE = 0.1  # of a program's time that following may take where it is not asked for
 
@@ -134,7 +136,9 @@ def program_estimate(program: Any) -> float:
     for instruction in program.instructions:
         if isinstance(instruction, Product):
             seconds += PRODUCT * instruction.output.size * instruction.left.shape[-1]
-        seconds += ELEMENT * sum(view.size for view in (*instruction.reads(), *instruction.writes()))
+        seconds += ELEMENT * sum(
+            view.size for view in (*instruction.reads(), *instruction.writes())
+        )
     return seconds
 
 
