@@ -127,6 +127,9 @@ def backward(
                     f"{type(tensor).__name__}"
                 )
             retain_grad(tensor)
+    if modes.deferred is not None:
+        given = tensors, grad_tensors, retain_graph, create_graph, None, inputs
+        return modes.deferred.call(backward, given, {})  # type: ignore[no-any-return]
     outputs = _as_sequence(tensors)
     gradients = _as_sequence(grad_tensors) if grad_tensors is not None else (None,) * len(outputs)
     if len(gradients) != len(outputs):
@@ -194,6 +197,16 @@ def grad(
 
     One for each input, in a tuple; in a dictionary with the same keys if that is what `inputs` is.
     """
+    if modes.deferred is not None:
+        return modes.deferred.call(
+            grad,
+            (outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs),
+            {
+                "allow_unused": allow_unused,
+                "is_grads_batched": is_grads_batched,
+                "materialize_grads": materialize_grads,
+            },
+        )
     if modes.function_modes:
         from .function_modes import shown
 

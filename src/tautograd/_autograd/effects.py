@@ -42,7 +42,14 @@ def call_hook(hook: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return modes.recorder.hooked(hook, args, kwargs)
 
 
+def put_off_no_longer(what: str) -> None:
+    """Said before something is read or changed that calls put off till later depend on: they are made first."""
+    if modes.deferred is not None:
+        modes.deferred.force(what)
+
+
 def value_asked(what: str, advice: str) -> None:
     """Said where a tensor's values leave the engine: while a computation is recorded they must not."""
+    put_off_no_longer(what)
     if modes.recorder is not None:
         modes.recorder.asked(what, advice)

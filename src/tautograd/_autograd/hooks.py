@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tensor.tensor import current_node
-from .effects import call_hook, structure
+from .effects import call_hook, put_off_no_longer, structure
 
 _next_id = itertools.count().__next__
 
@@ -29,6 +29,7 @@ class RemovableHandle:
         return lambda: self._hooks
 
     def remove(self) -> None:
+        put_off_no_longer("a hook is removed")
         structure[0] += 1
         self._hooks.pop(self.id, None)
         for other in self._extra:  # where else the hook's number is written down
@@ -42,6 +43,7 @@ class RemovableHandle:
 
 
 def add_hook(hooks: dict[int, Any], fn: Callable[..., Any]) -> RemovableHandle:
+    put_off_no_longer("a hook is registered")
     structure[0] += 1
     handle = RemovableHandle(hooks)
     hooks[handle.id] = fn
@@ -81,6 +83,7 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], None]) -
 
 def retain_grad(self: Any) -> None:
     """Keep the gradient of this non-leaf tensor in `.grad`."""
+    put_off_no_longer("`retain_grad()`")
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     node = current_node(self)

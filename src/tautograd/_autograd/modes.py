@@ -55,6 +55,9 @@ class _Modes(threading.local):
     function_modes: tuple[Any, ...] = ()  # the TorchFunctionModes in force, innermost last
     lower: Any = None  # the dtype that autocast casts to, while it is in force
     recorder: Any = None  # the tape that notes what this thread computes, while it is compiled
+    deferred: Any = (
+        None  # who notes public calls, or answers them without computing: see `_compile/sound`
+    )
     settling: Any = None  # the tape of which this thread is finding out what to keep
 
     @property
@@ -93,4 +96,5 @@ def update_special() -> None:
         or modes.inference
         or modes.anomaly
         or modes.function_modes
+        or modes.deferred is not None
     )

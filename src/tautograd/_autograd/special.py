@@ -23,6 +23,8 @@ from .modes import modes
 
 def apply_special(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], compute: Any) -> Any:
     """`apply`, with tangents carried along and saved tensors packed; a function mode comes first."""
+    if modes.deferred is not None:
+        return modes.deferred.operation(op, inputs, parameters, compute)
     if modes.function_modes:
         from .function_modes import Recorded, shown
 

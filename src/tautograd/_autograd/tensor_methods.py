@@ -7,6 +7,7 @@ from typing import Any
 from .._ops.declare.guarding import explain, marked
 from .._tensor.tensor import Tensor, current_node, make
 from .api import backward, ones_like_root
+from .effects import put_off_no_longer
 from .engine import walk
 from .hooks import register_hook, register_post_accumulate_grad_hook, retain_grad
 from .modes import modes
@@ -22,6 +23,9 @@ def tensor_backward(
     inputs: Any = None,
 ) -> None:
     """Add this tensor's gradients to the `.grad` of the leaves it was computed from."""
+    if modes.deferred is not None:
+        given = gradient, retain_graph, create_graph, inputs
+        return modes.deferred.call(tensor_backward, (self, *given), {})  # type: ignore[no-any-return]
     if gradient is None and inputs is None and create_graph is False and not modes.forward_level:
         # The usual loss.backward(), without the sequences.
         try:
@@ -45,6 +49,8 @@ def tensor_backward(
 @marked
 def detach(self: Tensor) -> Tensor:
     """The same data with no history; an in-place change of either is seen by both."""
+    if modes.deferred is not None:
+        return modes.deferred.call(detach, (self,), {})  # type: ignore[no-any-return]
     try:
         out = detached(self)
         out._is_inference = self._is_inference
@@ -57,6 +63,7 @@ def detach(self: Tensor) -> Tensor:
 @marked
 def detach_(self: Tensor) -> Tensor:
     """Forget this tensor's history."""
+    put_off_no_longer("`detach_()`")
     try:
         if self._base is not None:
             raise RuntimeError(
@@ -147,6 +154,8 @@ def _del_grad(self: Tensor) -> None:
 
 
 def _get_data(self: Tensor) -> Tensor:
+    if modes.deferred is not None:
+        return modes.deferred.call(_get_data, (self,), {})  # type: ignore[no-any-return]
     return make(self._data)
 
 

@@ -30,6 +30,7 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
     audit: str | None = None,
+    sound: bool | None = None,
 ) -> Any:
     """Record a function of tensors, up to a whole training step, and replay it as one program.
 
@@ -39,13 +40,17 @@ def compile(
     `options` are PyTorch's; a record is always of the whole function and of fixed shapes. Now and then a replay is
     audited: the function runs, and must still become the same program (`audit="always"`: at each call, `"never"`;
     the environment variable `TAUT_AUDIT` says what it is by default).
+
+    With `sound=True` the function's own Python runs at every call, on tensors that compute nothing; if it does what
+    was recorded, the program runs. Whatever it reads, it reads afresh. `sound=False` skips Python wherever guards
+    see nothing changed. By default Python runs where that is a small part of a step's time.
     """
     if backend not in ("llvm", "inductor", "numpy", "eager"):
         raise ValueError(
             f"compile(): argument 'backend' must be 'llvm' or 'numpy', not {backend!r}"
         )
     if model is None:
-        options = {"fallback": fallback, "fullgraph": fullgraph, "audit": audit}
+        options = {"fallback": fallback, "fullgraph": fullgraph, "audit": audit, "sound": sound}
         return functools.partial(compile, backend=backend, disable=disable, **options)
     audit = os.environ.get("TAUT_AUDIT", "auto") if audit is None else audit
     if audit not in MODES:
@@ -58,7 +63,11 @@ def compile(
     if disable or backend == "eager":
         return model
     compiled = Compiled(
-        model, fallback=fallback and not fullgraph, native=backend != "numpy", audit=audit
+        model,
+        fallback=fallback and not fullgraph,
+        native=backend != "numpy",
+        audit=audit,
+        sound=sound,
     )
     return OptimizedModule(model, compiled) if isinstance(model, Module) else compiled
 

@@ -47,6 +47,8 @@ def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
             raise RuntimeError(
                 f"{sampler.__name__}() takes numbers, not a tensor of shape {value.shape}"
             )
+    if modes.deferred is not None:
+        return modes.deferred.draw(sampler, (source, *args), kwargs)
     if modes.recorder is not None:
         return modes.recorder.call(sampler, (source, *args), kwargs, sampler.__name__)
     with np.errstate(all="ignore"):  # a draw may be beyond its dtype

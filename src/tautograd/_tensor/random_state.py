@@ -10,10 +10,12 @@ import numpy as np
 
 from .. import _random
 from .._arrays.devices import CPU, as_device, cuda_backend, device_of, gpu
+from .._autograd.effects import put_off_no_longer
 from .._ops.declare.public import FUNCTIONS
 from .tensor import Tensor, make
 
 _GPU_STATE = 16  # bytes
+_STATE = "the state of a generator"
 
 
 class Generator(_random.Generator):
@@ -29,14 +31,26 @@ class Generator(_random.Generator):
         """Whether its numbers are drawn on a GPU."""
         return bool(self.device.type == "cuda")
 
+    def manual_seed(self, seed: Any) -> Any:
+        """Begin the stream of a seed."""
+        put_off_no_longer(_STATE)
+        return super().manual_seed(seed)
+
+    def seed(self) -> int:
+        """Begin a stream that nobody knows; its seed is returned."""
+        put_off_no_longer(_STATE)
+        return super().seed()
+
     def get_state(self) -> Any:
         """The state as a tensor of bytes; a GPU's is its seed and its count of draws."""
+        put_off_no_longer(_STATE)
         if self.on_gpu:
             return make(np.array([self.initial_seed(), self.draws], np.uint64).view(np.uint8))
         return make(super().get_state())
 
     def set_state(self, new_state: Any) -> Generator:
         """Go on from a state that `get_state` returned."""
+        put_off_no_longer(_STATE)
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         if self.on_gpu:

@@ -15,7 +15,7 @@ import numpy as np
 from .._arrays.devices import device, device_of
 from .._arrays.dtypes import array_of_number, dtype, from_numpy_dtype
 from .._arrays.formats import strided
-from .._autograd.effects import structure
+from .._autograd.effects import put_off_no_longer, structure
 from .._autograd.node import AccumulateGrad, Node
 
 if TYPE_CHECKING:
@@ -201,6 +201,7 @@ class Tensor(TensorMethods):
 
     @property
     def _version(self) -> int:
+        put_off_no_longer("a tensor's version")
         if self._is_inference:
             raise RuntimeError("Inference tensors do not track version counter.")
         return int(self._version_box[0])
@@ -267,5 +268,6 @@ def set_requires_grad(tensor: Tensor, value: bool) -> None:
     if value and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     if tensor._requires_grad is not bool(value):
+        put_off_no_longer("`requires_grad` is set")
         structure[0] += 1
         tensor._requires_grad = bool(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial, wraps
@@ -11,6 +12,7 @@ from .._autograd.effects import call_hook
 from .._autograd.hooks import RemovableHandle, add_hook
 from .._autograd.modes import modes
 from .._ops.declare.guarding import in_words
+from .._user_code.owners import internal
 
 Hooks = OrderedDict[int, Callable[..., Any]]
 _global_pre_hooks: Hooks = OrderedDict()
@@ -27,12 +29,20 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     return add_hook(_global_post_hooks, hook)
 
 
+def _is_ours(optimizer: Any) -> bool:
+    """Whether no code of the user's runs in a step of this optimizer."""
+    home = sys.modules.get(type(optimizer).__module__)
+    return internal[getattr(home, "__file__", None) or "<>"] and "step" not in vars(optimizer)
+
+
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """An optimizer's `step`, with the hooks before and after it."""
 
     @wraps(step)
     def hooked(*args: Any, **kwargs: Any) -> Any:
         self = args[0]
+        if modes.deferred is not None and _is_ours(self):
+            return modes.deferred.call(hooked, args, kwargs)
         recorder = modes.recorder
         if recorder is not None:
             recorder.stepping(self)

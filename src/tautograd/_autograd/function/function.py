@@ -13,6 +13,7 @@ from ..._arrays.batching.batched import innermost
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import mark
 from ..apply import edge_of
+from ..effects import put_off_no_longer
 from ..modes import modes
 from ..special import hide_tangents, set_tangent, show_tangents
 from .node import BackwardCFunction, FunctionCtx, FunctionNode
@@ -103,6 +104,7 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record a node whose backward is this Function's."""
+        put_off_no_longer(f"`{cls.__name__}.apply`, a function of its own,")
         separate = cls.setup_context is not Function.setup_context
         if kwargs or separate:
             args = _bound(cls.forward, separate, args, kwargs)

@@ -8,6 +8,7 @@ from collections import Counter
 from types import CodeType
 from typing import Any
 
+_OURS = (__name__.partition(".")[0], "torch")
 _BY_STRING = {"getattr", "hasattr", "setattr", "delattr", "vars", "attrgetter", "__dict__"}
 
 
@@ -22,6 +23,11 @@ def names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[
             variables.add(instruction.argval)
         elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"):
             attributes.add(instruction.argval)
+        elif (
+            instruction.opname == "IMPORT_NAME"
+            and instruction.argval.partition(".")[0] not in _OURS
+        ):
+            variables.add("__import__")
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             for names, inside in zip(

@@ -25,13 +25,28 @@ class Asked(set[Any]):
         self.was = look()  # which stays alive, so that no other object has its address
 
 
+class Same:
+    """An object that is compared by which it is, and kept."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 def frozen(value: Any, depth: int = DEPTH) -> Any:
     """A value that compares equal as long as nothing in it has changed; other objects count as themselves."""
     kind = type(value)
+    if kind is float:
+        return kind, value.hex()  # which tells 0.0 from -0.0
+    if kind is complex:
+        return kind, value.real.hex(), value.imag.hex()
     if kind in SIMPLE:
         return kind, value
     if kind is Asked:
         return kind, frozen(value.look(), depth)
+    if kind is Same:
+        return kind, id(value.value)
     if isinstance(value, np.ndarray):
         return (
             kind,
@@ -42,10 +57,19 @@ def frozen(value: Any, depth: int = DEPTH) -> Any:
     if depth and isinstance(value, (tuple, list, deque)):
         return kind, tuple(frozen(part, depth - 1) for part in value)
     if depth and isinstance(value, dict):
-        return kind, tuple((k, frozen(part, depth - 1)) for k, part in value.items())
+        return kind, tuple((type(k), k, frozen(part, depth - 1)) for k, part in value.items())
     if depth and isinstance(value, (set, frozenset)):
         return kind, frozenset(frozen(part, depth - 1) for part in value)
     if depth and (names := fields_of(value)):
         held = tuple(frozen(getattr(value, name), depth - 1) for name in names)
         return kind, id(value), held
     return kind, bytes(value) if kind is bytearray else id(value)
+
+
+def is_frozen_whole(value: Any, depth: int = DEPTH) -> bool:
+    """Whether `frozen` looks at all that is in a value."""
+    if isinstance(value, (tuple, list, deque, set, frozenset)):
+        return depth > 0 and all(is_frozen_whole(part, depth - 1) for part in value)
+    if isinstance(value, dict):
+        return depth > 0 and all(is_frozen_whole(part, depth - 1) for part in value.values())
+    return True

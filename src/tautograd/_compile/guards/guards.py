@@ -173,27 +173,41 @@ class Guards:
         ]
         self.memory = {id(array) for array in (*near, *map(storage_of, near))}  # in reach
 
-    def reason(self) -> str | None:
-        """Why the record does not hold, or None if it does."""
+    def of_tensors(self) -> str | None:
+        """Why the tensors from outside are not those of the record, or None: all that code of ours reads of them."""
         if not all(map(is_, map(_data_of, self.tensors), self.arrays)):
             return "a tensor from outside has other memory"
         for tensor, grad in self.grads:
             if grad_of(tensor) is not grad:
                 return GRADIENTS
+        return None
+
+    def of_hooks(self) -> str | None:
+        """The same for what is hung on tensors and optimizers, and what wants a gradient."""
+        if [tensor._requires_grad for tensor in self.tensors] != self.wants:
+            return "requires_grad of a tensor from outside has changed"
+        if (
+            _hooks_of(self.tensors) != self.hooks
+            or _of_optimizers([*self.updates, *self.fixed]) != self.steps
+        ):
+            return "hooks of a tensor from outside, or of an optimizer"
+        return None
+
+    def reason(self) -> str | None:
+        """Why the record does not hold, or None if it does."""
+        reason = self.of_tensors()
+        if reason is not None:
+            return reason
         update: Any
         for update in (*self.updates, *self.fixed):
             if not update.holds():
                 return f"settings of {type(update.optimizer).__name__} that choose its formula"
         if self.structure != structure[0]:
-            if [tensor._requires_grad for tensor in self.tensors] != self.wants:
-                return "requires_grad of a tensor from outside has changed"
             if not self.modules.hold():
                 return "a module's mode, settings, hooks or members"
-            if (
-                _hooks_of(self.tensors) != self.hooks
-                or _of_optimizers([*self.updates, *self.fixed]) != self.steps
-            ):
-                return "hooks of a tensor from outside, or of an optimizer"
+            reason = self.of_hooks()
+            if reason is not None:
+                return reason
             self.structure = structure[0]
         return self.variables.reason()
 

@@ -77,7 +77,7 @@ class Modules:
     def spots(self) -> list[tuple[Spot, Any]]:
         """The attributes that can hold a number, with what was there."""
         return [
-            (Spot(vars(module), name), was[1])
+            (Spot(vars(module), name), float.fromhex(was[1]))
             for module, state in self.found.values()
             for name, was in state.items()
             if was[:1] == (float,)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter, is_
 from typing import Any
 
@@ -26,6 +27,7 @@ from .frozen import DEPTH, SIMPLE, Asked, frozen
 from .reachable import Reading, is_users, state_of
 
 _content_of = attrgetter("cell_contents")
+_code_of, _defaults_of = attrgetter("__code__"), attrgetter("__defaults__")
 
 __all__ = ["DEPTH", "SIMPLE", "Variables", "frozen", "is_users"]
 
@@ -38,6 +40,7 @@ class Variables(Reading):
         _objects_in(arguments, objects)
         super().__init__(fn, objects)
         self._arguments = arguments, frozen(arguments, DEEP)
+        self._functions = [(f.__code__, f.__defaults__) for f in self.functions]
         self._draws = _draws()
         self._modes = _modes()
 
@@ -50,6 +53,8 @@ class Variables(Reading):
 
     def _changed(self) -> tuple[str, str, Any] | None:
         """What has changed, in words; its name, and what is there now."""
+        if [(f.__code__, f.__defaults__) for f in self.functions] != self._functions:
+            return "the code of a function, or its defaults", "__defaults__", None
         for name, cell, content in self.cells:
             now = cell.cell_contents
             if now is not content and not _equal(now, content):
@@ -74,12 +79,18 @@ class Variables(Reading):
         if any(type(n) is not dict for n in names):  # a class's
             look = _look
         reason = self.reason
+        functions = self.functions
+        codes = [f.__code__ for f in functions]
+        defaults = [f.__defaults__ for f in functions]
+        unchanged_code = partial(_same_functions, functions, codes, defaults)
 
         def same_content() -> bool:
+            if not unchanged_code():
+                return False
             return all(map(is_, map(_content_of, cells), contents)) or reason() is None
 
         def same() -> bool:
-            if all(map(is_, map(_content_of, cells), contents)):
+            if unchanged_code() and all(map(is_, map(_content_of, cells), contents)):
                 return all(map(is_, map(look, names, keys), values)) or reason() is None
             return reason() is None
 
@@ -96,6 +107,12 @@ class Variables(Reading):
         """Do not ask any more what is there: a record takes it as an input."""
         self.cells = [place for place in self.cells if (id(place[1]), None) not in keys]
         self.named = [place for place in self.named if (id(place[0]), place[1]) not in keys]
+
+    def forget(self) -> None:
+        """Hold nothing of what the function reads: it reads by itself."""
+        self.cells, self.named, self.contents, self.generators = [], [], [], []
+        self.modules, self.optimizers, self.functions, self._functions = [], [], [], []
+        self._given, self._arguments = [], ((), ())
 
     def plain_again(self) -> None:
         """Numbers in place of symbols that a function left in what it reaches by name."""
@@ -138,6 +155,12 @@ class Variables(Reading):
             tape.refuse(CHANGED, "attribute", self.lines.changing_arguments())
 
 
+def _same_functions(functions: Any, codes: Any, defaults: Any) -> bool:
+    return all(map(is_, map(_code_of, functions), codes)) and all(
+        map(is_, map(_defaults_of, functions), defaults)
+    )
+
+
 def _draws() -> Any:
     """Where the random numbers of Python and of NumPy are."""
     drawn = sys.modules.get("numpy.random.mtrand")
@@ -171,4 +194,4 @@ def _look(names: Any, key: str) -> Any:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and type(a) in SIMPLE and a == b
+    return type(a) is type(b) and type(a) in SIMPLE and frozen(a) == frozen(b)

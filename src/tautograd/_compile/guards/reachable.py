@@ -7,16 +7,28 @@ are read.
 
 from __future__ import annotations
 
+import abc
 import builtins
+import enum
 import functools
 import os
 import random
 import sys
+import typing
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from contextvars import ContextVar
-from operator import attrgetter
-from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from operator import attrgetter, itemgetter, methodcaller
+from types import (
+    BuiltinFunctionType,
+    BuiltinMethodType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
@@ -27,7 +39,7 @@ from ...nn.modules.module import Module
 from ...optim.lr_scheduler import LRScheduler
 from ...optim.optimizer import Optimizer
 from .code_names import looked_up_in, names_in
-from .frozen import MISSING, SIMPLE, SMALL, Asked, frozen
+from .frozen import MISSING, SIMPLE, SMALL, Asked, Same, frozen, is_frozen_whole
 
 _FAR = 64  # how many steps it may be from the function to a value
 _OWN = __name__.partition(".")[0]
@@ -71,6 +83,7 @@ class Reading:
             self.optimizers: list[Optimizer] = []
             self.tensors: set[int] = set()
             self.refused: list[tuple[str, str, str]] = []  # by name
+            self.unseen: list[tuple[str, str]] = []  # the same: what no guard can look at
             self.generators: list[
                 tuple[str, Any, Any]
             ] = []  # of random numbers, and where they are
@@ -109,6 +122,9 @@ class Reading:
         self.functions.append(plain)
         variables, attributes, strings = names_in(code)
         self._names |= attributes
+        for name in sorted(attributes):
+            if name[:2] == "__" and name not in _ORDINARY:
+                self._unseen(name, f"`{name}`")
         self._strings |= strings
         self._looked_up |= looked_up_in(code)
         self.asks_types = self.asks_types or "type" in variables
@@ -126,7 +142,12 @@ class Reading:
             if name in scope:
                 self.named.append((scope, name, scope[name]))
                 self._value(name, scope[name], depth)
-            elif not hasattr(builtins, name):
+            elif hasattr(builtins, name):
+                self.named.append((vars(builtins), name, getattr(builtins, name)))
+                self._value(name, getattr(builtins, name), depth)
+                if name in _ANYTHING:
+                    self._unseen(name, f"`{name}`")
+            else:
                 self._ask(name, functools.partial(scope.get, name, MISSING))
 
     def _value(self, name: str, value: Any, depth: int) -> None:
@@ -134,15 +155,21 @@ class Reading:
         kind = type(value)
         if kind is str and value.isidentifier() and "getattr" in self._strings:
             self._names.add(value)
-        if kind in SIMPLE or depth <= 0:
+        if kind in SIMPLE:
+            return
+        if depth <= 0:
+            self._unseen(name, f"`{name}`, which lies too deep in other objects,")
             return
         if isinstance(value, Tensor):
             self.tensors.add(id(value))
+            self._of_tensor(name, value)
             self._attributes(value, value.__dict__, depth)
         elif isinstance(value, np.ndarray):
             self._array(name, value)
-        elif isinstance(value, (list, dict, set, tuple, deque, bytearray)):
+        elif isinstance(value, (list, dict, set, frozenset, tuple, deque, bytearray)):
             self._container(name, value, depth)
+            if kind not in _CONTAINERS and not hasattr(kind, "_fields"):
+                self._unseen(name, f"`{name}`, a container of a class of its own,")
         elif hasattr(kind, "__next__"):
             what = f"`{name}`, which gives something else each time it is asked,"
             self.refused.append((name, what, "iterator"))
@@ -151,13 +178,31 @@ class Reading:
         elif isinstance(value, ContextVar):
             self._ask(name, functools.partial(value.get, MISSING))
         elif isinstance(value, weakref.ref):
+            self._unseen(name, f"`{name}`, a weak reference,")
             self._value(name, value(), depth - 1)
         elif isinstance(value, attrgetter):
             self._names.update(part for path in value.__reduce__()[1] for part in path.split("."))
         elif isinstance(value, (FunctionType, MethodType, functools.partial)):
+            if isinstance(value, functools.partial):
+                self._ask(name, functools.partial(_parts_of, value))
             self._function(value, depth - 1)
+        elif isinstance(value, functools._lru_cache_wrapper):
+            self._function(value.__wrapped__, depth - 1)  # what it keeps comes from there
+        elif isinstance(value, BuiltinMethodType):
+            if type(value.__self__) in _CONTAINERS:
+                self._value(name, value.__self__, depth - 1)
         else:
             self._object(value, depth)
+
+    def _of_tensor(self, name: str, value: Tensor) -> None:
+        """What Python asks of a tensor that no operation looks at."""
+        for hooks in (value._hooks, value._post_hooks):
+            for hook in (hooks or {}).values():
+                self._function(hook, _FAR)
+        if "_version" in self._names:
+            self._unseen("_version", "a tensor's version")
+        if not self._names.isdisjoint(("requires_grad", "is_leaf", "grad_fn")):
+            self._ask(name, functools.partial(_graph_of, value))
 
     def _array(self, name: str, value: Any) -> None:
         if value.nbytes > SMALL:
@@ -171,6 +216,8 @@ class Reading:
             if id(value) in self._seen:
                 return
             self._seen.add(id(value))
+            if not is_frozen_whole(value):
+                self._unseen(name, f"`{name}`, which is deeper than is compared,")
             self.contents.append((name, value, frozen(value)))
         for part in value.values() if isinstance(value, dict) else value:
             self._value(name, part, depth - 1)
@@ -190,19 +237,79 @@ class Reading:
             self.modules.append(value)
             for part in value.modules():
                 self._value("self", part, depth - 1)
+            for hooks in (vars(value)[name] for name in _HOOKS if name in vars(value)):
+                for hook in hooks.values():
+                    self._function(hook, depth - 1)
         if home.partition(".")[0] == _OWN:
             self._ours(value, depth)
+            if isinstance(value, ModuleType) and "_compile" not in value.__name__:
+                self._namespace(vars(value), 0)
             return
         theirs = home.partition(".")[0] in sys.stdlib_module_names  # some of which have no file
         theirs = theirs or not is_users(getattr(sys.modules.get(home), "__file__", None) or "<>")
+        own = getattr(value, "__dict__", {})
         if theirs and where is value:
             if value is os and not self._names.isdisjoint(("environ", "getenv")):
                 self._ask("os.environ", os.environ.copy)
+            if isinstance(value, type) and not _is_plain_class(value):
+                self._unseen(
+                    value.__name__, f"`{value.__name__}`, a class that cannot be looked into,"
+                )
+            self._namespace(own, depth)
             return
-        own = getattr(value, "__dict__", {})
         self._attributes(value, own, depth)
         if not theirs:
             self._methods(value, where, depth)
+            if not isinstance(value, ModuleType):
+                self._as_resolved(value, where)
+            elif "__getattr__" in own:
+                self._unseen(
+                    value.__name__, f"the module `{value.__name__}`, whose attributes are computed,"
+                )
+        elif type(value) is not SimpleNamespace and type(value) not in _STATELESS:
+            self._unseen(where.__name__, f"an object of type `{where.__name__}`")
+
+    def _unseen(self, name: str, what: str) -> None:
+        self.unseen.append((name, what))
+
+    def _namespace(self, own: Any, depth: int) -> None:
+        """A module or a class of a library's: what it has under the names is to stay there."""
+        for name in self._ordered:
+            if name in own and (id(own), name) not in self._seen:
+                self._seen.add((id(own), name))
+                content = own[name]
+                if hasattr(type(content), "__get__") and not isinstance(content, _FUNCTIONS):
+                    continue
+                self.named.append((own, name, content))
+                if not depth:
+                    continue  # a namespace of ours
+                if isinstance(content, ModuleType) or (
+                    not callable(content) and content is not os.environ
+                ):
+                    self._value(name, content, depth - 1)
+                elif isinstance(content, type):
+                    self._value(name, content, depth - 1)
+                elif not isinstance(content, (*_FUNCTIONS, np.ufunc)):
+                    if getattr(type(content), "__module__", "").partition(".")[0] != _OWN:
+                        self._unseen(name, f"`{name}`, a function that cannot be looked into,")
+
+    def _as_resolved(self, value: Any, kind: Any) -> None:
+        """Where an object's attributes are found: in itself, or in which class."""
+        lines = [base for base in getattr(kind, "__mro__", ()) if base is not object]
+        if any(
+            base.__module__.partition(".")[0] in sys.stdlib_module_names and base not in _MARKERS
+            for base in lines
+        ):
+            self._unseen(
+                kind.__name__, f"an object of `{kind.__name__}`, a class built on one of Python's,"
+            )
+        ours = type(value).__module__.partition(".")[0] == _OWN
+        if isinstance(value, type) and type(value) not in _METACLASSES and not ours:
+            self._unseen(kind.__name__, f"`{kind.__name__}`, a class of a class of its own,")
+        if (id(value), "resolved") not in self._seen:
+            self._seen.add((id(value), "resolved"))
+            names = (*self._ordered, "__getattr__", "__getattribute__", "__call__", "forward")
+            self._ask(kind.__name__, functools.partial(resolved, value, names))
 
     def _attributes(self, value: Any, own: Any, depth: int) -> None:
         """What an object itself has under the names."""
@@ -251,7 +358,15 @@ class Reading:
     def _ours(self, value: Any, depth: int) -> None:
         """What a function reads of an object of this library's: settings that it takes itself."""
         if isinstance(value, Optimizer):
+            own = {k: v for k, v in vars(value).items() if k not in ("state", "param_groups")}
+            for name in self._ordered:
+                if name in own and name[:1] != "_":
+                    self.named.append((vars(value), name, own[name]))
+                    self._value(name, own[name], depth - 1)
             self.optimizers.append(value)
+            for hooks in (value._optimizer_step_pre_hooks, value._optimizer_step_post_hooks):
+                for hook in hooks.values():
+                    self._function(hook, depth - 1)
             for group in value.param_groups if "param_groups" in self._names else ():
                 for key in sorted(self._strings & self._looked_up & group.keys() - {"params"}):
                     self.named.append((group, key, group[key]))
@@ -262,6 +377,79 @@ class Reading:
         elif callable(value) and hasattr(value, "__wrapped__"):  # another compiled function
             self._attributes(value, vars(value), depth)
             self._function(value.__wrapped__, depth - 1)
+
+
+_ANYTHING = (
+    "globals",
+    "locals",
+    "vars",
+    "eval",
+    "exec",
+    "dir",
+    "id",
+    "__import__",
+    "open",
+    "input",
+    "super",
+)
+_CONTAINERS = (list, dict, set, frozenset, tuple, deque, bytearray, OrderedDict)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodDescriptorType, staticmethod, classmethod)
+_STATELESS = (
+    itemgetter,
+    methodcaller,
+    np.ufunc,
+    np.dtype,
+    range,
+    slice,
+    type(Ellipsis),
+    type(NotImplemented),
+)
+_METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
+_MARKERS = (abc.ABC, typing.Generic, typing.Protocol, enum.Enum)
+
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_CALLED = ("forward", "backward", "setup_context", "vjp", "jvp", "vmap", "step")
+_ORDINARY = frozenset(("__dict__", "__class__", "__init__", "__call__", "__getitem__", "__rmul__"))
+
+
+def _graph_of(tensor: Tensor) -> Any:
+    return tensor.requires_grad, tensor._node is None
+
+
+def _is_plain_class(kind: type) -> bool:
+    """A class whose objects depend on what they were made of alone: Python's own, NumPy's numbers, errors, ours."""
+    own = kind.__module__.partition(".")[0] in ("builtins", "numpy", _OWN)
+    return (
+        own
+        or kind in _CONTAINERS
+        or issubclass(kind, (np.generic, np.ndarray, BaseException))
+        or kind in _MARKERS
+    )
+
+
+def _parts_of(value: Any) -> Any:
+    return value.func, value.args, value.keywords
+
+
+def resolved(value: Any, names: Any) -> Any:
+    """For each name where it is found, and what is there unless it is a plain value or the object's own."""
+    kind = value if isinstance(value, type) else type(value)
+    own = {} if isinstance(value, Module) else getattr(value, "__dict__", None) or {}
+    lines = [vars(base) for base in kind.__mro__]
+    found: list[Any] = [kind, kind.__mro__, Same(own) if type(own) is dict and own else None]
+    for name in names:
+        if kind is not value and name in own:
+            found.append(-1)  # what is there is looked at by itself
+            continue
+        at = next((i for i, line in enumerate(lines) if name in line), None)
+        if at is None:
+            found.append(None)
+            continue
+        content = lines[at][name]
+        ours = kind.__mro__[at].__module__.partition(".")[0] in (_OWN, "torch")
+        found.append((at, None if ours or type(content) in SIMPLE else Same(content)))
+    return tuple(found)
 
 
 def _function_in(value: Any) -> Any:
@@ -278,7 +466,8 @@ def _function_in(value: Any) -> Any:
 def _is_implied(name: str, value: Any) -> bool:
     """Whether a method can be called without being named, as `__call__` and `forward` are."""
     called = name[:2] == "__" and name not in _NOT_CALLED
-    return (called or name == "forward") and isinstance(value, FunctionType)
+    value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+    return (called or name in _CALLED) and isinstance(value, FunctionType)
 
 
 def is_users(filename: str) -> bool:

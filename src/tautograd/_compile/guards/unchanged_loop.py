@@ -53,6 +53,8 @@ class Steady:
         places.attribute("_data", guards.tensors)
         places.attribute("_grad", [tensor for tensor, _ in guards.grads])
         places.cells += [(cell, cell.cell_contents) for _, cell, _ in variables.cells]
+        places.attribute("__code__", variables.functions)
+        places.attribute("__defaults__", variables.functions)
         for names, name, _ in variables.named:
             places.item(names, name)
         for update in self.updates:

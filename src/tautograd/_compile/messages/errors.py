@@ -8,6 +8,8 @@ from ..._user_code.sites import mark, resolve
 from .value_readers import advice_for, asker
 
 ADVICE = {
+    "unseen": "Pass what it reads as an argument, or let Python run at each call: `compile(fn, sound=True)`.",
+    "follow": "Leave it outside of the compiled function, or let Python be skipped: `compile(fn, sound=False)`.",
     "bool": "Use `torch.where(condition, a, b)` in place of the branch, or leave the branch outside of "
     "the compiled function.",
     "item": "Return the tensor from the compiled function and call `.item()` on what it returns; inside, "

@@ -46,6 +46,7 @@ class Explanation:
             "recorded_instructions": entry.recorded_size,
             "instructions": entry.size,
             "replays": entry.calls,
+            "mode": _mode(entry),
             "audits": entry.audits.audits,
             "splits": [_split(*split) for split in entry.capture.splits],
             "parts": [
@@ -79,6 +80,7 @@ class Explanation:
         audits = f", audited {data['audits']} times" if data["audits"] else ""
         lines = [
             f"{self.name}: {counts}, replayed {data['replays']} times{audits}",
+            f"mode: {data['mode']}",
             f"native code: {data['native']}",
             *([f"CUDA graph: {data['graph']}"] if "graph" in data else ()),
             f"memory: {', '.join(sizes)}",
@@ -102,6 +104,20 @@ class Explanation:
         from html import escape
 
         return f"<pre>{escape(str(self))}</pre>"
+
+
+def _mode(entry: Any) -> str:
+    """Whether the function's Python runs at each call, what that costs, and why or why not."""
+    followed = entry.followed_calls
+    if followed is None:
+        why = f" ({entry.not_followed})" if entry.not_followed else ""
+        return f"guarded: Python is skipped while nothing that it reads has changed{why}"
+    text = (
+        f"sound: Python runs at each call, held against {len(followed.calls)} calls of the record"
+    )
+    if followed.runs:
+        text += f"; {followed.python * 1e6:.0f} µs of it beside {followed.program * 1e6:.0f} µs of the program"
+    return f"{text}; the last call that differed: {followed.why}" if followed.why else text
 
 
 def _split(effects: int, what: str, site: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ..optimizers.updates import Fixed, Update
 from ..program.ir import Kind, Program, View
 from ..run.differentiable import differentiate
 from ..run.value_checks import cleared_before
+from ..sound.noting import noting_calls
 from .abandoned import held_by, keeps_numbers, release
 from .arrays import is_on_gpu, passing
 from .call_arguments import CHANGED, Handed
@@ -62,6 +63,7 @@ class Capture:
     remade: frozenset[int] = frozenset()  # gradients that need not be put back: see `splitting`
     early: frozenset[int] = frozenset()  # those cleared before anything can stop the program
     decided: list[bool] = field(default_factory=list)  # the ways that operations took by values
+    calls: Any = None  # the public calls of the run, if they were noted
 
     @property
     def inputs(self) -> list[View]:
@@ -101,11 +103,16 @@ def capture(
         try:
             with recording(tape), noting_seeds, following_math, met_by(tape), passing():
                 surroundings.begin(tape)
-                returned = fn(*args, **kwargs)
+                noted_of = inside if surroundings.notes_calls else None
+                with noting_calls(tape, noted_of, not surroundings.reads_guarded) as noted:
+                    with surroundings.watching():
+                        returned = fn(*args, **kwargs)
+                    if noted is not None:
+                        noted.settle(returned)
                 del args, kwargs  # which hold symbols
                 tape.where = surroundings.variables.where
                 passed = passed_in(handed.call, surroundings.variables.containers(), returned)
-                if handed.settle():
+                if handed.settle() and surroundings.reads_guarded:
                     where = surroundings.variables.lines.changing_arguments()
                     tape.refuse(CHANGED, "attribute", where)
                 places.take_back()
@@ -129,6 +136,7 @@ def capture(
                 found.new_grads = [(grad._version_box, grad._version_box[0]) for grad in grads]
                 found.tensors, found.fixed = tensors, tape.fixed
                 found.decided = tape.decided
+                found.calls = noted
             if tape.failure is None:
                 return found
         finally:

@@ -59,6 +59,11 @@ class Recording(Lifting):
 
         return read(self, recorded, what, truth)
 
+    def note_check(self, array: Any, holds: Any) -> None:
+        """Called where a condition on values is looked at."""
+        if self.calls_noted is not None:
+            self.calls_noted.check(array, holds)
+
     def can_undo(self) -> bool:
         """Whether a decision by a tensor's value may turn out otherwise at a replay."""
         from ..run.rollback import can_undo
@@ -99,10 +104,13 @@ class Recording(Lifting):
 
     def hooked(self, hook: Any, args: Any, kwargs: Any) -> Any:
         """Called with each hook of the user's; one that only looks on cannot be recorded."""
+        if self.calls_noted is not None:
+            self.calls_noted.hooked()
         before = len(self.program.instructions), len(self.effects)
         result = hook(*args, **kwargs)
         after = len(self.program.instructions), len(self.effects)
-        if result is None and before == after and not self.dead and _is_users(hook):
+        again = self.calls_noted is not None and self.calls_noted.runs_again
+        if result is None and before == after and not (self.dead or again) and _is_users(hook):
             self.refuse(f"{_named(hook)}, which only looks on,", "hook")
         return result
 

@@ -26,6 +26,8 @@ def _noted(name: str, method: Any) -> Any:
         tape = modes.recorder
         if tape is None or tape.dead or tape.paused:
             return method(self, *args)
+        if tape.calls_noted is not None:
+            tape.calls_noted.force(f"`{name}` of a generator")
         arrays = tuple(arg._data if name == "set_state" else arg for arg in args)
         again = _set_again if name == "set_state" else method
         tape.note(Call(again, (self, *tape.views(arrays)), {}, (), effect=True, name=name))
@@ -50,6 +52,8 @@ def _given(method: Any) -> Any:
         tape = modes.recorder
         if tape is None or tape.dead or tape.paused:
             return method(self)
+        if tape.calls_noted is not None:
+            tape.calls_noted.force("`get_state` of a generator")
         with pause(tape):
             found = tape.call(_state, (self,), {}, "get_state")
         return make(found)

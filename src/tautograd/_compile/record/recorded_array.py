@@ -180,6 +180,7 @@ class Recorded(NDArrayOperatorsMixin):
             require_all(self.value, holds, error)
             return
         good = holds(self)
+        self.tape.note_check(self, holds)
         if not self.tape.supposes and not np.all(good.value):
             self.tape.went_wrong()
             raise error(first_wrong(self.value, good.value))
@@ -189,6 +190,7 @@ class Recorded(NDArrayOperatorsMixin):
         """Which way an operation takes by whether a condition holds everywhere: a replay takes the same, or stops."""
         if self.tape.dead:
             return bool(np.all(holds(self.value)))
+        self.tape.note_check(self, None)
         every = np.all(holds(self), keepdims=True)
         found = bool(every.value.all())
         self.tape.check(every if found else np.logical_not(every), other_way)

@@ -83,6 +83,9 @@ class Tape:
             raise error
         self.dead = True
 
+    def note_check(self, array: Any, holds: Any) -> None:
+        """Called where a condition on values is looked at; without it, one that decides which way is taken."""
+
     def read(self, recorded: Any, what: str, truth: bool) -> Any:
         """A value that Python asks for, where a tape can give it."""
         return None

@@ -39,6 +39,7 @@ class Lifting(Tape):
         self.cleared: dict[int, Any] = {}  # those that were cleared unread, after which instruction
         self.arguments: dict[int, int] = {}  # id of a tensor that is an argument -> its number
         self.given: set[int] = set()  # gradients of arguments that the run made
+        self.calls_noted: Any = None  # who notes public calls: see `sound/noting`
 
     def seen(self, tensor: Tensor, array: Any) -> Any:
         """The array of a tensor from outside."""
@@ -80,6 +81,9 @@ def set_grad(tensor: Tensor, grad: Any) -> None:
 
 
 def _get_data(self: Tensor) -> Any:
+    run = modes.deferred
+    if run is not None and run.follows:
+        return run.get_data(self)
     value = _data.__get__(self)
     tape = modes.recorder
     if type(value) in KINDS:
@@ -92,6 +96,10 @@ def _get_data(self: Tensor) -> Any:
 
 
 def _set_data(self: Tensor, value: Any) -> None:
+    run = modes.deferred
+    if run is not None and run.follows:
+        run.set_data(self, value)
+        return
     tape = modes.recorder
     if tape is None or tape.paused or tape.dead:
         _data.__set__(self, value.value if type(value) is Recorded else value)
@@ -117,8 +125,14 @@ def _get_grad(self: Tensor) -> Any:
 
 
 def _set_grad(self: Tensor, value: Any) -> None:
+    run = modes.deferred
+    if run is not None and run.follows:
+        run.set_grad(self, value)
+        return
     tape = modes.recorder
     if tape is not None and not tape.paused:
+        if tape.calls_noted is not None:
+            tape.calls_noted.grad_set(self, value)
         try:
             outside = type(_data.__get__(self)) in KINDS
         except AttributeError:

@@ -27,13 +27,16 @@ from ..guards.guards import GRADIENTS, Form, is_ordinary
 from ..messages.errors import CompileError
 from ..messages.explain import Explanation
 from ..messages.recompiles import Recompiles, difference
+from ..record.arrays import is_on_gpu
 from ..record.trees import tensors_in
 from ..record.varying_numbers import Changing
+from ..sound.runs import Followed
 from . import audit as audits
 from .audit import AuditError
 from .bound_methods import Place
 from .entry import Entry
 from .fast_entry import MISS, STOPPED, adding
+from .fast_numbers import way_in
 
 log = logging.getLogger("tautograd.compile")
 log_again = logging.getLogger("tautograd.compile.recompiles")  # whose lines `log` shows, too
@@ -42,6 +45,10 @@ VARIANTS = 4  # of records of one form of arguments, as with and without gradien
 BRANCHES = 12  # the same where numbers decide between them
 FORMS = 256  # of arguments that are remembered as seen
 BRANCH = "a number decides otherwise"
+LARGE = (
+    1 << 14
+)  # elements that a function is given or finds, from which on its Python may be cheap beside them
+MISSES = 3  # calls one after the other that do not agree with a record, which is then given up
 OFTEN = 16  # how often a form has to come before it takes the place of another record
 
 
@@ -70,8 +77,10 @@ class Compiled:
         fallback: bool = False,
         native: bool = True,
         audit: str = "auto",
+        sound: bool | None = None,
     ) -> None:
         self._fn = fn
+        self._sound = sound
         self._fallback = fallback
         self._native = native
         self._audit = audit
@@ -105,6 +114,8 @@ class Compiled:
                 return self._audited(entry, form, args, kwargs)
             finally:
                 self._recording.release()
+        if entry is not None and entry.followed_calls is not None:
+            return self._follow(entry, args, kwargs, tensors)
         tried: list[Entry] = []
         while entry is not None:
             with entry.alone() as alone:
@@ -147,7 +158,8 @@ class Compiled:
         reasons = []
         for entry in reversed(found):
             numbers = None if entry in tried else entry.holds_for(form)
-            reason = BRANCH if numbers is None else entry.guards.reason()
+            guards = entry.followed_calls or entry.guards
+            reason = BRANCH if numbers is None else guards.reason()
             reason = reason or entry.guards.clash(tensors)
             if reason is None:
                 self._entries.move_to_end(key)
@@ -191,12 +203,16 @@ class Compiled:
         """What the function can reach when it is recorded, and what a recording may do."""
         around = Surroundings(self._fn, form, (args, kwargs))
         around.may_split = self._fallback
+        around.reads_guarded, around.refuses_unseen = self._sound is not True, self._sound is False
+        may = form.key in self._by_python or around.elements >= LARGE
+        around.notes_calls = self._sound or (self._sound is None and may)
         around.may_follow = form.key not in self._by_value and not around.variables.asks_types
         return around
 
     def _record(self, form: Form, args: Any, kwargs: Any) -> Any:
         around = self._surroundings(form, args, kwargs)
-        around.follow(self._changing)
+        if around.reads_guarded:
+            around.follow(self._changing)
         follows = bool(form.symbolic or around.spots)
         if follows and around.variables.asks_types:
             self._fix(around, form.symbolic, around.spots, "`type` is called, perhaps on it")
@@ -234,8 +250,15 @@ class Compiled:
                     "code takes only a float. The next calls run eagerly, or give it one."
                 )
             raise
+        if (
+            around.unseen is not None
+            and self._sound is None
+            and not self._runs_python(entry, around)
+        ):
+            return result
         self.records += 1
         entry.audits.begin(self._audit)
+        self._choose(entry, form)
         self._note_again(form)
         if entry.parts is not None:
             self._say_split(entry)
@@ -264,6 +287,76 @@ class Compiled:
                 self._why.pop(gone, None)
             self._last = entry
         return result
+
+    def _runs_python(self, entry: Entry, around: Surroundings) -> bool:
+        """What it reads no guard sees: whether this record is kept. The next one is made so that it can be followed.
+
+        Where Python cannot be followed either, guards and audits are all there is.
+        """
+        if len(self._by_python) > FORMS:
+            self._by_python.clear()
+        self._by_python.add(around.form.key)
+        if entry.capture.calls is not None:
+            return True
+        self._seen[around.form.key] = 1
+        return False
+
+    def _choose(self, entry: Entry, form: Form) -> None:
+        """Whether this record's Python runs at each call: as asked for, or where its share of the time is small."""
+        noted = entry.capture.calls
+        if noted is None:
+            return
+        why = noted.why
+        sound = self._sound or form.key in self._by_python
+        if is_on_gpu(entry.program):
+            why = "it runs on a GPU"
+        if entry.parts is not None or entry.followed or entry.spots:
+            why = why or "a number that changes is an input of its program"
+        if why is None:
+            followed = Followed(entry, noted)
+            if sound or followed.is_cheap:
+                entry.followed_calls, entry.quick = followed, None
+                entry.audits.begin("always" if self._audit == "always" else "never")
+        elif self._sound:
+            self._refuse(form.key, f"its Python cannot be followed: {why}")
+        entry.not_followed = why
+
+    def _follow(self, entry: Entry, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
+        """Run the function's own Python, held against a record."""
+        if not entry.lock.acquire(blocking=False):
+            return self._fn(*args, **kwargs)
+        try:
+            if entry.inside:
+                return self._fn(*args, **kwargs)
+            entry.inside = 2
+            try:
+                return entry.followed_calls.run(self._fn, args, kwargs, tensors)
+            finally:
+                entry.inside = 0
+                self._look_back(entry)
+        finally:
+            entry.lock.release()
+
+    def _look_back(self, entry: Entry) -> None:
+        """How following went: whether the record is given up, or its Python skipped from now on."""
+        followed = entry.followed_calls
+        if followed.missed >= MISSES:
+            self._give_up(entry)
+        elif self._sound is None and followed.runs == MISSES and not followed.was_cheap:
+            entry.not_followed = f"its Python takes {followed.python * 1e6:.0f} µs beside {followed.program * 1e6:.0f} µs of its program"
+            entry.followed_calls, entry.quick = None, way_in(entry)
+            entry.audits.begin(self._audit)
+
+    def _give_up(self, entry: Entry) -> None:
+        """A record that calls no longer agree with: the next call makes another one."""
+        why = entry.followed_calls.why
+        self._drop(entry)
+        with self._lock:
+            self._why[entry.key] = why
+            self._seen[entry.key] = 1
+            lost = self._lost[entry.key] = self._lost.get(entry.key, 0) + 1
+        if lost >= VARIANTS:
+            self._refuse(entry.key, f"what it does changes too often: {why}")
 
     def _audited(self, entry: Entry, form: Form, args: Any, kwargs: Any) -> Any:
         """Run the function, and see whether it still becomes the program that would have been replayed."""
@@ -378,6 +471,7 @@ class Compiled:
         self._abandoned: dict[Any, int] = {}  # how often a recording was given up because of values
         self._recompiles = Recompiles()
         self._changing = Changing()
+        self._by_python: set[Any] = set()  # forms of which no guard sees all that is read
         self._by_value: set[Any] = set()  # forms in which `.item()` gives a plain number
         self._last = None
 
@@ -406,19 +500,26 @@ class Compiled:
 
     def of(self, fn: Callable[..., Any]) -> Compiled:
         """Another function, compiled in the same way."""
-        return Compiled(fn, fallback=self._fallback, native=self._native, audit=self._audit)
+        options: dict[str, Any] = {"fallback": self._fallback, "native": self._native}
+        return Compiled(fn, audit=self._audit, sound=self._sound, **options)
 
     def __deepcopy__(self, memo: Any) -> Compiled:
         return self.of(copy.deepcopy(self._fn, memo))
 
     def __reduce__(self) -> Any:
-        return Compiled._again, (self._fn, self._fallback, self._native, self._audit)
+        options = self._fallback, self._native, self._audit, self._sound
+        return Compiled._again, (self._fn, *options)
 
     @classmethod
     def _again(
-        cls, fn: Callable[..., Any], fallback: bool, native: bool, audit: str = "auto"
+        cls,
+        fn: Callable[..., Any],
+        fallback: bool,
+        native: bool,
+        audit: str = "auto",
+        sound: bool | None = None,
     ) -> Compiled:
-        return cls(fn, fallback=fallback, native=native, audit=audit)
+        return cls(fn, fallback=fallback, native=native, audit=audit, sound=sound)
 
     def __repr__(self) -> str:
         return f"<compiled {self._name()}: {sum(map(len, self._entries.values()))} records>"

@@ -82,6 +82,8 @@ class Entry:
         self.parts = Parts(self) if found.splits else None
         self.stops = Stops(self)
         self.quick: Any = None
+        self.not_followed: str | None = None  # why its Python cannot be
+        self.followed_calls: Any = None  # by which its Python is followed: see `sound/`
         self.steady: Any = None  # what the quick way goes by
         self.followed = form.symbolic  # the floats among the arguments that are inputs
         self.decides = any(step.outcome is not None for step in found.scalars.steps)
@@ -106,6 +108,8 @@ class Entry:
         inputs = {spot.key for i, spot in enumerate(around.spots) if i not in asked}
         around.variables.leave_out(inputs)
         around.modules.leave_out(inputs)
+        if not around.reads_guarded:
+            around.variables.forget()
         guards = Guards(found, around.modules, around.variables)
         entry = cls(fn, form, call, found, guards, native)
         entry.spots = around.spots
@@ -147,11 +151,14 @@ class Entry:
             finally:
                 self.inside = 0
 
-    def replay(self, tensors: list[Tensor], numbers: Any = (), given: Any = ()) -> Any:
+    def replay(
+        self, tensors: list[Tensor], numbers: Any = (), given: Any = (), effects: bool = True
+    ) -> Any:
         """Do again what was recorded, with these tensors and numbers among the arguments that were given.
 
         `MISS` where a part of it gave a value by which Python decides otherwise, `STOPPED` where there was an
-        error, which is that of the function itself: then nothing has happened.
+        error, which is that of the function itself: then nothing has happened. Without `effects` only the program
+        runs: the function's own Python has had them.
         """
         found, replay = self.capture, self.replay_of
         began = perf_counter()
@@ -165,7 +172,7 @@ class Entry:
         undo = self.stops.undo
         back = None if undo is None else undo.keep(arrays)
         try:
-            goes_on = self._run(numbers, arrays)
+            goes_on = self._run(numbers, arrays, effects)
         except STOPS:
             if back is None or not self.stops.put_back(arrays, back):
                 raise
@@ -174,7 +181,7 @@ class Entry:
             if self.differentiable is not None:
                 self.differentiable.forget()
             return STOPPED if goes_on is None else MISS
-        for effect in self.stops.late:
+        for effect in self.stops.late if effects else ():
             effect()
         self.calls += 1
         if found.argument_writes:
@@ -198,11 +205,11 @@ class Entry:
         for box, version in self.capture.new_grads:  # which somebody may have written to since
             box[0] = version
 
-    def _run(self, numbers: Any, arrays: list[Any]) -> bool:
+    def _run(self, numbers: Any, arrays: list[Any], effects: bool = True) -> bool:
         """The program, with what is done before it; False if a decision is another one."""
         if self.parts is not None:
             return self.parts.run(numbers, arrays)
-        for effect in self.stops.effects:
+        for effect in self.stops.effects if effects else ():
             effect()
         self.replay_of.run(0)
         return True

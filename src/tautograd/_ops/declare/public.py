@@ -153,6 +153,8 @@ def _parse(
                     if alias not in names and _SPELLINGS[alias] in names:
                         kwargs[_SPELLINGS[alias]] = kwargs.pop(alias)
                 if out is not None:
+                    if modes.deferred is not None:
+                        modes.deferred.force("`out=`")
                     if modes.function_modes:
                         from ..._autograd.function_modes import shown
 
@@ -321,6 +323,8 @@ def inplace_twin(name: str, fn: Function) -> Function:
         try:
             if not isinstance(self, Tensor):
                 raise no_method(name + "_", (self,))
+            if modes.deferred is not None:
+                return modes.deferred.call(twin, (self, *args), kwargs)
             if EVER_USED and modes.lower is not None:
                 return as_it_is(twin, (self, *args), kwargs)
             others = (*args, *kwargs.values())

@@ -19,6 +19,7 @@ from ..._arrays.batching.batched import BatchedArray
 from ..._arrays.dtypes import array_of_number
 from ..._autograd.apply import apply
 from ..._autograd.forward_ad import alias_op
+from ..._autograd.modes import modes
 from ..._tensor.arguments import as_element, type_name
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import warning_level
@@ -59,6 +60,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 @marked
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """`self[key] = value`."""
+    if modes.deferred is not None:
+        modes.deferred.call(setitem, (self, key, value), {})
+        return
     try:
         if key is False:
             return

@@ -30,6 +30,8 @@ _ALPHA = 1.7580993408473766
 
 def _noise(input: Tensor, keep: float, by_feature: bool) -> Tensor:
     """Ones of probability `keep`, and zeros: one per element, or one per example and channel."""
+    if modes.deferred is not None:
+        return modes.deferred.call(_noise, (input, keep, by_feature), {})  # type: ignore[no-any-return]
     data = input._data
     kind = data.dtype
     if not by_feature:

@@ -1,0 +1,148 @@
+"""Which code runs while a function is recorded, and whether it was read: else nobody knows what it depends on.
+
+Guards know what is written in the functions that `reachable` has read. A function of Python's library, a descriptor, a hook or
+a method that a metaclass calls may read anything; so may a function in C. `Strangers` sees every one of them start
+(CPython tells a profiler). Only those in C that are known to depend on nothing but their arguments pass, so what is not
+known is never assumed: such a function runs its Python at each call, or is refused.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import sys
+from collections.abc import Iterable
+from types import CodeType, ModuleType
+from typing import Any
+
+from ..._user_code.owners import Owner, owners
+
+_PURE_BUILTINS = frozenset(
+    getattr(builtins, name)
+    for name in (
+        *(
+            "abs",
+            "all",
+            "any",
+            "bin",
+            "callable",
+            "chr",
+            "divmod",
+            "hex",
+            "isinstance",
+            "issubclass",
+        ),
+        *("iter", "len", "max", "min", "oct", "ord", "pow", "print", "round", "sorted", "sum"),
+        *("setattr", "delattr", "__build_class__"),
+    )
+)
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+_PURE_MODULES = frozenset(("math", "cmath", "_operator", "itertools"))
+# Whose methods say only what their object holds, which is guarded where it is reached.
+_PLAIN = (
+    list,
+    dict,
+    set,
+    frozenset,
+    tuple,
+    str,
+    bytes,
+    bytearray,
+    int,
+    float,
+    complex,
+    bool,
+    range,
+    slice,
+)
+
+
+class Strangers:
+    """A context: notes the first code that runs in it and was not read."""
+
+    def __init__(self, functions: Iterable[Any]) -> None:
+        self._known: set[CodeType] = set()
+        for function in functions:
+            self._know(function.__code__)
+        self.found: str | None = None
+        self.site: Any = None
+        self._before: Any = None
+        self._outer: Any = None
+
+    def _know(self, code: CodeType) -> None:
+        if code not in self._known:
+            self._known.add(code)
+            for constant in code.co_consts:
+                if isinstance(constant, CodeType):
+                    self._know(constant)
+
+    def __enter__(self) -> Strangers:
+        self._before = sys.getprofile()
+        self._outer = sys._getframe(1)
+        sys.setprofile(self._look)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(self._before)
+        self._outer = None
+
+    def _look(self, frame: Any, event: str, argument: Any) -> None:
+        if self._before is not None:
+            self._before(frame, event, argument)
+        if self.found is not None:
+            return
+        if event == "call":
+            code = frame.f_code
+            if owners[code.co_filename] < Owner.ENGINE and code not in self._known:
+                caller = self._caller(frame.f_back)
+                if owners[code.co_filename] is Owner.USERS or caller is not None:
+                    name = getattr(code, "co_qualname", code.co_name)
+                    self._note(f"`{name}`", caller or frame)
+        elif event == "return":
+            self._returned(frame, argument)
+        elif event == "c_call" and not _is_pure(argument):
+            caller = self._caller(frame)
+            if caller is not None:
+                self._note(f"`{getattr(argument, '__qualname__', argument)}`", caller)
+
+    def _returned(self, frame: Any, value: Any) -> None:
+        """A function of the engine's that is given nothing, and so says something of its state."""
+        if (
+            type(value) not in (int, float, bool, str)
+            or owners[frame.f_code.co_filename] != Owner.ENGINE
+        ):
+            return
+        back = frame.f_back
+        if (
+            back is None
+            or back is self._outer
+            or owners[back.f_code.co_filename] is not Owner.USERS
+        ):
+            return
+        code = frame.f_code
+        if not code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC:
+            self._note(f"`{frame.f_code.co_name}`", back)
+
+    def _caller(self, frame: Any) -> Any:
+        """The user's frame that calls, through libraries; None if it is the engine that does."""
+        while frame is not None and frame is not self._outer:
+            owner = owners[frame.f_code.co_filename]
+            if owner is Owner.USERS:
+                return frame
+            if owner >= Owner.ENGINE:
+                return None
+            frame = frame.f_back
+        return None
+
+    def _note(self, what: str, frame: Any) -> None:
+        self.found = f"{what}, which may read what no guard sees,"
+        self.site = frame.f_code, frame.f_lasti
+
+
+def _is_pure(function: Any) -> bool:
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, ModuleType):
+        if owner is builtins:
+            return function in _PURE_BUILTINS
+        return owner.__name__ in _PURE_MODULES
+    return type(owner) in _PLAIN

@@ -1,0 +1,236 @@
+"""The mode in which a function's own Python runs at each call: when it is followed, and what is left when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tautograd as torch
+from tautograd._compile.messages.errors import CompileError
+
+
+def followed(compiled: Any) -> Any:
+    found = compiled._last.followed_calls
+    assert found is not None, compiled._last.not_followed
+    return found
+
+
+def training(optimizer: str = "Adam", **options: Any) -> tuple[Any, Any, dict[str, Any]]:
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+    steps = getattr(torch.optim, optimizer)(model.parameters(), lr=0.05, **options)
+    state: dict[str, Any] = {"scale": 1.0, "log": [], "before": None, "clip": 0.0}
+
+    def step(x: Any, y: Any) -> Any:
+        steps.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y) * state["scale"]
+        loss.backward()
+        if state["clip"]:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), state["clip"])
+        if state["before"] is not None:
+            state["before"](model, steps)
+        steps.step()
+        state["log"].append(len(state["log"]))
+        return {"loss": loss, "count": len(state["log"])}
+
+    return model, step, state
+
+
+def batches(count: int) -> list[Any]:
+    torch.manual_seed(5)
+    return [(torch.randn(6, 4), torch.randint(0, 2, (6,))) for _ in range(count)]
+
+
+def close(a: Any, b: Any) -> None:
+    torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_a_training_step_is_followed(optimizer: str) -> None:
+    model, plain, _ = training(optimizer)
+    other, step, state = training(optimizer)
+    compiled = torch.compile(step, sound=True)
+    for call, (x, y) in enumerate(batches(8)):
+        expected, found = plain(x, y), compiled(x, y)
+        close(found["loss"], expected["loss"])
+        assert found["count"] == expected["count"] == call + 1
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        close(b, a)
+        close(b.grad, a.grad)
+    assert followed(compiled).runs == 6
+    assert state["log"] == list(range(8))  # everything in Python happens once
+    assert "sound" in compiled.explain().to_dict()["mode"]
+
+
+def test_where_it_differs_it_goes_on_in_eager_from_there() -> None:
+    model, plain, states = training()
+    other, step, state = training()
+    compiled = torch.compile(step, sound=True)
+    for call, (x, y) in enumerate(batches(12)):
+        if call == 5:
+            state["clip"] = states["clip"] = 0.1  # after backward has been put off
+        if call == 7:
+            state["clip"] = states["clip"] = 0.0
+        close(compiled(x, y)["loss"], plain(x, y)["loss"])
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        close(b, a)
+    assert state["log"] == list(range(12))
+    assert followed(compiled).runs >= 6
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, steps: model[0].weight.grad.sum().item(),
+        lambda model, steps: float(model[0].weight.grad[0, 0]),
+        lambda model, steps: repr(model[0].weight),
+        lambda model, steps: model[0].weight.grad.numpy().sum(),
+        lambda model, steps: model[0].weight._version,
+        lambda model, steps: model[0].weight.grad.grad_fn,
+        lambda model, steps: torch.get_rng_state(),
+        lambda model, steps: model[0].weight.data_ptr(),
+        lambda model, steps: model[0].weight.requires_grad_(True),
+        lambda model, steps: steps.param_groups[0].update(lr=0.2),
+        lambda model, steps: steps.state.clear(),
+        lambda model, steps: model[0].weight.grad.mul_(2),
+        lambda model, steps: setattr(model[0].weight, "grad", None),
+    ],
+)
+def test_what_is_asked_for_in_the_middle(ask: Callable[..., Any]) -> None:
+    """The first calls are followed; then something is done that was not recorded."""
+    model, plain, states = training()
+    other, step, state = training()
+    compiled = torch.compile(step, sound=True)
+    for call, (x, y) in enumerate(batches(7)):
+        if call == 4:
+            state["before"] = states["before"] = ask
+        if call == 5:
+            state["before"] = states["before"] = None
+        close(compiled(x, y)["loss"], plain(x, y)["loss"])
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        close(b, a)
+        assert b._version == a._version
+
+
+def test_an_error_leaves_what_eager_leaves() -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("stop")
+
+    model, plain, states = training()
+    other, step, state = training()
+    compiled = torch.compile(step, sound=True)
+    for call, (x, y) in enumerate(batches(6)):
+        state["before"] = states["before"] = fail if call == 4 else None
+        if call == 4:
+            for run in (plain, compiled):
+                with pytest.raises(KeyError):
+                    run(x, y)
+        else:
+            close(compiled(x, y)["loss"], plain(x, y)["loss"])
+        for a, b in zip(model.parameters(), other.parameters(), strict=True):
+            close(b, a)
+            close(b.grad, a.grad)
+
+
+def test_a_wrong_value_raises_what_eager_raises() -> None:
+    other, step, state = training()
+    compiled = torch.compile(step, sound=True)
+    (x, y), *rest = batches(4)
+    for pair in rest:
+        compiled(*pair)
+    before = [p.clone() for p in other.parameters()]
+    wrong = y.clone()
+    wrong[0] = 7
+    with pytest.raises(IndexError, match="out of bounds"):
+        compiled(x, wrong)
+    for a, b in zip(before, other.parameters(), strict=True):
+        assert torch.equal(a, b)
+    compiled(x, y)
+
+
+def test_a_tensor_that_is_kept_this_time() -> None:
+    kept: list[Any] = []
+    keeps = [False]
+
+    def fn(x: Any) -> Any:
+        y = x * 2
+        if keeps[0]:
+            kept.append(y)
+        return y + 1
+
+    compiled = torch.compile(fn, sound=True)
+    for call in range(6):
+        keeps[0] = call == 4
+        x = torch.full((3,), float(call))
+        assert torch.equal(compiled(x), x * 2 + 1)
+    assert torch.equal(kept[0], torch.full((3,), 8.0))
+
+
+def test_random_numbers_go_on_as_in_eager() -> None:
+    drop = torch.nn.Dropout(0.5)
+    results = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        fn = (
+            torch.compile(lambda x: drop(x) + 1, sound=True)
+            if compiled
+            else (lambda x: drop(x) + 1)
+        )
+        results.append([fn(torch.ones(20)) for _ in range(6)] + [torch.rand(3)])
+    for a, b in zip(*results, strict=True):
+        assert torch.equal(a, b)
+
+
+def test_views_and_writes() -> None:
+    def fn(x: Any) -> Any:
+        y = x * 2
+        part = y[1:]
+        part.add_(1)
+        y[0] = 7.0
+        return y, part, x.view(-1)
+
+    compiled = torch.compile(fn, sound=True)
+    for call in range(6):
+        x = torch.arange(4.0) + call
+        for a, b in zip(compiled(x), fn(x), strict=True):
+            assert torch.equal(a, b)
+        y, part, _ = compiled(x)
+        part.mul_(2)
+        assert torch.equal(y[1:], part)
+
+
+def test_what_cannot_be_followed_is_refused_and_named() -> None:
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    compiled = torch.compile(lambda x: Double.apply(x) + 1, sound=True)
+    compiled(torch.ones(3))
+    with pytest.raises(CompileError, match=r"(?s)Double\.apply.*test_following\.py"):
+        compiled(torch.ones(3))
+
+
+def test_a_large_step_is_followed_without_being_asked() -> None:
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(256, 256) for _ in range(3)]
+    model = torch.nn.Sequential(*layers)
+    x = torch.randn(2048, 256)
+
+    def loss(x: Any) -> Any:
+        return model(x).square().mean().detach()
+
+    compiled = torch.compile(loss)
+    for _ in range(3):
+        close(compiled(x), loss(x))
+    small = torch.compile(lambda x: (x * 2).sum())
+    for _ in range(3):
+        small(torch.ones(3))
+    assert compiled._last.followed_calls is not None
+    assert "guarded" in small.explain().to_dict()["mode"]

@@ -1,0 +1,127 @@
+"""Ways in which Python changes what a function reads, between two calls of it: compiled, it gives what eager gives.
+
+The ways are in `ways/`, by what the language and its library offer. Each is a module: `f(x)` reads something, `change()`
+changes it. It is imported twice, so that eager and compiled have a state each, and run in both modes. Wherever `compile` cannot
+follow, it refuses and names the line; an old answer is never given. Audits are off: they would find it too late.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import itertools
+import os
+import random
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tautograd as torch
+from tautograd._compile.messages.errors import CompileError
+
+FOLDER = Path(__file__).parent / "ways"
+BEFORE, AFTER = 4, 4  # calls before the change and after it
+_count = itertools.count()
+
+
+def _ways() -> dict[str, str]:
+    found = {}
+    for path in sorted(FOLDER.glob("*.txt")):
+        for block in path.read_text().split("# --- ")[1:]:
+            name, _, text = block.partition("\n")
+            key = f"{path.stem}: {name}"
+            assert key not in found, key
+            found[key] = text
+    return found
+
+
+WAYS = _ways()
+
+
+def test_there_are_many() -> None:
+    assert len(WAYS) >= 200
+
+
+@pytest.fixture(autouse=True)
+def as_it_was(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the ways change beyond their own module."""
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    limit, where, dtype, threads = (
+        sys.getrecursionlimit(),
+        os.getcwd(),
+        torch.get_default_dtype(),
+        torch.get_num_threads(),
+    )
+    environment, modules = dict(os.environ), dict(sys.modules)
+    state, old = random.getstate(), np.random.get_state()
+    with warnings.catch_warnings():
+        yield
+    gc.enable()
+    sys.setrecursionlimit(limit)
+    os.chdir(where)
+    os.environ.clear()
+    os.environ.update(environment)
+    for name in sys.modules.keys() - modules.keys():
+        if name.startswith("way_"):
+            del sys.modules[name]
+    random.setstate(state)
+    np.random.set_state(old)
+    torch.set_default_dtype(dtype)
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(True)
+    torch.use_deterministic_algorithms(False)
+
+
+def module_of(text: str, folder: Path) -> Any:
+    """The way as a module of its own."""
+    path = folder / f"way_{next(_count)}.py"
+    path.write_text("import tautograd as torch\n" + text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def bits(value: Any) -> Any:
+    plain = value.detach().float() if value.dtype is torch.bfloat16 else value.detach()
+    return value.dtype, tuple(value.shape), plain.resolve_conj().numpy().tobytes()
+
+
+def outcomes(text: str, folder: Path, sound: bool | None) -> list[Any]:
+    """What each call gave: alone, so that nothing global is changed by two."""
+    module = module_of(text, folder)
+    fn = module.f
+    if sound is not None:
+        fn = torch.compile(fn, backend="numpy", audit="never", sound=sound)
+    x = torch.tensor([1.0, 2.0, 3.0])
+    found = []
+    for call in range(BEFORE + AFTER):
+        if call == BEFORE:
+            module.change()
+        try:
+            found.append(bits(fn(x)))
+        except CompileError as error:
+            assert str(folder) in str(error), f"no line is named: {error}"
+            return found
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sound", [True, False], ids=["sound", "guarded"])
+@pytest.mark.parametrize("name", WAYS)
+def test_a_way(name: str, sound: bool, tmp_path: Path) -> None:
+    where = os.getcwd()
+    expected = outcomes(WAYS[name], tmp_path, None)
+    gc.enable()
+    os.chdir(where)
+    torch.set_default_dtype(torch.float32)
+    torch.set_grad_enabled(True)
+    torch.use_deterministic_algorithms(False)
+    found = outcomes(WAYS[name], tmp_path, sound)
+    assert found == expected[: len(found)]
