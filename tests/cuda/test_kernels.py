@@ -160,9 +160,8 @@ RECORDS = """relu gelu silu sigmoid tanh softmax log_softmax layer_norm add sub 
 addmm bmm nll_loss mse_loss embedding embedding_dense_backward scaled_dot_product_attention view unsafe_view
 batch_norm lstm_layer to_copy
 unbind permute t transpose sum mean select expand"""
-HALVES = (
-    "relu gelu silu sigmoid tanh softmax log_softmax layer_norm batch_norm mm addmm bmm to_copy"
-)
+HALVES = """relu gelu silu sigmoid tanh softmax log_softmax layer_norm batch_norm mm addmm bmm to_copy
+scaled_dot_product_attention"""
 
 
 @needs_compiler

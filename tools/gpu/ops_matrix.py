@@ -61,6 +61,7 @@ class Matrix:
 
     def __init__(self) -> None:
         self.torch, self.cases = prepare()
+        self.torch.backends.cudnn.allow_tf32 = False  # float32 is to be compared as such
         from tests.ops.arrays import to_tautograd
 
         cpu = self.cases.TAUTOGRAD

@@ -46,7 +46,7 @@ class _Products:
     @property
     def allow_tf32(self) -> bool:
         """Whether float32 may be multiplied as TF32: the same as a precision that is not the highest."""
-        return get_float32_matmul_precision() != "highest"
+        return bool(get_float32_matmul_precision() != "highest")
 
     @allow_tf32.setter
     def allow_tf32(self, allowed: bool) -> None:

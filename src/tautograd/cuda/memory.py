@@ -32,9 +32,13 @@ def _pool() -> Any:
     return needed().cupy.get_default_memory_pool()
 
 
+def _held_by_graphs() -> int:
+    return sum(int(pool.memory.total_bytes()) for pool in memory_of_graphs)
+
+
 def _used() -> int:
     """Bytes that tensors take, and those that graphs hold for themselves."""
-    return int(_pool().used_bytes()) + sum(p.memory.total_bytes() for p in memory_of_graphs)
+    return int(_pool().used_bytes()) + _held_by_graphs()
 
 
 class _Peak:
@@ -88,7 +92,7 @@ def memory_reserved(device: Any = None) -> int:
     if cuda_backend() is None:
         return 0
     with on(device):
-        return int(_pool().total_bytes()) + sum(p.memory.total_bytes() for p in memory_of_graphs)
+        return int(_pool().total_bytes()) + _held_by_graphs()
 
 
 def max_memory_allocated(device: Any = None) -> int:

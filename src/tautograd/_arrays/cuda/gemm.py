@@ -81,6 +81,9 @@ class Gemm:
     """`gemm(x, y, out)`: the product of two `CudaArray`s, or None where cuBLAS has no such call."""
 
     pads_from = 1 << 30  # multiplications, from which on it pays to copy matrices of odd width
+    fuses_from = (
+        1 << 20
+    )  # results, from which on cuBLASLt's longer call takes less time than a second kernel
     _copier: Any = None
 
     def __init__(self, backend: Any) -> None:
@@ -215,7 +218,7 @@ class Gemm:
         ):
             return None
         (m, k), (rows, n) = x.shape, y.shape
-        if rows != k or not (m and n and k) or bias.shape != (n,) or not bias.dense:
+        if rows != k or m * n < self.fuses_from or bias.shape != (n,) or not bias.dense:
             return None
         if (m | n | k) % _ALIGNED and x.dtype.char in _HALVES and m * n * k >= self.pads_from:
             return None

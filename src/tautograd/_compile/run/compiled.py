@@ -380,7 +380,8 @@ class Compiled:
                     return result  # another thread has changed an argument meanwhile
                 raise AuditError(self._found_by_audit(entry, str(found)))
             result = audits.hand_over(entry, result)
-        now.replay_of = now.quick = None  # with the memory of a program that nobody runs
+        if now.capture.backward is None:
+            now.replay_of = now.quick = None  # with the memory of a program that nobody runs
         entry.calls += 1
         entry.audits.note_audit(entry.calls, perf_counter() - began)
         if entry.quick is not None and entry.audits.audits == 1:

@@ -289,8 +289,8 @@ def _update(found: Any, count: int, running_mean: Any, running_var: Any, momentu
         from ..on_gpu.batch_norms import move_statistics
 
         unbiased = count / (count - 1) if count > 1 else 1.0
-        places = [None if r is None else r._data for r in (running_mean, running_var)]
-        if move_statistics(*places, mean, variance, momentum, unbiased):
+        first, second = (None if r is None else r._data for r in (running_mean, running_var))
+        if move_statistics(first, second, mean, variance, momentum, unbiased):
             for running in moved:
                 bump(running)
             return

@@ -17,7 +17,7 @@ from ..._arrays.cuda.cuda_array import new
 from ..nn import attention as formula
 from . import flash, fused_attention
 from .launch import dense, fit, kernel, threads_for
-from .specialise import forward_of, rule_of, takes_half, widened
+from .specialise import forward_of, is_half, rule_of, takes_half, widened
 
 WEIGHTS = kernel(
     "attention_weights",
@@ -107,6 +107,8 @@ def _attention_back(
         )
     if mask is not None:
         return None
+    if is_half(q):  # what cuDNN has no kernel for was computed in float32
+        g, q, k, v = widened([g, q, k, v])
     if flash.suits(q, k, v):
         return *flash.backward(flash.dense_rows(g), q, k, v, out1, out2, scale, causal), None
     g, q, k, v, out = map(dense, (g, q, k, v, out2))

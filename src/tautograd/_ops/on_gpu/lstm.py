@@ -107,7 +107,8 @@ def _lstm_back(
     gemm, dtype, code = cuda_array.backend.gemm, x.dtype, x.dtype.char
     batch, width = c.shape
     slopes = new((len(sizes) * batch, 4 * width), dtype)
-    room, dc = new((batch, width), dtype), np.copy(dc)
+    room: Any = new((batch, width), dtype)
+    moved: Any = np.copy(dc)  # written over at each step
     n, row = batch * width, batch * width * dtype.itemsize
     blocks, product = blocks_for(n), gemm.rows_by(code, batch, width, 4 * width, False)
     state = dh.ptr
@@ -117,7 +118,7 @@ def _lstm_back(
         before = cells.ptr + earlier * row if step else c.ptr
         slope = slopes.ptr + 4 * at * row
         STEP_BACK(
-            code, blocks, THREADS, pull.ptr + at * row, state, dc.ptr, gates.ptr + 4 * at * row,
+            code, blocks, THREADS, pull.ptr + at * row, state, moved.ptr, gates.ptr + 4 * at * row,
             cells.ptr + at * row, before, slope, n, width,
         )  # fmt: skip
         product(slope, w_hh.ptr, room.ptr, False)
@@ -128,7 +129,7 @@ def _lstm_back(
     return (
         np.reshape(gemm(slopes, w_ih), x.shape) if needs[0] else None,
         room if needs[1] else None,
-        dc if needs[2] else None,
+        moved if needs[2] else None,
         gemm.turned(slopes, flat(x)) if needs[3] else None,
         gemm.turned(slopes, earlier_states) if needs[4] else None,
         bias if needs[5] else None,

@@ -23,6 +23,7 @@ from .launch import (
 from .specialise import forward_of, rule_of, takes_half
 
 _ROWS_OF_A_PART = 128  # of a sum over rows: fewer are not worth another launch
+_MANY_ROWS = 1 << 11
 _MOST_BLOCKS = 1 << 10
 _FEW_ROWS = 1 << 10
 
@@ -246,7 +247,7 @@ def _layer_norm_back(
         lead = 0
     across = 0 if dw is None and db is None else (width + 31) // 32
     parts = min(rows // _ROWS_OF_A_PART, _MOST_BLOCKS // across) if across else 0
-    if parts < 2:
+    if rows < _MANY_ROWS or parts < 2:
         if lead or across:
             LAYER_NORM_BACK(code, lead + across, 256, *given, 0, lead, rows, width, rows)
         return dx, dw, db
@@ -286,7 +287,7 @@ def _column_sums(
     code, width = x.dtype.char, found.size
     rows, across = x.size // width, (width + 31) // 32
     parts = min(rows // _ROWS_OF_A_PART, _MOST_BLOCKS // across)
-    if parts < 2:
+    if rows < _MANY_ROWS or parts < 2:
         COLUMN_SUMS(code, across, 256, x.ptr, found.ptr, 0, rows, width, rows)
         return found
     sums = new((parts, width), sums_dtype(x.dtype))

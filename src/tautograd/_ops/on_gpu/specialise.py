@@ -93,7 +93,10 @@ def _put_forward(op: Op, fast: Any, half: bool) -> None:
     name, plain = op.name, op.forward
 
     def forward(*args: Any, **parameters: Any) -> Any:
-        found = _tried(name, fast, args, parameters)
+        if type(args[0]) is CudaArray:
+            found = fast(*args, **parameters)
+        else:
+            found = _tried(name, fast, args, parameters)
         if found is not None:
             return found
         if half and is_half(_first(args[0])) and not hasattr(args[0], "apply_lifted"):
@@ -163,7 +166,10 @@ def _chosen(op: Op, bound: BoundRule, fast: Any) -> BoundRule:
 
     def rule(g: Any, *rest: Any) -> Any:
         if fast is not None:
-            found = _tried(name, fast, (g, *rest), {})
+            if type(g) is CudaArray:
+                found = fast(g, *rest)
+            else:
+                found = _tried(name, fast, (g, *rest), {})
             if found is not None:
                 return found
         as_it_is = op.takes_half is None or (name in PRODUCTS and not _is_on_gpu(g))
