@@ -68,7 +68,7 @@ from {dots}_arrays.formats import layout as _layout
 from {dots}_arrays.formats import memory_format as _memory_format
 from {dots}_autograd.hooks import RemovableHandle
 from {dots}_tensor.random_state import Generator
-from {dots}_ops.shape.layout import UntypedStorage
+from {dots}_tensor.storages import TypedStorage, UntypedStorage
 from {dots}_tensor.tensor import Size, Tensor
 from {dots}_types import DeviceLike, Dims, Ints, Number, TensorOrNumber, Tensors
 '''

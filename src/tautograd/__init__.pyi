@@ -19,7 +19,7 @@ from ._arrays.dtypes import dtype as _dtype
 from ._arrays.formats import layout as _layout
 from ._arrays.formats import memory_format as _memory_format
 from ._autograd.hooks import RemovableHandle
-from ._ops.shape.layout import UntypedStorage
+from ._tensor.storages import TypedStorage, UntypedStorage
 from ._types import DeviceLike, Dims, Ints, Number, TensorOrNumber, Tensors
 from math import e as e, inf as inf, nan as nan, pi as pi
 from ._arrays.devices import device as device
@@ -42,10 +42,15 @@ from ._tensor.printing import get_printoptions as get_printoptions
 from ._tensor.printing import set_printoptions as set_printoptions
 from ._tensor.random_state import Generator as Generator
 from ._tensor.random_state import default_generator as default_generator
+from ._tensor.storages import TypedStorage as TypedStorage
+from ._tensor.storages import UntypedStorage as UntypedStorage
 from ._tensor.tensor import Size as Size
 from ._tensor.tensor import Tensor as Tensor
 from ._version import __version__ as __version__
+from . import _C as _C
 from . import __future__ as __future__
+from . import _dynamo as _dynamo
+from . import _utils as _utils
 from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
@@ -53,17 +58,23 @@ from . import backends as backends
 from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
+from . import distributed as distributed
 from . import distributions as distributions
 from . import evidence as evidence
 from . import fft as fft
 from . import func as func
 from . import functional as functional
+from . import fx as fx
 from . import hub as hub
+from . import jit as jit
+from . import library as library
 from . import linalg as linalg
 from . import multiprocessing as multiprocessing
 from . import nn as nn
+from . import ops as ops
 from . import optim as optim
 from . import overrides as overrides
+from . import profiler as profiler
 from . import quasirandom as quasirandom
 from . import random as random
 from . import return_types as return_types
@@ -71,6 +82,7 @@ from . import safetensors as safetensors
 from . import serialization as serialization
 from . import signal as signal
 from . import special as special
+from . import storage as storage
 from . import testing as testing
 from . import torch_version as torch_version
 from . import types as types
@@ -83,6 +95,9 @@ from ._ops.spectral.windows import blackman_window as blackman_window
 from ._ops.spectral.windows import hamming_window as hamming_window
 from ._ops.spectral.windows import hann_window as hann_window
 from ._ops.spectral.windows import kaiser_window as kaiser_window
+from ._files.file_reader import PyTorchFileReader as PyTorchFileReader
+from .jit import ScriptModule as ScriptModule
+from .jit import ScriptFunction as ScriptFunction
 from .serialization import load as load
 from .serialization import save as save
 from .func import vmap as vmap
@@ -122,13 +137,20 @@ bfloat16: _dtype
 bool: _dtype
 cdouble: _dtype
 cfloat: _dtype
+chalf: _dtype
 complex128: _dtype
+complex32: _dtype
 complex64: _dtype
 double: _dtype
 float: _dtype
 float16: _dtype
 float32: _dtype
 float64: _dtype
+float8_e4m3fn: _dtype
+float8_e4m3fnuz: _dtype
+float8_e5m2: _dtype
+float8_e5m2fnuz: _dtype
+float8_e8m0fnu: _dtype
 half: _dtype
 int: _dtype
 int16: _dtype
@@ -137,6 +159,9 @@ int64: _dtype
 int8: _dtype
 long: _dtype
 short: _dtype
+uint16: _dtype
+uint32: _dtype
+uint64: _dtype
 uint8: _dtype
 channels_last: _memory_format
 channels_last_3d: _memory_format
@@ -802,6 +827,9 @@ def frexp(input: Tensor, *, out: Tensors | None=None) -> return_types.frexp:
 
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None=None, copy: _bool | None=None) -> Tensor:
     """A tensor on the memory of another library's array, through DLPack."""
+
+def from_file(filename: Any, shared: _bool | None=None, size: _int=0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False) -> Tensor:
+    """A tensor over the elements in a file; with `shared`, what is written shows in the file."""
 
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor on the memory of a NumPy array."""

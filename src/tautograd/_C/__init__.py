@@ -19,7 +19,6 @@ from . import _nn as _nn
 
 TensorBase = Tensor
 _TensorMeta = type(Tensor)
-_disabled_torch_function_impl: Any
 
 
 def _disabled_torch_function_impl(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.devices import device, moved
-from .._arrays.dtypes import DTYPE_NAMES
+from .._arrays.dtypes import DTYPE_NAMES, STORED_DTYPES, complex32
 from .._arrays.dtypes import dtype as dtype_class
 from .._arrays.formats import layout
 from .._tensor.tensor import Size, Tensor, make
@@ -69,13 +69,16 @@ class StorageKind(Named):
         self.dtype = dtype
 
 
+# Dtypes that PyTorch writes in another way, or that are only names here.
+NOT_IN_FILES = frozenset((*STORED_DTYPES, complex32))
+
 Maker = Callable[["TorchVocabulary", tuple[Any, ...]], Any]
 _NAMES: dict[tuple[str, str], Any] = {
     ("torch", "Tensor"): Named("torch.Tensor"),
     ("torch.nn.parameter", "Parameter"): Named("torch.nn.parameter.Parameter"),
 }
 _NAMES.update({("torch", n): StorageKind(f"torch.{n}", d) for n, d in STORAGE_DTYPES.items()})
-_NAMES.update({("torch", n): d for n, d in DTYPE_NAMES.items()})
+_NAMES.update({("torch", n): d for n, d in DTYPE_NAMES.items() if d not in NOT_IN_FILES})
 _MAKERS: dict[Any, Maker] = {}
 
 IDENTIFIED = (Tensor, dtype_class, layout, device)

@@ -155,6 +155,11 @@ class Writer:
         if number is None:
             number = self._numbers[id(owner)] = len(self.storages)
             self.storages.append(owner)
+        if tensor.dtype not in STORAGE_NAMES:
+            raise TypeError(
+                f"save(): the tensor at {where} is of dtype {tensor.dtype}, which files of this format "
+                "have no storage for. Convert it first."
+            )
         size = owner.nbytes // array.dtype.itemsize
         storage = _Storage(str(number), STORAGE_NAMES[tensor.dtype], size)
         parameter = isinstance(tensor, Parameter)

@@ -21,7 +21,7 @@ from .._arrays.formats import layout as _layout
 from .._arrays.formats import memory_format as _memory_format
 from .._autograd.hooks import RemovableHandle
 from .._tensor.random_state import Generator
-from .._ops.shape.layout import UntypedStorage
+from .._tensor.storages import TypedStorage, UntypedStorage
 from .._tensor.tensor import Size, Tensor
 from .._types import DeviceLike, Dims, Ints, Number, TensorOrNumber, Tensors
 
@@ -1732,8 +1732,14 @@ class TensorMethods:
     def std(self, unbiased: _bool) -> Tensor:
         """The standard deviation over `dim`; squares are divided by n - `correction`, which is 1."""
 
+    def storage(self) -> TypedStorage:
+        """The memory this tensor looks into, as elements of its dtype."""
+
     def storage_offset(self) -> _int:
         """How many elements after the start of its storage this tensor begins."""
+
+    def storage_type(self) -> Tensor:
+        """The type of this tensor's storage."""
 
     @overload
     def stride(self, dim: None=None) -> tuple[_int, ...]:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from .._arrays.devices import device, device_of
-from .._arrays.dtypes import ALL_DTYPES, LEGACY_NAMES, as_dtype, dtype, get_default_dtype
+from .._arrays.dtypes import ALL_DTYPES, LEGACY_NAMES, as_dtype, get_default_dtype
+from .._arrays.dtypes import dtype as Dtype
 from .._arrays.strided import address, storage_of
 from .._user_code.sites import warning_level
 from .from_data import array_from
@@ -161,7 +162,7 @@ class UntypedStorage:
     def is_pinned(self, device: Any = "cuda") -> bool:
         return False
 
-    def _type(self, kind: dtype) -> TypedStorage:
+    def _type(self, kind: Dtype) -> TypedStorage:
         return TypedStorage(wrap_storage=self, dtype=kind, _internal=True)
 
     def __reduce__(self) -> Any:
@@ -177,7 +178,7 @@ def _untyped(source: Any) -> UntypedStorage:
     return found
 
 
-def _from_buffer(buffer: Any, byte_order: str, count: int, offset: int, kind: dtype) -> Any:
+def _from_buffer(buffer: Any, byte_order: str, count: int, offset: int, kind: Dtype) -> Any:
     if byte_order not in ("native", "little", "big"):
         raise ValueError(
             f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"
@@ -251,7 +252,8 @@ class TypedStorage(metaclass=_StorageType):
         if not _internal:
             warn_deprecated()
         kind = as_dtype(dtype) if dtype is not None else get_default_dtype()
-        self._kind: dtype = kind
+        self._kind: Dtype = kind
+        self._storage: UntypedStorage
         if wrap_storage is not None:
             self._storage = wrap_storage
         elif isinstance(source, (int, np.integer)):
@@ -283,7 +285,7 @@ class TypedStorage(metaclass=_StorageType):
         return TypedStorage(wrap_storage=made, dtype=kind, _internal=True)
 
     @property
-    def dtype(self) -> dtype:
+    def dtype(self) -> Dtype:
         return self._kind
 
     @property
@@ -306,7 +308,7 @@ class TypedStorage(metaclass=_StorageType):
         return whole[: len(whole) // size * size].view(self._kind.numpy)
 
     def __len__(self) -> int:
-        return len(self._storage) // self._kind.itemsize
+        return int(len(self._storage) // self._kind.itemsize)
 
     size = _size = __len__
 
@@ -314,7 +316,7 @@ class TypedStorage(metaclass=_StorageType):
         return len(self._storage)
 
     def element_size(self) -> int:
-        return self._kind.itemsize
+        return int(self._kind.itemsize)
 
     def data_ptr(self) -> int:
         return self._storage.data_ptr()
@@ -435,10 +437,14 @@ def warn_deprecated() -> None:
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=warning_level())
 
 
+class WrongStorage(RuntimeError, TypeError):
+    """A storage of another dtype: PyTorch's RuntimeError, and about an argument's type."""
+
+
 def check_kind(storage: Any, wanted: Any) -> None:
     """Refuse a typed storage where elements of another dtype are expected."""
     if isinstance(storage, TypedStorage) and storage.dtype is not wanted:
-        raise RuntimeError(
+        raise WrongStorage(
             f"Expected a Storage of type {LEGACY_NAMES[wanted]} or an UntypedStorage, but got a "
             f"Storage of type {LEGACY_NAMES[storage.dtype]}"
         )

@@ -43,7 +43,7 @@ class GraphModule(Module):
         name = f"<fx graph {id(self):#x}>"
         linecache.cache[name] = (len(code.src), None, code.src.splitlines(True), name)
         exec(compile(code.src, name, "exec"), namespace)  # the graph's own source
-        type(self).forward = namespace["forward"]  # type: ignore[method-assign]
+        type(self).forward = namespace["forward"]
         return code
 
     @property

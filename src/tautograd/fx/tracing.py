@@ -164,7 +164,7 @@ class _CallsShown:
 
             return tracer.call_module(module, forward, args, kwargs)
 
-        Module.__call__ = call  # type: ignore[method-assign]
+        Module.__call__ = call  # type: ignore[method-assign,assignment]
 
     def __exit__(self, *exc: object) -> None:
         Module.__call__ = self._before  # type: ignore[method-assign]

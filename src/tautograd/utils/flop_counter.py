@@ -22,22 +22,22 @@ def _mm(a: Any, b: Any) -> int:
     x = x if len(x) > 1 else (1, *x)
     y = y if len(y) > 1 else (*y, 1)
     batch = math.prod(max(x[:-2], y[:-2], key=math.prod)) if len(x) > 2 or len(y) > 2 else 1
-    return 2 * batch * x[-2] * x[-1] * y[-1]
+    return int(2 * batch * x[-2] * x[-1] * y[-1])
 
 
 def _convolution(x: Any, weight: Any, out: Any, transposed: bool) -> int:
     places = math.prod((x if transposed else out).shape[2:])
-    return 2 * x.shape[0] * math.prod(weight.shape) * places
+    return int(2 * x.shape[0] * math.prod(weight.shape) * places)
 
 
 def _attention(query: Any, key: Any, value: Any) -> int:
     *batch, length, width = query.shape
     others = key.shape[-2]
-    return 2 * math.prod(batch) * length * others * (width + value.shape[-1])
+    return int(2 * math.prod(batch) * length * others * (width + value.shape[-1]))
 
 
 def _linear(x: Any, weight: Any) -> int:
-    return 2 * math.prod(x.shape) * weight.shape[0]
+    return int(2 * math.prod(x.shape) * weight.shape[0])
 
 
 def count_of(name: str, args: Any, out: Any) -> int:
