@@ -103,6 +103,7 @@ from .serialization import save as save
 from .func import vmap as vmap
 from ._compile.api import compile as compile
 from ._verify.verify import verify as verify
+from ._verify.subject.intent import intended as intended
 from ._verify.behaviour.check_gradients import check_gradients as check_gradients
 from ._doctor.doctor import doctor as doctor
 from ._verify.behaviour.compare_devices import compare_devices as compare_devices

@@ -95,6 +95,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write evidence (several targets: a folder, one file each)",
     )
+    parser.add_argument(
+        "--sign",
+        metavar="KEY",
+        help="sign the evidence with this SSH key (ssh-keygen -Y); the signature is FILE.sig",
+    )
+    parser.add_argument(
+        "--summary",
+        metavar="FILE",
+        nargs="?",
+        const="",
+        help="add a summary in Markdown to it (default: where GitHub Actions wants it)",
+    )
+    parser.add_argument("--badge", metavar="FILE", help="write a badge for shields.io")
     parser.add_argument("--html", metavar="FILE", help="write the report as a page")
     parser.add_argument(
         "--force", action="store_true", help="overwrite these files if they are there"
@@ -181,6 +194,14 @@ def _check_paths(namespace: argparse.Namespace, targets: list[str]) -> None:
     """Before any work: files that could not be written afterwards."""
     from tautograd._evidence.files import may_write
 
+    if namespace.sign is not None and namespace.evidence is None:
+        namespace.parser.error("--sign: there is nothing to sign; say where: --evidence FILE")
+    if namespace.sign is not None and not os.path.isfile(namespace.sign):
+        namespace.parser.error(f"--sign: there is no key '{printable(namespace.sign)}'")
+    if namespace.summary == "":
+        namespace.summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
+        if not namespace.summary:
+            namespace.parser.error("--summary: name a file; GitHub Actions has not said one")
     if namespace.evidence is not None:
         if not _is_alone(namespace):
             os.makedirs(namespace.evidence, exist_ok=True)
@@ -264,8 +285,13 @@ def _verify(
     if namespace.evidence is not None:
         path = _evidence_path(namespace, target)
         try:
-            evidence.save(report, os.path.join(namespace.root, path), overwrite=namespace.force)
+            whole = os.path.join(namespace.root, path)
+            evidence.save(report, whole, overwrite=namespace.force)
             result.evidence = path
+            if namespace.sign is not None:
+                from tautograd._cli.verify_proof import sign
+
+                sign(whole, os.path.join(namespace.root, namespace.sign))
         except (OSError, EvidenceError) as reason:  # the report is there all the same
             result.unsaved = f"'{path}': {destinations.reason(reason)}"
     return result

@@ -37,6 +37,7 @@ class Result:
 
 def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -> bool:
     """Print and write what the command line asks for; False if some of it could not be."""
+    from tautograd._cli.verify_proof import add_summary, write_badge
     from tautograd._files.destinations import PAGE
     from tautograd._verify.report.render_html import page_of
 
@@ -47,6 +48,13 @@ def show(namespace: argparse.Namespace, results: list[Result], *, alone: bool) -
         if result.unsaved:
             delivery.failed = delivery.is_lost = True
             say_on(f"taut: no evidence could be written: {result.unsaved}")
+    if namespace.summary is not None:
+        with delivery.part("adding the summary"):
+            add_summary(os.path.join(namespace.root, namespace.summary), results)
+    if namespace.badge is not None:
+        with delivery.part("writing the badge"):
+            path = os.path.join(namespace.root, namespace.badge)
+            write_badge(path, results, force=namespace.force)
     if namespace.html is not None:
         reports = [result.report.to_dict() for result in results if result.report is not None]
         # What is there was looked at before; only --force has let it pass.

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .arriving.examine import examine_arrivals, remembering
+from .arriving.examine import KINDS, examine_arrivals, remembering
 from .locate.suspects import explain, explain_forward, runnable, tell_infinities
 from .locate.trace import custom_calls
 from .locate.unimplemented import raise_with_line
@@ -29,6 +29,7 @@ from .references.precision import own_precision
 from .references.references import amplification, complex_step, forward_mode, taylor
 from .references.second_order import gradient_subject
 from .references.training import TRAINED, as_it_trains, hooked_parameters
+from .report.assurance import assurance_of
 from .report.findings import in_a_line
 from .report.report import Check, Report
 from .subject.argument_order import tell_order
@@ -135,6 +136,8 @@ def verify(
         raise_with_line(error, subject)
     finally:
         subject.put_back()
+    if report.checks:
+        report.figures["assurance"] = assurance_of(report)
     if confirm:
         from .behaviour.confirm import confirm as confirmed
 
@@ -400,6 +403,8 @@ def _conclude(
         explain(report, subject, None)
     elif any(check.reference == "forward mode" for check in failed):
         explain_forward(report, checked)
+    elif not report.suspects and any(check.reference in KINDS for check in failed):
+        explain(report, checked, None)
     if wrong is not None and not report.suspects and not report.cuts and _was_another(wrong):
         report.suspects += remembering(wrong.subject)
     if any(check.reference == TRAINED for check in failed):

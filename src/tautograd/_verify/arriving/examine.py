@@ -27,6 +27,7 @@ from .problem import OneCall, Problem, Rows, Whole
 from .states import States
 
 ARRIVING, INPUTS, STATES = "incoming gradients", "kinds of inputs", "states"
+KINDS = ARRIVING, INPUTS, STATES
 _COMPARES = {
     ARRIVING: "the same gradient, whatever kind arrives",
     INPUTS: "the same gradient, however inputs lie in memory",

@@ -91,6 +91,12 @@ class Report(Plain):
             raise RuntimeError("detection: nothing was compared numerically, so nothing is known")
         return self.sensitivity(size)
 
+    def assurance(self) -> str:
+        """What was tried, what could have been missed and how probably, and what is assumed."""
+        from .assurance import assurance_of, in_words
+
+        return in_words(assurance_of(self))
+
     def raise_if_wrong(self) -> Report:
         """Raise an AssertionError with the whole report unless the gradient is correct."""
         if not self.ok:
