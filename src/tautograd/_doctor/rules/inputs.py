@@ -6,6 +6,7 @@ from typing import Any
 
 from ..._user_code.sites import Site
 from ..._user_code.stack import user_site
+from ..state.parameter_owners import roots
 from ..watch.events import Loss, ModuleCall
 from .base import Rule
 
@@ -51,7 +52,7 @@ for _ in range(6):
 
     def __init__(self, doctor: Any) -> None:
         super().__init__(doctor)
-        self.call: tuple[Any, Site | None] | None = None
+        self.call: tuple[Any, Any, Site | None] | None = None  # module, input, line
         self.seen = 0
 
     def on_module(self, event: ModuleCall) -> None:
@@ -60,13 +61,15 @@ for _ in range(6):
             return
         given = tensors[0]
         if given.dim() > 1 and given.shape[0] >= self.rows and given.numel() <= 1_000_000:
-            self.call = given, user_site()
+            self.call = event.module, given, user_site()
 
     def on_loss(self, event: Loss) -> None:
         call, self.call = self.call, None
         if call is None or self.seen < 0:
             return
-        given, site = call
+        module, given, site = call
+        if not any(root is module for root in roots(self.doctor)):
+            return  # a part of the model may well be given constants: positions, queries
         target = event.target
         if not target.dim() or target.shape[0] != given.shape[0]:
             return
