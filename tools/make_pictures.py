@@ -7,6 +7,7 @@ it shows an older one.
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 
 import tautograd as torch
@@ -68,8 +69,8 @@ def main() -> None:
         browser.as_gif(page, len(made.graph.steps), size=(960, 620), note=fingerprint())
     )
     (IMAGES / "square.svg").write_text(square_view().svg(), encoding="utf-8")
-    for _path in sorted(IMAGES.iterdir()):
-        pass
+    for path in sorted(IMAGES.iterdir()):
+        sys.stderr.write(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes\n")
 
 
 if __name__ == "__main__":

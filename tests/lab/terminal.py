@@ -29,6 +29,7 @@ def environment(**more: str) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "TERM": "xterm",
         "COLUMNS": "80",
+        "LINES": "100",  # tall enough that nothing scrolls away before it was read
         **more,
     }
 

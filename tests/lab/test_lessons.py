@@ -15,7 +15,7 @@ import pytest
 from tautograd import evidence
 from tautograd._doctor.report.rule_pages import rule_called
 from tautograd._lab.contract import ROWS
-from tautograd._lab.learner import Nobody
+from tautograd._lab.learner import Left, Nobody, Person
 from tautograd._lab.lesson import OWN_IMPORT
 from tautograd._lab.lessons import NAMES, lesson_called, names
 from tautograd._lab.progress import Progress
@@ -218,3 +218,29 @@ def test_a_program_leaves_nothing_behind(tmp_path):
     assert kept == (os.getcwd(), sys.path, sys.modules["__main__"], sys.stdin)
     assert tautograd.is_grad_enabled()
     assert tautograd.get_default_dtype() == tautograd.float32
+
+
+class Reader(Person):
+    """Someone at a terminal who presses Enter, and leaves at the first question."""
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    def answer(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        return "" if prompt.startswith("[Enter]") else "q"
+
+
+@pytest.mark.parametrize(("lines", "waits"), [("24", True), ("100", False)])
+def test_the_idea_stays_in_sight_until_it_was_read(lines, waits, tmp_path, monkeypatch):
+    monkeypatch.setenv("LINES", lines)
+    monkeypatch.setenv("COLUMNS", "80")
+    reader, shown = Reader(), io.StringIO()
+    progress = Progress(tmp_path / "progress.json")
+    teacher = Teacher(Screen(shown), reader, progress, importlib.import_module("tautograd"))
+    with pytest.raises(Left):
+        teacher.teach(lesson_called("custom-function"))
+    assert ("[Enter] shows the program " in reader.prompts) == waits
+    if waits:
+        idea = shown.getvalue().partition("   1 | import")[0]
+        assert idea.count("\n") <= 24 + 1, "all of it fits above the prompt"

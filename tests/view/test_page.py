@@ -106,7 +106,7 @@ def test_save_and_json(tmp_path):
     assert kept == json.loads(json.dumps(drawn.to_dict()))
     assert kept["format"] == "tautograd view"
     assert kept["nodes"][0]["outputs"]["0"]["values"] == [1.0, "inf"]
-    with pytest.raises(ValueError, match=r"\.html or \.json"):
+    with pytest.raises(ValueError, match=r"\.html, \.json, \.svg or \.dot"):
         drawn.save(tmp_path / "page.png")
     assert [p.name for p in tmp_path.iterdir() if p.suffix == ".png"] == []
 
