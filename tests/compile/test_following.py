@@ -135,7 +135,7 @@ def test_an_error_leaves_what_eager_leaves() -> None:
 
 
 def test_a_wrong_value_raises_what_eager_raises() -> None:
-    other, step, state = training()
+    other, step, _ = training()
     compiled = torch.compile(step, sound=True)
     (x, y), *rest = batches(4)
     for pair in rest:

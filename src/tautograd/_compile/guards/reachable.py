@@ -52,6 +52,8 @@ _NOT_CALLED = {
     "__del__",
     "__reduce__",
     "__getstate__",
+    "__setattr__",
+    "__delattr__",
 }
 
 
@@ -187,7 +189,9 @@ class Reading:
                 self._ask(name, functools.partial(_parts_of, value))
             self._function(value, depth - 1)
         elif isinstance(value, functools._lru_cache_wrapper):
-            self._function(value.__wrapped__, depth - 1)  # what it keeps comes from there
+            noted = len(self.unseen)
+            self._function(value.__wrapped__, depth - 1)
+            del self.unseen[noted:]  # what it keeps stays, whatever it was made of
         elif isinstance(value, BuiltinMethodType):
             if type(value.__self__) in _CONTAINERS:
                 self._value(name, value.__self__, depth - 1)
@@ -283,11 +287,11 @@ class Reading:
                 self.named.append((own, name, content))
                 if not depth:
                     continue  # a namespace of ours
-                if isinstance(content, ModuleType) or (
-                    not callable(content) and content is not os.environ
+                if (
+                    isinstance(content, ModuleType)
+                    or (not callable(content) and content is not os.environ)
+                    or isinstance(content, type)
                 ):
-                    self._value(name, content, depth - 1)
-                elif isinstance(content, type):
                     self._value(name, content, depth - 1)
                 elif not isinstance(content, (*_FUNCTIONS, np.ufunc)):
                     if getattr(type(content), "__module__", "").partition(".")[0] != _OWN:

@@ -289,7 +289,7 @@ class Compiled:
         return result
 
     def _runs_python(self, entry: Entry, around: Surroundings) -> bool:
-        """What it reads no guard sees: whether this record is kept. The next one is made so that it can be followed.
+        """What it reads no guard sees: whether this record is kept. The next one is made to be followed.
 
         Where Python cannot be followed either, guards and audits are all there is.
         """
