@@ -285,6 +285,9 @@ class Reading:
                 if hasattr(type(content), "__get__") and not isinstance(content, _FUNCTIONS):
                     continue
                 self.named.append((own, name, content))
+                if content is sys.modules:
+                    self._unseen(name, "`sys.modules`, which holds everything,")
+                    continue
                 if not depth:
                     continue  # a namespace of ours
                 if (
@@ -293,9 +296,11 @@ class Reading:
                     or isinstance(content, type)
                 ):
                     self._value(name, content, depth - 1)
-                elif not isinstance(content, (*_FUNCTIONS, np.ufunc)):
-                    if getattr(type(content), "__module__", "").partition(".")[0] != _OWN:
-                        self._unseen(name, f"`{name}`, a function that cannot be looked into,")
+                elif (
+                    not isinstance(content, (*_FUNCTIONS, np.ufunc))
+                    and getattr(type(content), "__module__", "").partition(".")[0] != _OWN
+                ):
+                    self._unseen(name, f"`{name}`, a function that cannot be looked into,")
 
     def _as_resolved(self, value: Any, kind: Any) -> None:
         """Where an object's attributes are found: in itself, or in which class."""
@@ -331,7 +336,8 @@ class Reading:
         lines = [base for base in getattr(kind, "__mro__", ()) if base is not object]
         implied = {n for base in lines if base.__module__.partition(".")[0] != _OWN
                    for n, v in vars(base).items() if _is_implied(n, v)}  # fmt: skip
-        for function in map(_function_in, own.values() if kind is value else ()):
+        written = own.items() if kind is value else ()
+        for function in [_function_in(v) for n, v in written if n not in _NOT_READ]:
             self._function(function, depth - 1)
         for name in sorted(self._names | implied):
             if name in own or (id(value), name) in self._seen:
@@ -414,6 +420,7 @@ _MARKERS = (abc.ABC, typing.Generic, typing.Protocol, enum.Enum)
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _CALLED = ("forward", "backward", "setup_context", "vjp", "jvp", "vmap", "step")
+_NOT_READ = ("__setattr__", "__delattr__")
 _ORDINARY = frozenset(("__dict__", "__class__", "__init__", "__call__", "__getitem__", "__rmul__"))
 
 

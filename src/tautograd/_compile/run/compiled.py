@@ -342,8 +342,11 @@ class Compiled:
         followed = entry.followed_calls
         if followed.missed >= MISSES:
             self._give_up(entry)
-        elif self._sound is None and followed.runs == MISSES and not followed.was_cheap:
-            entry.not_followed = f"its Python takes {followed.python * 1e6:.0f} µs beside {followed.program * 1e6:.0f} µs of its program"
+            return
+        may_skip = self._sound is None and entry.key not in self._by_python
+        if may_skip and followed.runs == MISSES and not followed.was_cheap:
+            took = f"{followed.python * 1e6:.0f} µs beside {followed.program * 1e6:.0f} µs"
+            entry.not_followed = f"its Python takes {took} of its program"
             entry.followed_calls, entry.quick = None, way_in(entry)
             entry.audits.begin(self._audit)
 
