@@ -1,8 +1,9 @@
 """Ways in which Python changes what a function reads, between two calls of it: compiled, it gives what eager gives.
 
 The ways are in `ways/`, by what the language and its library offer. Each is a module: `f(x)` reads, `change()`
-changes something. It is imported twice, so that eager and compiled have a state each, and run in both modes. Where `compile`
-cannot follow, it refuses and names the line; an old answer is never given. Audits are off: they would find it too late.
+changes something. It is imported twice, so that eager and compiled have a state each, and run in both modes. Where
+`compile` cannot follow, it refuses and names the line; an old answer is never given.
+Audits are off: they would find it too late.
 """
 
 from __future__ import annotations

@@ -124,8 +124,11 @@ class Reading:
         self.functions.append(plain)
         variables, attributes, strings = names_in(code)
         self._names |= attributes
+        is_written = (
+            owners[code.co_filename] is Owner.USERS
+        )  # and not generated, as a dataclass's are
         for name in sorted(attributes):
-            if name[:2] == "__" and name not in _ORDINARY:
+            if name[:2] == "__" and name not in _ORDINARY and is_written:
                 self._unseen(name, f"`{name}`")
         self._strings |= strings
         self._looked_up |= looked_up_in(code)
@@ -147,7 +150,7 @@ class Reading:
             elif hasattr(builtins, name):
                 self.named.append((vars(builtins), name, getattr(builtins, name)))
                 self._value(name, getattr(builtins, name), depth)
-                if name in _ANYTHING:
+                if name in _ANYTHING and is_written:
                     self._unseen(name, f"`{name}`")
             else:
                 self._ask(name, functools.partial(scope.get, name, MISSING))
