@@ -129,7 +129,8 @@ def backward(
             retain_grad(tensor)
     if modes.deferred is not None:
         given = tensors, grad_tensors, retain_graph, create_graph, None, inputs
-        return modes.deferred.call(backward, given, {})  # type: ignore[no-any-return]
+        modes.deferred.call(backward, given, {})
+        return
     outputs = _as_sequence(tensors)
     gradients = _as_sequence(grad_tensors) if grad_tensors is not None else (None,) * len(outputs)
     if len(gradients) != len(outputs):

@@ -25,7 +25,8 @@ def tensor_backward(
     """Add this tensor's gradients to the `.grad` of the leaves it was computed from."""
     if modes.deferred is not None:
         given = gradient, retain_graph, create_graph, inputs
-        return modes.deferred.call(tensor_backward, (self, *given), {})  # type: ignore[no-any-return]
+        modes.deferred.call(tensor_backward, (self, *given), {})
+        return
     if gradient is None and inputs is None and create_graph is False and not modes.forward_level:
         # The usual loss.backward(), without the sequences.
         try:

@@ -52,6 +52,8 @@ _NOT_CALLED = {
     "__del__",
     "__reduce__",
     "__getstate__",
+    "__setattr__",
+    "__delattr__",
 }
 
 
@@ -122,8 +124,11 @@ class Reading:
         self.functions.append(plain)
         variables, attributes, strings = names_in(code)
         self._names |= attributes
+        is_written = (
+            owners[code.co_filename] is Owner.USERS
+        )  # and not generated, as a dataclass's are
         for name in sorted(attributes):
-            if name[:2] == "__" and name not in _ORDINARY:
+            if name[:2] == "__" and name not in _ORDINARY and is_written:
                 self._unseen(name, f"`{name}`")
         self._strings |= strings
         self._looked_up |= looked_up_in(code)
@@ -145,7 +150,7 @@ class Reading:
             elif hasattr(builtins, name):
                 self.named.append((vars(builtins), name, getattr(builtins, name)))
                 self._value(name, getattr(builtins, name), depth)
-                if name in _ANYTHING:
+                if name in _ANYTHING and is_written:
                     self._unseen(name, f"`{name}`")
             else:
                 self._ask(name, functools.partial(scope.get, name, MISSING))
@@ -187,7 +192,9 @@ class Reading:
                 self._ask(name, functools.partial(_parts_of, value))
             self._function(value, depth - 1)
         elif isinstance(value, functools._lru_cache_wrapper):
-            self._function(value.__wrapped__, depth - 1)  # what it keeps comes from there
+            noted = len(self.unseen)
+            self._function(value.__wrapped__, depth - 1)
+            del self.unseen[noted:]  # what it keeps stays, whatever it was made of
         elif isinstance(value, BuiltinMethodType):
             if type(value.__self__) in _CONTAINERS:
                 self._value(name, value.__self__, depth - 1)
@@ -281,17 +288,22 @@ class Reading:
                 if hasattr(type(content), "__get__") and not isinstance(content, _FUNCTIONS):
                     continue
                 self.named.append((own, name, content))
+                if content is sys.modules:
+                    self._unseen(name, "`sys.modules`, which holds everything,")
+                    continue
                 if not depth:
                     continue  # a namespace of ours
-                if isinstance(content, ModuleType) or (
-                    not callable(content) and content is not os.environ
+                if (
+                    isinstance(content, ModuleType)
+                    or (not callable(content) and content is not os.environ)
+                    or isinstance(content, type)
                 ):
                     self._value(name, content, depth - 1)
-                elif isinstance(content, type):
-                    self._value(name, content, depth - 1)
-                elif not isinstance(content, (*_FUNCTIONS, np.ufunc)):
-                    if getattr(type(content), "__module__", "").partition(".")[0] != _OWN:
-                        self._unseen(name, f"`{name}`, a function that cannot be looked into,")
+                elif (
+                    not isinstance(content, (*_FUNCTIONS, np.ufunc))
+                    and getattr(type(content), "__module__", "").partition(".")[0] != _OWN
+                ):
+                    self._unseen(name, f"`{name}`, a function that cannot be looked into,")
 
     def _as_resolved(self, value: Any, kind: Any) -> None:
         """Where an object's attributes are found: in itself, or in which class."""
@@ -327,7 +339,8 @@ class Reading:
         lines = [base for base in getattr(kind, "__mro__", ()) if base is not object]
         implied = {n for base in lines if base.__module__.partition(".")[0] != _OWN
                    for n, v in vars(base).items() if _is_implied(n, v)}  # fmt: skip
-        for function in map(_function_in, own.values() if kind is value else ()):
+        written = own.items() if kind is value else ()
+        for function in [_function_in(v) for n, v in written if n not in _NOT_READ]:
             self._function(function, depth - 1)
         for name in sorted(self._names | implied):
             if name in own or (id(value), name) in self._seen:
@@ -410,6 +423,7 @@ _MARKERS = (abc.ABC, typing.Generic, typing.Protocol, enum.Enum)
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _CALLED = ("forward", "backward", "setup_context", "vjp", "jvp", "vmap", "step")
+_NOT_READ = ("__setattr__", "__delattr__")
 _ORDINARY = frozenset(("__dict__", "__class__", "__init__", "__call__", "__getitem__", "__rmul__"))
 
 

@@ -1,9 +1,9 @@
 """Which code runs while a function is recorded, and whether it was read: else nobody knows what it depends on.
 
-Guards know what is written in the functions that `reachable` has read. A function of Python's library, a descriptor, a hook or
-a method that a metaclass calls may read anything; so may a function in C. `Strangers` sees every one of them start
-(CPython tells a profiler). Only those in C that are known to depend on nothing but their arguments pass, so what is not
-known is never assumed: such a function runs its Python at each call, or is refused.
+Guards know what is written in the functions that `reachable` has read. A function of Python's library, a descriptor, a
+hook or a method that a metaclass calls may read anything; so may a function in C. `Strangers` sees every one of them
+start (CPython tells a profiler). Only those in C that are known to depend on nothing but their arguments pass, so what
+is not known is never assumed: such a function runs its Python at each call, or is refused.
 """
 
 from __future__ import annotations

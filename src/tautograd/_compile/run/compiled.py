@@ -289,7 +289,7 @@ class Compiled:
         return result
 
     def _runs_python(self, entry: Entry, around: Surroundings) -> bool:
-        """What it reads no guard sees: whether this record is kept. The next one is made so that it can be followed.
+        """What it reads no guard sees: whether this record is kept. The next one is made to be followed.
 
         Where Python cannot be followed either, guards and audits are all there is.
         """
@@ -342,8 +342,11 @@ class Compiled:
         followed = entry.followed_calls
         if followed.missed >= MISSES:
             self._give_up(entry)
-        elif self._sound is None and followed.runs == MISSES and not followed.was_cheap:
-            entry.not_followed = f"its Python takes {followed.python * 1e6:.0f} µs beside {followed.program * 1e6:.0f} µs of its program"
+            return
+        may_skip = self._sound is None and entry.key not in self._by_python
+        if may_skip and followed.runs == MISSES and not followed.was_cheap:
+            took = f"{followed.python * 1e6:.0f} µs beside {followed.program * 1e6:.0f} µs"
+            entry.not_followed = f"its Python takes {took} of its program"
             entry.followed_calls, entry.quick = None, way_in(entry)
             entry.audits.begin(self._audit)
 

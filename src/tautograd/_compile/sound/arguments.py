@@ -82,10 +82,8 @@ def same_value(a: Any, b: Any) -> bool:
     if kind is not type(b):
         return False
     if kind is float:
-        return (
-            a == b
-            and (a != 0 or str(a) == str(b))
-            or (a != a and struct.pack("d", a) == struct.pack("d", b))
+        return (a == b and (a != 0 or str(a) == str(b))) or (
+            a != a and struct.pack("d", a) == struct.pack("d", b)
         )
     if kind is complex:
         return same_value(a.real, b.real) and same_value(a.imag, b.imag)
@@ -117,7 +115,7 @@ def function_parts(function: Any) -> tuple[Any, ...]:
 def _is_plain_of_ours(kind: type) -> bool:
     """A class of this package whose objects are compared by what they say, and do not change."""
     own = kind.__module__.partition(".")[0] == _OWN
-    return own and kind.__eq__ is not object.__eq__ and kind.__hash__ is not None
+    return own and bool(vars(kind).get("__eq__") and vars(kind).get("__hash__"))
 
 
 def written_down(value: Any, tensor: Any, array: Any) -> Any:
@@ -161,14 +159,14 @@ def agrees(spec: Any, value: Any, run: Any) -> bool:
         return (
             type(value) is spec.kind
             and len(value) == len(spec.parts)
-            and all([agrees(s, v, run) for s, v in zip(spec.parts, value, strict=True)])
+            and all(agrees(s, v, run) for s, v in zip(spec.parts, value, strict=True))
         )
     if kind is Pairs:
         return (
             type(value) is spec.kind
             and len(value) == len(spec.keys)
             and all(map(same_value, spec.keys, value))
-            and all([agrees(s, v, run) for s, v in zip(spec.parts, value.values(), strict=True)])
+            and all(agrees(s, v, run) for s, v in zip(spec.parts, value.values(), strict=True))
         )
     if kind is ArrayRef:
         return type(value) is LazyArray and run.is_array(spec, value)

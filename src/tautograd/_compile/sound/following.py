@@ -1,9 +1,9 @@
 """Running a function's own Python on tensors that compute nothing, held against a record call by call.
 
-Each public call is compared with the next of the record, and gives what that gave, as tensors that know their form only.
-If all agree to the end, the record's program runs once and fills those in. At the first call that differs, and
-wherever a value is asked for, the calls so far are made in earnest, in their order, the tensors become real in place, and
-the function goes on as written. So whatever Python reads, it reads at every call, and does everything once.
+Each public call is compared with the next of the record, and gives what that gave, as tensors that know their form
+only. If all agree to the end, the record's program runs once and fills those in. At the first call that differs, and
+wherever a value is asked for, the calls so far are made in earnest, in their order, the tensors become real in place,
+and the function goes on as written. So whatever Python reads, it reads at every call, and does everything once.
 """
 
 from __future__ import annotations
@@ -189,7 +189,8 @@ class Follower:
             return None
         return (
             call
-            if not kwargs and call.parameters is None or agrees(call.parameters, dict(kwargs), self)
+            if (not kwargs and call.parameters is None)
+            or agrees(call.parameters, dict(kwargs), self)
             else None
         )
 

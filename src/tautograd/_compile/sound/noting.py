@@ -2,7 +2,7 @@
 
 A call is noted where it comes in: an operation where it is applied, `backward`, an optimizer's `step`, a write in
 place, a draw, a `.grad` that is set. What happens inside it is the engine's own doing and belongs to it, unless
-functions of the user's run in there (hooks, a custom `Function`): then there is no record of this kind, and `why` says so.
+functions of the user's run in there (hooks, a custom `Function`): then there is no such record, and `why` says so.
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ class Call:
     @property
     def name(self) -> str:
         function = self.function
-        return getattr(function, "public_name", None) or getattr(
-            function, "__name__", str(function)
-        )
+        return getattr(function, "public_name", "") or getattr(function, "__name__", str(function))
 
 
 class Noting:
@@ -226,7 +224,7 @@ class Noting:
             update_special()
 
     def _note_result(self, found: Call, result: Any) -> None:
-        if type(result) is Tensor and id(result) not in self._numbers or type(result) is Recorded:
+        if (type(result) is Tensor and id(result) not in self._numbers) or type(result) is Recorded:
             noted = self._result(result)
             if isinstance(noted, New):
                 found.single = noted

@@ -67,7 +67,8 @@ class Followed:
     def reason(self) -> str | None:
         """Why the record cannot be held against this call, or None: all else Python finds out by itself."""
         guards = self.entry.guards
-        return guards.of_tensors() or guards.of_hooks()
+        reason: str | None = guards.of_tensors() or guards.of_hooks()
+        return reason
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
         """Call the function, as far as the record goes on tensors that compute nothing."""
