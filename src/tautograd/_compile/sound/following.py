@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.checks import require_all
+from ..._arrays.quiet import quiet_runner
 from ..._autograd.apply import apply
 from ..._autograd.autocast_state import _state as autocasting
 from ..._autograd.modes import modes, update_special
@@ -354,6 +355,7 @@ class Follower:
         self.take_back()
         modes.deferred = None
         before = modes.grad, modes.lower
+        quietly, modes.quietly = modes.quietly, quiet_runner()  # this may be inside of the other
         casts, autocasting.casts = autocasting.casts, {}
         try:
             for number, call in enumerate(self.calls[: self.at]):
@@ -372,6 +374,7 @@ class Follower:
         finally:
             del kept
             modes.grad, modes.lower = before
+            modes.quietly = quietly
             update_special()
             autocasting.casts = casts
 
