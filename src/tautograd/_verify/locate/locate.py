@@ -61,6 +61,7 @@ class Located:
     unchecked: int = 0  # calls for which there was no time, or that could not be run again
     notes: list[str] = field(default_factory=list)
     infinite: list[Suspect] = field(default_factory=list)  # calls at which infinity begins
+    nan_from: list[Suspect] = field(default_factory=list)  # that of them from which NaN comes
 
 
 def locate(
@@ -197,7 +198,7 @@ class _Search:
             if suspect is not None:
                 self._add(suspect)
         if not located.suspects and _has_nan(self.gradients) and self._is_finite():
-            located.suspects += self.infinite[:1]  # ∞ times 0, or ∞ less ∞, on the way from there
+            located.nan_from = self.infinite[:1]  # ∞ times 0, or ∞ less ∞, on the way from there
         located.infinite = self.infinite
         located.cuts = find_cuts(
             self.engine, self.run, self.leaves, self.tape, self.cotangents, self.gradients,
