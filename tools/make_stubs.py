@@ -31,6 +31,7 @@ from tautograd._ops import nn_families  # noqa: F401  (operations that are loade
 from tautograd._ops.declare.public import FUNCTIONS
 from tautograd._ops.declare.return_types import RETURN_TYPES
 from tautograd._tensor.creation import LEGACY_TYPES
+from tautograd._tensor.storages import LEGACY_STORAGES
 from tautograd._tensor.tensor import Tensor
 from tautograd.nn import functional
 
@@ -336,6 +337,7 @@ def package() -> str:
     lines += [f"{name}: _dtype" for name in sorted(DTYPE_NAMES)]
     lines += [f"{name}: {_type_name(kind)}" for name, kind in sorted(FORMAT_NAMES.items())]
     lines += [f"{name}: _type[Tensor]" for name in sorted(LEGACY_TYPES)]
+    lines += [f"{name}: _type[TypedStorage]" for name in sorted((*LEGACY_STORAGES, "Storage"))]
     here = {name: getattr(tautograd, name) for name in SIGNATURES if hasattr(tautograd, name)}
     head = HEAD.format(about="Everything in `tautograd`, for type checkers.", dots=".")
     for name in ("return_types", "Generator", "Size, Tensor"):  # exported below

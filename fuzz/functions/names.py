@@ -19,7 +19,7 @@ NOT_MODULES = re.compile(
     r"\.(_|cuda|cpu|accelerator|backends|serialization|safetensors|evidence|version|overrides|testing"
     r"|return_types|amp|random|nn\.modules|nn\.parameter|nn\.utils\.(?!rnn|parametrize)"
     r"|optim\.(?!lr_scheduler|swa)|autograd\.(?!functional)|utils\.(tensorboard|hooks|checkpoint)"
-    r"|utils\.data\.|utils\.collect_env|compiler|hub|multiprocessing)"
+    r"|utils\.data\.|utils\.collect_env|compiler|hub|multiprocessing|distributed|fx|jit|library|ops|profiler|utils\.flop_counter)"
 )
 NOT_NAMES = re.compile(
     r"^(_|set_|compile$|save$|load$|fork_rng|verify|doctor|explain|compare_devices|check_grad"

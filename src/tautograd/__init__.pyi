@@ -179,6 +179,19 @@ HalfTensor: _type[Tensor]
 IntTensor: _type[Tensor]
 LongTensor: _type[Tensor]
 ShortTensor: _type[Tensor]
+BFloat16Storage: _type[TypedStorage]
+BoolStorage: _type[TypedStorage]
+ByteStorage: _type[TypedStorage]
+CharStorage: _type[TypedStorage]
+ComplexDoubleStorage: _type[TypedStorage]
+ComplexFloatStorage: _type[TypedStorage]
+DoubleStorage: _type[TypedStorage]
+FloatStorage: _type[TypedStorage]
+HalfStorage: _type[TypedStorage]
+IntStorage: _type[TypedStorage]
+LongStorage: _type[TypedStorage]
+ShortStorage: _type[TypedStorage]
+Storage: _type[TypedStorage]
 
 def _pack_padded_sequence(input: Tensor, lengths: Any, batch_first: _bool) -> tuple[Tensor, Tensor]:
     """The rows of padded sequences step by step, and how many there are at each."""
@@ -829,7 +842,7 @@ def frexp(input: Tensor, *, out: Tensors | None=None) -> return_types.frexp:
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None=None, copy: _bool | None=None) -> Tensor:
     """A tensor on the memory of another library's array, through DLPack."""
 
-def from_file(filename: Any, shared: _bool | None=None, size: _int=0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False) -> Tensor:
+def from_file(filename: Any, shared: _bool | None=None, size: _int=0, *, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
     """A tensor over the elements in a file; with `shared`, what is written shows in the file."""
 
 def from_numpy(ndarray: Any) -> Tensor:

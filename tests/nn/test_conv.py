@@ -156,3 +156,13 @@ def test_errors(name: str) -> None:
 
 def _error(torch: Any, name: str) -> Any:
     return attempt(torch, ERRORS[name])
+
+
+@same
+def test_an_image_without_channels(torch: Any) -> list[Any]:
+    x, weight, bias = (
+        torch.ones(*shape, requires_grad=True) for shape in ((2, 0, 4), (3, 0, 2), (3,))
+    )
+    result = torch.nn.functional.conv1d(x, weight, bias)
+    result.sum().backward()
+    return [result, type(result.grad_fn).__name__, x.grad, weight.grad, bias.grad]

@@ -62,10 +62,12 @@ def from_file(
     layout: Any = None,
     device: Any = None,
     pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Tensor:
     """A tensor over the elements in a file; with `shared`, what is written shows in the file."""
     kind = as_dtype(dtype) if dtype is not None else get_default_dtype()
-    return make(mapped_file(filename, bool(shared), int(size), kind.numpy))
+    found: Any = make(mapped_file(filename, bool(shared), int(size), kind.numpy))
+    return found.requires_grad_(requires_grad)  # type: ignore[no-any-return]
 
 
 FUNCTIONS["from_file"] = from_file

@@ -295,7 +295,7 @@ def _rrelu(input: Any, lower: float, upper: float, training: bool, generator: An
     require_tensor("rrelu", input)
     refuse(rrelu_op, input._data.dtype)
     for side, bound in (("lower", lower), ("upper", upper)):
-        if not math.isfinite(bound):
+        if not -math.inf < bound < math.inf:
             raise RuntimeError(f"rrelu: {side} bound must be finite, got {bound:g}")
     if lower > upper:
         raise RuntimeError(

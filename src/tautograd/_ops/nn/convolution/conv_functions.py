@@ -17,6 +17,11 @@ from ...declare.record import Op
 from .conv_checks import check_dtypes, check_kernel, checked, expanded, fixed
 from .trilinear import convolution_op, transposed_convolution_op
 
+
+def _no_change(t: Any, out: Any, count: Any) -> Any:
+    return np.zeros_like(out)
+
+
 # Of an image without channels PyTorch makes one without channels, whatever the weight has.
 no_channels_op = Op(
     "convolution_of_no_channels",
@@ -28,6 +33,7 @@ no_channels_op = Op(
         "w": lambda g, w_shape, count: np.zeros_like(g, shape=w_shape),
         "b": lambda g, b_shape, count: np.zeros_like(g, shape=b_shape),
     },
+    jvp={name: _no_change for name in ("x", "w", "b")},
     internal=True,
 )
 

@@ -330,8 +330,9 @@ cross_entropy_op = Op(
 
 def _is_wide_on_gpu(x: Any, y: Any) -> bool:
     """Whether these are rows of many classes and a target for each, where there are kernels for them."""
-    there = getattr(getattr(x, "value", x), "has_kernels", False)
-    if not there or modes.way[0] is None or x.ndim != 2 or x.dtype.char not in "fd":
+    if modes.way[0] is None or x.ndim != 2 or x.dtype.char not in "fd":
+        return False
+    if not getattr(getattr(x, "value", x), "has_kernels", False):
         return False
     rows, classes = x.shape
     return bool(classes >= _MANY and rows and y.shape == (rows,) and y.dtype == np.int64)
