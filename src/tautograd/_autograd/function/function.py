@@ -13,7 +13,7 @@ from ..._arrays.batching.batched import innermost
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import mark
 from ..apply import edge_of
-from ..modes import modes
+from ..modes import modes, set_grad
 from ..special import hide_tangents, set_tangent, show_tangents
 from .node import BackwardCFunction, FunctionCtx, FunctionNode
 from .results import finish
@@ -114,8 +114,7 @@ class Function(metaclass=FunctionMeta):
         node = _prepare(cls, args)
         ctx = node.shown()
         tangents = hide_tangents(args) if modes.forward_level else []
-        before = modes.grad
-        modes.grad = False
+        before = set_grad(False)
         try:
             if separate:
                 outputs = cls.forward(*args)
@@ -123,7 +122,7 @@ class Function(metaclass=FunctionMeta):
             else:
                 outputs = cls.forward(ctx, *args)
         finally:
-            modes.grad = before
+            set_grad(before)
             show_tangents(tangents)
         several = isinstance(outputs, (tuple, list))
         results = finish(node, args, tuple(outputs) if several else (outputs,))
@@ -210,12 +209,11 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *grads: Any) -> Any:
-        recording = modes.grad
-        modes.grad = False
+        recording = set_grad(False)
         try:
             outputs = backward(ctx, *grads)
         finally:
-            modes.grad = recording
+            set_grad(recording)
         if not recording or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return outputs
         several = isinstance(outputs, tuple)
