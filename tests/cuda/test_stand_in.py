@@ -231,7 +231,7 @@ def test_training_there_gives_the_losses_of_the_cpu(name: str) -> None:
             loss.backward()
             return loss
 
-        return [float(optimizer.step(closure)) for _ in range(4)]
+        return [optimizer.step(closure).item() for _ in range(4)]
 
     assert losses("cuda") == pytest.approx(losses("cpu"), rel=1e-4)
 
