@@ -39,7 +39,7 @@ def test_a_class_is_built_with_arguments_and_replayed(code, capsys):
     assert main([*asked, "--evidence", "e.json"]) == 0
     held = json.loads((code / "e.json").read_text())
     assert held["computation"]["init"] == "n=4,m=3,bias=False"
-    assert held["figures"]["others"]["assurance"]["every_entry"] is True
+    assert held["report"]["assurance"]["every_entry"] is True
     assert main(["replay", "e.json"]) == 0
 
 

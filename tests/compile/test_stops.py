@@ -216,7 +216,7 @@ def test_in_blocks_too_the_error_is_that_of_the_line() -> None:
         optimizer.step()
         return loss
 
-    compiled = torch.compile(run, backend="llvm")
+    compiled = torch.compile(run, backend="llvm", sound=False)  # else a note names the line
     x = torch.randn(16, 1, 28, 28)
     for _ in range(3):
         compiled(x, torch.arange(16) % 3)

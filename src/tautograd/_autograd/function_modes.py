@@ -116,6 +116,7 @@ def _types(args: tuple[Any, ...]) -> tuple[type, ...]:
     return tuple({type(a): None for a in args if isinstance(a, Tensor) and type(a) is not Tensor})
 
 
+@functools.lru_cache(maxsize=1024)  # modes come and go, some of them at each step
 def watched(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A method that a mode sees."""
 
@@ -132,14 +133,16 @@ def watched(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _names() -> Iterator[tuple[Any, str, Make]]:
     """What is on `Tensor` while any thread has a mode."""
     writes = {name for name in METHODS if name.endswith("_") and not name.startswith("_")}
-    for name in {*writes, *_UPDATES, *_WATCHED} & set(dir(Tensor)):
-        yield Tensor, name, _watching(_UPDATES.get(name, name))
+    for name in {*writes, *_UPDATES, *_WATCHED}:
+        if hasattr(Tensor, name):
+            yield Tensor, name, _watching(_UPDATES.get(name, name))
     yield Tensor, "data", _watched_data
 
 
 _wrappers = WhileAnybody(_names)
 
 
+@functools.cache
 def _watching(name: str) -> Make:
     return lambda fn: watched(fn, name)
 

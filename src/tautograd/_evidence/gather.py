@@ -18,6 +18,7 @@ from tautograd._evidence.runtime import peak_memory, runtime_of
 from tautograd._evidence.schema import VERSION
 from tautograd._evidence.tensors import describe
 from tautograd._report.plain import plain
+from tautograd._verify.report.assurance import assurance_of
 from tautograd._verify.subject.engines import name_of
 from tautograd._version import __version__
 
@@ -50,8 +51,13 @@ def gather(report: Any) -> dict[str, Any]:
             "gradients": gradients(report, observation.seed),
             "others": plain(report.figures),
         },
-        "report": plain(report),
+        "report": {**plain(report), "assurance": _assurance(report)},
     }
+
+
+def _assurance(report: Any) -> dict[str, Any]:
+    """What the report is worth, in numbers for a machine and in words for an auditor."""
+    return {**plain(assurance_of(report)), "in_words": report.assurance()}
 
 
 def _now() -> str:

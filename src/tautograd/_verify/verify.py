@@ -29,7 +29,6 @@ from .references.precision import own_precision
 from .references.references import amplification, complex_step, forward_mode, taylor
 from .references.second_order import gradient_subject
 from .references.training import TRAINED, as_it_trains, hooked_parameters
-from .report.assurance import assurance_of
 from .report.findings import in_a_line
 from .report.report import Check, Report
 from .subject.argument_order import tell_order
@@ -136,8 +135,6 @@ def verify(
         raise_with_line(error, subject)
     finally:
         subject.put_back()
-    if report.checks:
-        report.figures["assurance"] = assurance_of(report)
     if confirm:
         from .behaviour.confirm import confirm as confirmed
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from types import CodeType, ModuleType
 from typing import Any
 
+from ..._autograd.modes import modes
 from ..._user_code.owners import Owner, owners
 
 _PURE_BUILTINS = frozenset(
@@ -89,8 +90,9 @@ class Strangers:
     def _look(self, frame: Any, event: str, argument: Any) -> None:
         if self._before is not None:
             self._before(frame, event, argument)
-        if self.found is not None:
-            return
+        tape = modes.recorder
+        if self.found is not None or (tape is not None and tape.paused):
+            return  # what a schedule calls is called at each replay, too
         if event == "call":
             code = frame.f_code
             if owners[code.co_filename] < Owner.ENGINE and code not in self._known:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.checks import require_all
+from ..._arrays.quiet import quiet_runner
 from ..._autograd.apply import apply
 from ..._autograd.autocast_state import _state as autocasting
 from ..._autograd.modes import change, modes
@@ -353,6 +354,8 @@ class Follower:
         kept = [(t, _grad.__get__(t)) for t, _ in self.grads.values()]  # so that none is lost
         self.take_back()
         before = change(deferred=None)
+        runners = modes.quietly, modes.forwards  # this may be inside of one of them
+        modes.quietly = modes.forwards = quiet_runner()
         casts, autocasting.casts = autocasting.casts, {}
         try:
             for number, call in enumerate(self.calls[: self.at]):
@@ -369,6 +372,7 @@ class Follower:
                     raise
         finally:
             del kept
+            modes.quietly, modes.forwards = runners
             change(grad=before.grad, lower=before.lower)
             autocasting.casts = casts
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._arrays.formats import contiguous_format, order_of, preserve_format, strides_in_order
 from ..._arrays.strided import contiguous_strides, storage_of, storage_offset_of, strided
+from ..._autograd.effects import put_off_no_longer
 from ..._autograd.views import bump, check_writable
 from ..._tensor.storages import check_kind
 from ..._tensor.tensor import Tensor
@@ -26,6 +27,7 @@ def _refuse_history(self: Tensor, what: str) -> None:
 @public(function=False, out=False)
 def resize_(self: Tensor, *size: Any, memory_format: Any = None, **given: Any) -> Tensor:
     """Give this tensor another size; elements stay in memory order, new ones are not set."""
+    put_off_no_longer("`resize_`")
     shape = ints("resize_", "size", size, given)
     _refuse_history(self, "cannot resize variables that require grad")
     if any(extent < 0 for extent in shape):

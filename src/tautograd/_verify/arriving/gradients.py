@@ -51,6 +51,14 @@ class Incoming:
         """Each kind, made when it is its turn."""
         outputs, c = self.outputs, self.any
         yield Sent("all ones", [self._filled(out, 1.0) for out in outputs])
+        if all(
+            out.numel() <= 1 for out in outputs
+        ):  # one number lies and looks the same in all ways
+            yield Sent(f"very small ({_TINY[-1]:g})", [t * _TINY[-1] for t in c], _TINY[-1])
+            yield Sent(f"very large ({_HUGE[-1]:g})", [t * _HUGE[-1] for t in c], _HUGE[-1])
+            yield Sent("negative", [-t.abs() if not t.is_complex() else -t for t in c])
+            yield Sent("exactly zero", [t * 0 for t in c], 0.0)
+            return
         yield Sent("all equal", [self._filled(out, -2.5) for out in outputs])
         for name, lay_out in _LAYOUTS.items():
             made = [lay_out(self.problem.engine, t) for t in c]

@@ -61,6 +61,7 @@ class Located:
     unchecked: int = 0  # calls for which there was no time, or that could not be run again
     notes: list[str] = field(default_factory=list)
     infinite: list[Suspect] = field(default_factory=list)  # calls at which infinity begins
+    nan_from: list[Suspect] = field(default_factory=list)  # that of them from which NaN comes
 
 
 def locate(
@@ -196,8 +197,8 @@ class _Search:
             located.kinks += kinks
             if suspect is not None:
                 self._add(suspect)
-        if not located.suspects and _has_nan(self.gradients):
-            located.suspects += self.infinite[:1]  # ∞ times 0, or ∞ less ∞, on the way from there
+        if not located.suspects and _has_nan(self.gradients) and self._is_finite():
+            located.nan_from = self.infinite[:1]  # ∞ times 0, or ∞ less ∞, on the way from there
         located.infinite = self.infinite
         located.cuts = find_cuts(
             self.engine, self.run, self.leaves, self.tape, self.cotangents, self.gradients,
@@ -218,6 +219,9 @@ class _Search:
                 self.located.suspects[i] = replace(known, entries=entries)
                 return
         self.located.suspects.append(suspect)
+
+    def _is_finite(self) -> bool:
+        return all(bool(out.isfinite().all()) for out in self.outputs)
 
     # --- one call ------------------------------------------------------------------------------
 
@@ -255,8 +259,10 @@ class _Search:
                 note = HOOK if call.name == MODULE_HOOK else CHANGED
                 return self._suspect(call, own, wrong, note), flat
             wrong = not_a_number(own, call, self.arrivals, arriving)
-            if wrong:
+            if wrong and np.isfinite(own.y).all():
                 return self._suspect(call, own, wrong, NOT_A_NUMBER), flat
+            if wrong:  # its value is not finite: that may be hidden further on, and NaN shows it
+                self.infinite.append(self._suspect(call, own, wrong, NOT_A_NUMBER))
             wrong = infinite(own, call, self.arrivals, arriving)
             if wrong:
                 self.infinite.append(self._suspect(call, own, wrong, INFINITE))

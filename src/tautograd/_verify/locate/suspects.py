@@ -31,6 +31,7 @@ def explain(
     except Exception as error:
         report.notes.append(_could_not(error))
         return
+    found.suspects += found.nan_from
     report.suspects += found.suspects
     report.cuts += found.cuts
     if found.suspects:
