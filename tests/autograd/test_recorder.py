@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
@@ -22,6 +23,7 @@ def test_nothing_is_written_before_it_is_called() -> None:
     """Importing the package costs no compilation; one operation costs its own."""
     program = """
 import sys
+from typing import Any
 import tautograd as tg
 assert "tautograd._autograd.recorder" not in sys.modules
 x = tg.ones(2, requires_grad=True)
@@ -379,3 +381,92 @@ def test_a_hook_that_leaves_other_modes_behind() -> None:
         assert (x * x).grad_fn is not None
         with tg.no_grad():
             assert (x * x).grad_fn is None
+
+
+class Noted:
+    """Stands where a compiled function's calls are noted (`modes.deferred`), and lets them through."""
+
+    follows = False
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def _without(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        change(deferred=None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            change(deferred=self)
+
+    def operation(self, op: Any, inputs: Any, parameters: Any, compute: Any) -> Any:
+        self.names.append(op.name)
+        return self._without(op.apply, inputs, parameters, compute)
+
+    def call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        self.names.append(function.__name__)
+        return self._without(function, *args, **kwargs)
+
+
+SHORTCUTS: dict[str, Any] = {
+    "operator": (lambda x, w: x * x, ["mul"]),
+    "number": (lambda x, w: x + 1.0, ["add"]),
+    "power": (lambda x, w: x**2, ["pow_scalar"]),
+    "unary": (lambda x, w: x.exp(), ["exp"]),
+    "view": (lambda x, w: x.t(), ["t"]),
+    "product": (lambda x, w: x @ w.t(), ["t", "mm"]),
+    "linear": (F.linear, ["t", "mm"]),
+    "linear with a bias": (lambda x, w: F.linear(x, w, w[0, :1].expand(4)), None),
+    "tall linear": (lambda x, w: F.linear(x[None], w), None),
+    "update": (lambda x, w: x.detach().clone().add_(1.0), ["detach", "clone", "add_"]),
+    "updating operator": (lambda x, w: _updated(x.detach().clone()), ["detach", "clone", "add_"]),
+    "several": (lambda x, w: x.unbind(), ["unbind"]),
+    "backward": (lambda x, w: (x * x).sum().backward(), ["mul", "sum", "tensor_backward"]),
+}
+
+
+def _updated(x: Any) -> Any:
+    x += 1.0
+    return x
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("name", SHORTCUTS)
+def test_no_short_way_passes_by_who_notes_calls(name: str, grad: bool) -> None:
+    run, expected = SHORTCUTS[name]
+    if name == "backward" and not grad:
+        return
+    x = tg.randn(3, 4, requires_grad=True)
+    w = tg.randn(4, 4, requires_grad=True)
+    with tg.set_grad_enabled(grad):
+        for _ in range(2):  # the second time with recorders that are written
+            noted = Noted()
+            before = modes.now
+            change(deferred=noted)
+            try:
+                assert modes.special
+                assert not shared.ordinary
+                found = run(x, w)
+            finally:
+                change(deferred=None)
+            assert modes.now is before
+            assert noted.names == expected if expected else len(noted.names) >= 2
+            plain = run(x, w)
+            if isinstance(plain, tg.Tensor):
+                tg.testing.assert_close(found, plain)
+                assert type(found.grad_fn) is type(plain.grad_fn)
+
+
+def test_hooks_on_saved_tensors_that_a_hook_has_left_in_force_end_with_the_pass() -> None:
+    x = tg.ones(2, requires_grad=True)
+    unusual = shared.unusual
+    for how in ("backward", "inputs", "create_graph"):
+        y = x * x
+        entered = tg.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+        y.register_hook(lambda g, entered=entered: entered.__enter__())
+        if how == "create_graph":
+            tg.autograd.grad(y.sum(), x, create_graph=True)
+        else:
+            y.sum().backward(inputs=[x] if how == "inputs" else None)
+        assert modes.saved_hooks == ()
+        assert shared.unusual == unusual
+        assert not modes.special
