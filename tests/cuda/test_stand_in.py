@@ -19,6 +19,8 @@ import pytest
 import tautograd as torch
 from tautograd._arrays.cuda.cuda_array import CudaArray
 from tautograd._arrays.cuda.host_fallback import detours
+from tautograd._ops.declare.record import REGISTRY
+from tautograd._ops.nn.linear import plus_transposed, times_transposed
 from tests.cuda.fake import installed
 from tools.gpu.examples import APART, EXAMPLES, USUALLY, apart
 from tools.gpu.ops_matrix import Matrix
@@ -231,9 +233,51 @@ def test_training_there_gives_the_losses_of_the_cpu(name: str) -> None:
             loss.backward()
             return loss
 
-        return [float(optimizer.step(closure)) for _ in range(4)]
+        return [optimizer.step(closure).item() for _ in range(4)]
 
     assert losses("cuda") == pytest.approx(losses("cpu"), rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("rows", [(5,), (2, 5)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_linear_layer_of_half_precision_asks_the_kernel_that_takes_it(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, rows: tuple[int, ...], bias: bool
+) -> None:
+    """Once for a layer, with arrays as they are; where it gives None, the layer is what it is without."""
+    kind = getattr(torch, dtype)
+    layer = torch.nn.Linear(3, 4, bias=bias).to("cuda", kind)
+    x = torch.randn(*rows, 3, device="cuda", dtype=kind).requires_grad_()
+    asked: list[Any] = []
+
+    def results() -> list[Any]:
+        for tensor in (x, *layer.parameters()):
+            tensor.grad = None
+        out = layer(x)
+        out.sum().backward()
+        return [out.detach(), *[tensor.grad for tensor in (x, *layer.parameters())]]
+
+    def product(*arrays: Any, **parameters: Any) -> Any:
+        asked.append([array.dtype for array in arrays])
+        wide = [np.astype(array, np.float32) for array in arrays]
+        found = np.matmul(*wide[-2:]) + (wide[0] if bias else np.float32(0))
+        return np.astype(found, arrays[0].dtype)
+
+    def refused(*arrays: Any, **parameters: Any) -> None:
+        asked.append(None)
+
+    op = REGISTRY["addmm" if bias else "mm"]
+    expected = results()
+    for kernel in (refused, product):
+        asked.clear()
+        monkeypatch.setattr(op, "half_kernel", kernel)
+        for found, wanted in zip(results(), expected, strict=True):
+            torch.testing.assert_close(found, wanted)
+    if bias or len(rows) == 1:
+        assert asked == [[x._data.dtype] * (3 if bias else 2)]
+    flat = x.reshape(-1, 3)  # and no tensor was made of the transposed weight
+    shortly = (plus_transposed, layer.bias) if bias else (times_transposed,)
+    assert shortly[0](*shortly[1:], flat, layer.weight) is not None
 
 
 def test_a_batch_of_examples() -> None:

@@ -165,6 +165,9 @@ def listening(ops: Any) -> Iterator[list[Any]]:
 
     def listener(op: Op, forward: Any) -> Any:
         def listen(*inputs: Any, **parameters: Any) -> Any:
+            if not op.variadic:  # parameters may be given by their places, too
+                parameters |= zip(op.parameters, inputs[len(op.inputs) :], strict=False)
+                inputs = inputs[: len(op.inputs)]
             kept = tuple(copied(x) for x in inputs)
             result = forward(*inputs, **parameters)
             heard.append((op, kept, parameters))

@@ -38,6 +38,19 @@ def test_parts_inside_of_parts() -> None:
     assert nested(4) == 81
 
 
+def test_a_thread_that_comes_to_its_own_part_again_leaves_it() -> None:
+    """One of the pool that is inside of a part does its own parts, and finds them in the queue after that."""
+    done: list[int] = []
+    part = thread_pool._Part(lambda: done.append(1))
+    part.do()
+    part.do()
+    assert done == [1]
+    given_up = thread_pool._Part(lambda: done.append(2))
+    given_up.give_up()
+    given_up.do()
+    assert done == [1]
+
+
 @pytest.mark.parametrize("which", [0, 1, 7])
 def test_an_error_in_a_part(which: int) -> None:
     """It comes out once nothing runs any more."""

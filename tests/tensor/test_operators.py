@@ -4,7 +4,7 @@ Compared: value, dtype, shape, strides, the node's name; or the class and key ph
 Every operator meets every pair of dtypes, numbers and NumPy values of every kind on either side,
 numbers too large for an int64, shapes that do not fit. Operands are small powers of two, so that
 almost all results are exact. The operators have a short way for common operands
-(`_ops/declare/fast.py`): its results are also compared with those of the functions, which have none.
+(`_autograd/recorder_text.py`): its results are also compared with those of the functions, which have none.
 """
 
 from __future__ import annotations

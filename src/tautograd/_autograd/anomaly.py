@@ -11,7 +11,7 @@ import numpy as np
 
 from .._tensor.tensor import Tensor
 from .._user_code.owners import internal
-from .modes import modes, update_special
+from .modes import change, modes
 from .node import Node
 
 
@@ -29,12 +29,14 @@ class detect_anomaly:
 
     def __enter__(self) -> None:
         self._before = modes.anomaly, modes.anomaly_check_nan
-        modes.anomaly, modes.anomaly_check_nan = True, self.check_nan
-        update_special()
+        change(anomaly=True, anomaly_check_nan=self.check_nan)
 
     def __exit__(self, *exc: object) -> None:
-        modes.anomaly, modes.anomaly_check_nan = self._before
-        update_special()
+        _put_back(self._before)
+
+
+def _put_back(before: tuple[bool, bool]) -> None:
+    change(anomaly=before[0], anomaly_check_nan=before[1])
 
 
 class set_detect_anomaly:
@@ -42,15 +44,13 @@ class set_detect_anomaly:
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = modes.anomaly, modes.anomaly_check_nan
-        modes.anomaly, modes.anomaly_check_nan = mode, check_nan
-        update_special()
+        change(anomaly=mode, anomaly_check_nan=check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: object) -> None:
-        modes.anomaly, modes.anomaly_check_nan = self._before
-        update_special()
+        _put_back(self._before)
 
 
 def is_anomaly_enabled() -> bool:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from sys import _getframe
 from typing import Any
 
 import numpy as np
 
-from .._arrays.dtypes import HALF_CODES, HALVES
-from .._ops.declare.record import Op
+from .._arrays.dtypes import HALVES
+from .._ops.declare.record import NO_PARAMETERS, Op
 from .._tensor.tensor import Tensor, current_node, make
-from .._user_code.owners import internal
 from .inference import as_inference
 from .modes import modes
-from .node import NO_PARAMETERS, Node, next_sequence, node_type
+from .node import Node
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -29,127 +27,12 @@ def apply(
     `compute` is the NumPy dtype that tensor inputs are cast to first (promotion); gradients are
     cast back by the engine. Half-precision inputs are computed in float32 and rounded once.
     """
-    recording, quietly = modes.way
-    if recording is None:
-        from .special import apply_special
-
-        return apply_special(op, inputs, parameters, compute)
-    if op.vjp is None:
-        recording = False
-    arrays = []
-    edges = []
-    mask, bit = 0, 1  # which inputs want a gradient
-    half = numbered = False
-    for x in inputs:
-        edge: Any = None
-        if isinstance(x, Tensor):
-            array = x._data
-            arrays.append(array)
-            dtype = array.dtype
-            if dtype is not _FLOAT32 and dtype.char in HALF_CODES:
-                half = True
-            if recording:
-                if x._base is not None:
-                    current_node(x)
-                edge = x._node
-                if edge is None and x._requires_grad:
-                    edge = x
-                if edge is not None:
-                    mask |= bit
-                    if x._output_nr:
-                        numbered = True
-        else:
-            arrays.append(x)
-        edges.append(edge)
-        bit += bit
-    if compute is not None or half:
-        data = run_forward(op, arrays, parameters, compute)
-    else:
-        data = quietly(op.forward, *arrays, **parameters)
-        if isinstance(data, np.generic):
-            data = np.asarray(data)  # once: what a node saves and the tensor are the same memory
-        if op.layout is not None and (op.outputs != 1 or data.ndim > 1):
-            data = op.layout(data, arrays)
-    node = None
-    if mask:
-        node = record(op, inputs, tuple(edges), mask, numbered, parameters, data)
-    if op.outputs != 1 or op.is_view:
-        return dress(op, inputs, parameters, data, node)
-    out = make(data)
-    if node is not None and node.dtype.kind in "fcV":
-        out._node = node
-        if op.saves_output and node.saved and node.saved[-1] is not None:
-            node.versions.append((out._version_box, 0, -1))
-    return out
+    return op.apply(inputs, parameters, compute)
 
 
-def apply_one(op: Op, x: Tensor, parameters: dict[str, Any] = NO_PARAMETERS) -> Any:
-    """`apply` on one tensor, with nothing to promote: the same, without the loops."""
-    recording, quietly = modes.way
-    if recording is None:
-        return apply(op, (x,), parameters)
-    array = x._data
-    dtype = array.dtype
-    if dtype is not _FLOAT32 and dtype.char in HALF_CODES:
-        data = run_forward(op, [array], parameters)
-    else:
-        data = quietly(op.forward, array, **parameters)
-        if isinstance(data, np.generic):
-            data = np.asarray(data)
-        if op.layout is not None and (op.outputs != 1 or data.ndim > 1):
-            data = op.layout(data, (array,))
-    node = None
-    if recording and op.vjp is not None:
-        if x._base is not None:
-            current_node(x)
-        edge: Any = x._node
-        if edge is None and x._requires_grad:
-            edge = x
-        if edge is not None:
-            node = record(op, (x,), (edge,), 1, x._output_nr != 0, parameters, data)
-    if op.outputs != 1 or op.is_view:
-        return dress(op, (x,), parameters, data, node)
-    out = make(data)
-    if node is not None and node.dtype.kind in "fcV":
-        out._node = node
-        if op.saves_output and node.saved and node.saved[-1] is not None:
-            node.versions.append((out._version_box, 0, -1))
-    return out
-
-
-def apply_two(op: Op, x: Tensor, y: Tensor, parameters: dict[str, Any] = NO_PARAMETERS) -> Any:
-    """`apply` on two tensors of one dtype, with one result: the same, without the loops."""
-    recording, quietly = modes.way
-    a, b = x._data, y._data
-    dtype = a.dtype
-    if recording is None or (dtype is not _FLOAT32 and dtype.char in HALF_CODES):
-        return apply(op, (x, y), parameters)
-    data = quietly(op.forward, a, b, **parameters)
-    if isinstance(data, np.generic):
-        data = np.asarray(data)
-    if op.layout is not None and data.ndim > 1:
-        data = op.layout(data, (a, b))
-    out = make(data)
-    if not recording or op.vjp is None:
-        return out
-    first: Any = x._node if x._base is None else current_node(x)
-    if first is None and x._requires_grad:
-        first = x
-    second: Any = y._node if y._base is None else current_node(y)
-    if second is None and y._requires_grad:
-        second = y
-    mask = (first is not None) + 2 * (second is not None)
-    if mask:
-        numbered = bool(x._output_nr or y._output_nr)
-        node = record(op, (x, y), (first, second), mask, numbered, parameters, data)
-        if node.dtype.kind in "fcV":
-            out._node = node
-            if op.saves_output and node.saved and node.saved[-1] is not None:
-                node.versions.append((out._version_box, 0, -1))
-    return out
-
-
-def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any = None) -> Any:
+def run_forward(
+    op: Op, arrays: list[Any], parameters: dict[str, Any], compute: Any, quietly: Any
+) -> Any:
     """The forward on arrays, with promotion and half-precision arithmetic done around it."""
     half = None
     given = arrays
@@ -169,7 +52,7 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
             arrays = [
                 np.astype(a, _FLOAT32) if getattr(a, "dtype", None) in HALVES else a for a in arrays
             ]
-    data = modes.quietly(op.forward, *arrays, **parameters)
+    data = quietly(op.forward, *arrays, **parameters)
     if half is not None:
         if op.outputs > 1:  # what is kept for the gradient only (a mean, a deviation) stays exact
             rounded = op.differentiable_outputs
@@ -178,6 +61,8 @@ def run_forward(op: Op, arrays: list[Any], parameters: dict[str, Any], compute: 
             )
         else:
             data = modes.quietly(to_half, data, half)
+    if isinstance(data, np.generic):
+        data = np.asarray(data)
     return data if op.layout is None else op.layout(data, given)
 
 
@@ -213,22 +98,29 @@ def to_half(data: Any, half: Any) -> Any:
 
 
 def wrap(op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any) -> Any:
-    """Tensors around the results, with a node if an input wants a gradient."""
+    """Tensors around the results of an operation in a special mode, with a node if an input wants a
+    gradient."""
     node = None
     if modes.grad and op.vjp is not None and not modes.inference:
         edges = tuple([edge_of(x) if isinstance(x, Tensor) else None for x in inputs])
-        mask = sum(1 << i for i, edge in enumerate(edges) if edge is not None)
-        if mask:
-            node = watched(record(op, inputs, edges, mask, True, parameters, data))
-    return dress(op, inputs, parameters, data, node)
+        if any(edge is not None for edge in edges):
+            node = watched(op.record(inputs, edges, parameters, data))
+    if op.outputs == 1:
+        out = tied(op, inputs, parameters, data, node)
+        if modes.inference:
+            as_inference(out)
+        return out
+    outs = wrap_several(op, inputs, parameters, data, node)
+    if modes.inference:
+        for out in outs:
+            as_inference(out)
+    return outs
 
 
-def dress(
+def tied(
     op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any, node: Node | None
-) -> Any:
-    """Tensors around the results of an operation; a view is tied to its base, a result to its node."""
-    if op.outputs != 1:
-        return wrap_several(op, inputs, parameters, data, node)
+) -> Tensor:
+    """A tensor around the result of an operation; a view is tied to its base, a result to its node."""
     out = make(data)
     if op.is_view:
         as_view(out, op, inputs[0], parameters, None)
@@ -236,14 +128,13 @@ def dress(
         out._node = node
         if op.saves_output and node.saved and node.saved[-1] is not None:
             node.versions.append((out._version_box, out._version_box[0], -1))
-    if modes.inference:
-        as_inference(out)
     return out
 
 
 def wrap_several(
     op: Op, inputs: tuple[Any, ...], parameters: dict[str, Any], data: Any, node: Node | None
 ) -> tuple[Tensor, ...]:
+    """The same for several results."""
     outs = tuple([make(d) for d in data])
     if node is not None and op.saves_output and node.saved[-1] is not None:
         kept = op.kept_outputs
@@ -260,8 +151,6 @@ def wrap_several(
         if node is not None and i in differentiable and out._data.dtype.kind in "fcV":
             out._node = node
             out._output_nr = i
-        if modes.inference:
-            as_inference(out)
     return outs
 
 
@@ -300,78 +189,6 @@ def edge_of(tensor: Tensor) -> Any:
     return tensor if tensor._requires_grad else None
 
 
-def record(
-    op: Op,
-    inputs: tuple[Any, ...],
-    edges: tuple[Any, ...],
-    mask: int,
-    numbered: bool,
-    parameters: dict[str, Any],
-    data: Any,
-) -> Node:
-    """A node for an operation that just ran.
-
-    `mask` has a bit for each input with an edge; `numbered` says that some input may be other than
-    the first output of its edge.
-    """
-    node = (op.node_type or node_type(op))()
-    node.edges = edges
-    if op.parameters:
-        node.parameters = parameters
-    node.sequence = next_sequence()
-    node.mark = 0
-    frame = _getframe(2)
-    code = frame.f_code
-    while internal[code.co_filename] and frame.f_back is not None:
-        frame = frame.f_back
-        code = frame.f_code
-    node.code = code
-    node.instruction = frame.f_lasti
-    if numbered:
-        numbers = tuple([x._output_nr if isinstance(x, Tensor) else 0 for x in inputs])
-        if any(numbers):
-            node.edge_nrs = numbers
-    if not op.saves_nothing:
-        if op.variadic:
-            mask = -1
-        slots, saves_output = op._plans.get(mask) or op.plan(mask)
-        if op.variadic:
-            _save_all(node, inputs, slots)
-        elif slots or saves_output:
-            node.saved = saved = [None] * (len(inputs) + 1)
-            node.versions = versions = []
-            for i in slots:
-                x = inputs[i]
-                if isinstance(x, Tensor):
-                    if x._is_inference:
-                        _refuse_inference()
-                    saved[i] = x._data
-                    box = x._version_box
-                    versions.append((box, box[0], i))
-                else:
-                    saved[i] = x
-        else:
-            node.saved = node.versions = ()
-        if saves_output:
-            kept = op.kept_outputs
-            node.saved[-1] = (
-                data
-                if kept is None
-                else tuple([d if i in kept else None for i, d in enumerate(data)])
-            )
-    if op.shape_inputs:
-        node.shapes = tuple([x._data.shape if isinstance(x, Tensor) else () for x in inputs])
-    if op.dtype_inputs:
-        node.dtypes = tuple([x._data.dtype if isinstance(x, Tensor) else None for x in inputs])
-    if op.outputs == 1:
-        node.shape = data.shape
-        node.dtype = data.dtype
-    else:
-        node.shape = node.dtype = None
-        node.outputs = [(d.shape, d.dtype) for d in data]
-    return node
-
-
 def watched(node: Node) -> Node:
     """A node recorded in a special mode: anomaly detection wants to know its stack."""
     if modes.anomaly:
@@ -379,19 +196,3 @@ def watched(node: Node) -> Node:
 
         remember_stack(node)
     return node
-
-
-def _save_all(node: Any, inputs: tuple[Any, ...], slots: tuple[int, ...]) -> None:
-    """What `record` keeps of an operation on any number of tensors: all of them, or none."""
-    arrays = tuple([x._data for x in inputs]) if slots else None
-    node.saved = [arrays, None]
-    node.versions = [(x._version_box, x._version_box[0], i) for i, x in enumerate(inputs) if slots]
-
-
-def _refuse_inference() -> None:
-    raise RuntimeError(
-        "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
-        "inference mode in computation tracked by autograd. To work around this, you can make a "
-        "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
-        "`torch.inference_mode()`."
-    )

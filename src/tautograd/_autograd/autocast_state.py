@@ -17,7 +17,7 @@ import numpy as np
 
 from .._arrays.devices import device, device_of
 from .._arrays.dtypes import bfloat16, dtype, float16
-from .modes import modes
+from .modes import change
 
 # What each type of device casts to, if nothing else is asked for.
 DEFAULT_DTYPES = {
@@ -100,7 +100,7 @@ def _show() -> None:
     on = next((kind for kind in ("cpu", "cuda") if kind in _state.enabled), None)
     if on is not None and not EVER_USED:
         EVER_USED.append(True)
-    modes.lower = None if on is None else _state.dtypes[on]
+    change(lower=None if on is None else _state.dtypes[on])
 
 
 def reaches(array: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from .._arrays.batching.levels import bottom, with_levels
 from .._ops.declare.record import LINEAR, Op
 from .._tensor.tensor import Tensor
-from .apply import apply, record, watched
+from .apply import apply, watched
 from .node import Node, next_sequence
 
 Way = tuple[tuple[Op, dict[str, Any], int | None], ...]
@@ -139,12 +139,8 @@ def part_replaced(base: Tensor, edge: Any, view: Tensor, result: Tensor, way: Wa
     """The node of a base after `result` was written into its view; `edge` made the base before."""
     written = result._node
     if written is None or not _writes_first(written, view):
-        mask = (edge is not None) | (written is not None) << 1
-        parameters = {"chain": way}
         both = (edge, written)
-        return watched(
-            record(view_scatter, (base, result), both, mask, True, parameters, base._data)
-        )
+        return watched(view_scatter.record((base, result), both, {"chain": way}, base._data))
     node: CopySlices = object.__new__(CopySlices)
     node.way = way
     node.written = written
@@ -225,8 +221,6 @@ view_replay = Op(
 def replayed(base: Tensor, edge: Any, view: Tensor, way: Way) -> tuple[Node | None, int]:
     """The node of a view that follows from its base's present history, and which output it is."""
     if view._data.dtype == base._data.dtype:
-        parameters = {"chain": way}
-        node = record(view_replay, (base,), (edge,), 1, True, parameters, view._data)
-        return watched(node), 0
+        return watched(view_replay.record((base,), (edge,), {"chain": way}, view._data)), 0
     tensor = walk_tensor(base, way)  # parts of complex numbers keep their operations' names
     return tensor._node, tensor._output_nr

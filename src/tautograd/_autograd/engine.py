@@ -15,18 +15,18 @@ import itertools
 import threading
 from collections.abc import Sequence
 from heapq import heappop, heappush, heappushpop
-from sys import _getframe, getrefcount
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 from .._tensor.tensor import Tensor
-from .._user_code.owners import internal
+from .._user_code.sites import mark
 from .apply import edge_of
 from .arrivals import ALONE, accumulate_leaf, arrive, call_leaf_hooks
 from .captures import Captures, Needed
 from .chain_rule import fit, run_node, run_rules
-from .modes import modes, shared, update_special
+from .modes import change, modes, set_grad
 from .node import FREED, Node
 from .saved import unpack
 
@@ -74,134 +74,189 @@ def walk(
     run = _new(Run)
     run.number = number = next_run_number()
     run.starts = starts
-    waiting = _count_leaf_edges(starts, needed, number)
     if captures is not None:
         run.has_inputs = True
-    mode = modes.__dict__  # this thread's, looked up once
-    quietly = mode["quietly"]
-    before = mode["_grad"], mode["way"], mode["run"]
-    anomaly = mode.get("anomaly", False)
-    hooks_on_saved = modes.saved_hooks
-    frame = _getframe(1)
-    code = frame.f_code
-    while internal[code.co_filename] and frame.f_back is not None:
-        frame = frame.f_back
-        code = frame.f_code
-    used_at = code, frame.f_lasti
-    try:  # Ctrl-C may come anywhere, and the modes are put back only if it comes in here
-        mode["_grad"] = create_graph
-        if before[1][0] is not None:
-            mode["way"] = create_graph, quietly
-        shared.ordinary = False
-        mode["run"] = run
+    waiting = _count_leaf_edges(starts, needed, number)
+    freed_at = None if retain_graph else mark(1)
+    try:
         heap: list[Any] = []
-        node: Any = None
-        if len(starts) == 1 and not starts[0].is_leaf_edge:
-            node = starts[0]
-        else:
+        first: Any = starts[0] if len(starts) == 1 else None
+        if first is None or first.is_leaf_edge:
+            run.enter(create_graph)
             for edge in dict.fromkeys(starts):
                 if not edge.is_leaf_edge:
                     heappush(heap, (-edge.sequence, edge))
                 elif edge not in waiting:
                     _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
-            if heap:
-                node = heappop(heap)[1]
-        while node is not None:
-            ready: Any = None  # one node that need not go through the heap
-            gradient = pending.pop(node)
-            runs = True
-            unusual = node.unusual
-            if captures is not None or unusual:
-                runs = needed is None or node in needed.through
-                gradient = arrive(node, gradient, captures, accumulate, lifted, runs)
-            if runs:
-                edges = node.edges
-                if lifted or anomaly or gradient is None or unusual:
-                    grads = run_node(node, gradient, lifted)
-                    if len(grads) != len(edges):
-                        _wrong_count(node, len(grads))
-                else:
-                    op = node.op
-                    rules = op.rules
-                    if rules is None or node.dtype is not _FLOAT32:
-                        grads = quietly(run_rules, node, gradient)
-                    elif op.saves_nothing:  # the same, one call less
-                        grads = quietly(rules, node, edges, gradient, ())
-                    else:
-                        grads = quietly(rules, node, edges, gradient, unpack(node))
-                gradient = None
-                if not retain_graph and node.saved:
-                    node.saved = FREED
-                    node.versions = used_at
-                    if unusual and node.packed is not None:
-                        node.packed = None
-                if type(grads) is tuple:
-                    grads = list(grads)  # so that an array can leave it
-                for i, edge in enumerate(edges):
-                    if edge is None or (needed is not None and edge not in needed.all):
-                        continue
-                    grad = grads[i]
-                    leaf = edge.is_leaf_edge
-                    if grad is not None:
-                        if leaf:
-                            like = edge._data
-                            shape, dtype = like.shape, like.dtype
-                        else:
-                            shape, dtype = edge.shape, edge.dtype
-                            if shape is None:
-                                numbers = node.edge_nrs
-                                shape, dtype = edge.outputs[numbers[i] if numbers else 0]
-                        if lifted:
-                            if grad._data.shape != shape or grad._data.dtype != dtype:
-                                grad = fit(node, i, grad, shape, dtype, True)
-                        elif grad.shape != shape or (
-                            grad.dtype is not dtype and grad.dtype != dtype
-                        ):
-                            grad = quietly(fit, node, i, grad, shape, dtype, False)
-                    if not leaf:
-                        if edge in pending:
-                            if grad is not None:
-                                numbers = node.edge_nrs
-                                deliver(pending, edge, numbers[i] if numbers else 0, grad)
-                            continue
-                        if grad is not None and edge.shape is None:
-                            numbers = node.edge_nrs
-                            deliver(pending, edge, numbers[i] if numbers else 0, grad)
-                        else:
-                            pending[edge] = grad
-                        if ready is None:
-                            ready = edge
-                        else:
-                            heappush(heap, (-edge.sequence, edge))
-                        continue
-                    left = waiting[edge] - 1
-                    if left or captures is not None or edge in pending:
-                        if grad is not None:
-                            deliver(pending, edge, 0, grad)
-                        if left:
-                            waiting[edge] = left
-                            continue
-                        grad = grads[i] = None
-                        if captures is not None:
-                            _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
-                            continue
-                        grad = pending.pop(edge, None)
-                    if grad is not None:
-                        grads[i] = None
-                        alone = getrefcount(grad) <= ALONE
-                        accumulate_leaf(edge, grad, lifted, alone)
-            if not heap:
-                node = ready
-            elif ready is None:
-                node = heappop(heap)[1]
-            else:
-                node = heappushpop(heap, (-ready.sequence, ready))[1]
+            first = heappop(heap)[1] if heap else None
+        if captures is not None or lifted or modes.anomaly:
+            run.enter(create_graph)
+            way = captures, needed, accumulate
+            _walk_lifted(first, heap, pending, waiting, freed_at, lifted, way)
+        else:
+            _walk_arrays(first, heap, pending, waiting, freed_at, run)
     finally:
-        mode["_grad"], mode["way"], mode["run"] = before
-        shared.ordinary = shared.threads == 1 and before[1][0] is True
-        if modes.saved_hooks is not hooks_on_saved:  # a hook entered a context and did not leave it
-            modes.saved_hooks = hooks_on_saved
-            update_special()
+        if run.modes is not None:
+            run.leave()
+
+
+def _walk_arrays(
+    node: Any,
+    heap: list[Any],
+    pending: dict[Any, Any],
+    waiting: dict[Any, int],
+    freed_at: Any,
+    run: Run,
+) -> None:
+    """`loss.backward()`: raw arrays, which end in the `.grad` of leaves. All is written out here, for a call
+    costs as much as ten of these lines."""
+    quietly = modes.quietly
+    while node is not None:
+        ready: Any = None  # one node that need not go through the heap
+        gradient = pending.pop(node)
+        edges = node.edges
+        op = node.op
+        if gradient is None or node.unusual:
+            run.enter(False)
+            grads = _run_unusual(node, gradient, None, True, False)
+        elif node.dtype is not _FLOAT32 or op.rules is None:
+            grads = quietly(run_rules, node, gradient)
+        elif op.saves_nothing:  # the same, one call less
+            grads = quietly(op.rules, node, edges, gradient, ())
+        else:
+            grads = quietly(op.rules, node, edges, gradient, unpack(node))
+        gradient = None
+        if freed_at is not None and node.saved:
+            node.saved = FREED
+            node.versions = freed_at
+            if node.unusual and node.packed is not None:
+                node.packed = None
+        if type(grads) is tuple:
+            grads = list(grads)  # so that an array can leave it
+        for i, edge in enumerate(edges):
+            if edge is None:
+                continue
+            grad = grads[i]
+            if edge.is_leaf_edge:
+                like = edge._data
+                if grad is not None and (
+                    grad.shape != like.shape
+                    or (grad.dtype is not like.dtype and grad.dtype != like.dtype)
+                ):
+                    grad = quietly(fit, node, i, grad, like.shape, like.dtype, False)
+                left = waiting[edge] - 1
+                if left or edge in pending:
+                    if grad is not None:
+                        deliver(pending, edge, 0, grad)
+                    if left:
+                        waiting[edge] = left
+                        continue
+                    grad = grads[i] = None
+                    grad = pending.pop(edge, None)
+                if grad is not None:
+                    grads[i] = None
+                    if edge._watched:
+                        run.enter(False)
+                    alone = getrefcount(grad) <= ALONE
+                    accumulate_leaf(edge, grad, False, alone)
+                continue
+            shape = edge.shape
+            if grad is not None and shape is not None:
+                dtype = edge.dtype
+                if grad.shape != shape or (grad.dtype is not dtype and grad.dtype != dtype):
+                    grad = quietly(fit, node, i, grad, shape, dtype, False)
+                if edge in pending:
+                    deliver(pending, edge, 0, grad)
+                    continue
+                pending[edge] = grad
+            else:
+                is_new = edge not in pending
+                _deliver_fitted(node, i, grad, pending, False)
+                if not is_new:
+                    continue
+            if ready is None:
+                ready = edge
+            else:
+                heappush(heap, (-edge.sequence, edge))
+        if not heap:
+            node = ready
+        elif ready is None:
+            node = heappop(heap)[1]
+        else:
+            node = heappushpop(heap, (-ready.sequence, ready))[1]
+
+
+def _walk_lifted(
+    node: Any,
+    heap: list[Any],
+    pending: dict[Any, Any],
+    waiting: dict[Any, int],
+    freed_at: Any,
+    lifted: bool,
+    way: tuple[Captures | None, Needed | None, bool],
+) -> None:
+    """The same for gradients that are tensors, or are captured, or looked at by anomaly detection."""
+    captures, needed, accumulate = way
+    if node is not None:
+        heappush(heap, (-node.sequence, node))
+    while heap:
+        node = heappop(heap)[1]
+        gradient = pending.pop(node)
+        if needed is not None and node not in needed.through:
+            arrive(node, gradient, captures, accumulate, lifted, False)
+            continue
+        grads = _run_unusual(node, gradient, captures, accumulate, lifted)
+        gradient = None
+        if freed_at is not None and node.saved:
+            node.saved = FREED
+            node.versions = freed_at
+            if node.packed is not None:
+                node.packed = None
+        grads = list(grads)  # so that an array can leave it
+        for i, edge in enumerate(node.edges):
+            if edge is None or (needed is not None and edge not in needed.all):
+                continue
+            if not edge.is_leaf_edge and edge not in pending:
+                heappush(heap, (-edge.sequence, edge))
+            _deliver_fitted(node, i, grads[i], pending, lifted)
+            grads[i] = None
+            if edge.is_leaf_edge:
+                waiting[edge] -= 1
+                if not waiting[edge]:
+                    _arrive_at_leaf(edge, pending, captures, accumulate, lifted)
+
+
+def _run_unusual(
+    node: Any, gradient: Any, captures: Captures | None, accumulate: bool, lifted: bool
+) -> Any:
+    """The gradients of a node's inputs, with hooks and captures on the way."""
+    if captures is not None or node.unusual:
+        gradient = arrive(node, gradient, captures, accumulate, lifted, True)
+    grads = run_node(node, gradient, lifted)
+    if len(grads) != len(node.edges):
+        _wrong_count(node, len(grads))
+    return grads
+
+
+def _deliver_fitted(node: Any, i: int, grad: Any, pending: dict[Any, Any], lifted: bool) -> None:
+    """Hand the gradient of an input to what made it, in its shape and dtype; a node that gets None will run."""
+    edge = node.edges[i]
+    if grad is None:
+        if not edge.is_leaf_edge:
+            pending.setdefault(edge, None)
+        return
+    nr = node.edge_nrs[i] if node.edge_nrs and not edge.is_leaf_edge else 0
+    if edge.is_leaf_edge:
+        shape, dtype = edge._data.shape, edge._data.dtype
+    else:
+        shape, dtype = edge._input_metadata_of(nr)
+    data = grad._data if lifted else grad
+    if data.shape != shape or data.dtype != dtype:
+        if lifted:
+            grad = fit(node, i, grad, shape, dtype, True)
+        else:
+            grad = modes.quietly(fit, node, i, grad, shape, dtype, False)
+    deliver(pending, edge, nr, grad)
 
 
 _new = object.__new__
@@ -216,6 +271,27 @@ class Run:
     starts: list[Any]
     number: int
     has_inputs = False
+    modes: Any = None  # those in which the pass began, once it has modes of its own
+    outer: Any = None  # the pass that this one is inside of
+
+    def enter(self, create_graph: bool) -> None:
+        """Before the first code of the user's (a hook, a custom function) runs, or a rule on tensors:
+        what they do is recorded under `create_graph` alone."""
+        if self.modes is not None:
+            return
+        self.outer = modes.run
+        self.modes = modes.now  # from here on Ctrl-C, at any place, finds what to put back
+        modes.run = self
+        set_grad(create_graph)
+
+    def leave(self) -> None:
+        """Put recording back as it was, and the hooks on saved tensors, if a hook entered a context and
+        did not leave it; other modes stay as a hook has left them."""
+        modes.run = self.outer
+        before = self.modes
+        if modes.saved_hooks is not before.saved_hooks:
+            change(saved_hooks=before.saved_hooks)
+        set_grad(before.grad)
 
 
 def current_run() -> Any:

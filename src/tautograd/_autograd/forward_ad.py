@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from .._ops.declare.record import LINEAR, Op
 from .._tensor.tensor import Tensor
 from .apply import apply
-from .modes import modes, update_special
+from .modes import change, modes
 from .special import follow_base, hide_tangents, set_tangent, show_tangents
 
 alias_op = Op(
@@ -60,8 +60,7 @@ def current_level() -> int:
 
 def enter_dual_level() -> int:
     """Open a forward-mode level; tangents live until it is closed."""
-    modes.forward_level += 1
-    update_special()
+    change(forward_level=modes.forward_level + 1)
     return modes.forward_level - 1
 
 
@@ -79,8 +78,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         tensor = reference()
         if tensor is not None and tensor._tangents:
             tensor._tangents = {k: t for k, t in tensor._tangents.items() if k != level} or None
-    modes.forward_level -= 1
-    update_special()
+    change(forward_level=innermost)
 
 
 class dual_level:

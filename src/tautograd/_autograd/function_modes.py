@@ -20,7 +20,7 @@ from .._ops.declare.record import Op
 from .._stand_ins.slots import Make, WhileAnybody
 from .._tensor.tensor import Tensor
 from .apply import apply
-from .modes import modes, update_special
+from .modes import change, modes
 
 # What leaves the graph, or asks for it, without being an operation.
 _WATCHED = (
@@ -75,10 +75,8 @@ def _forget_released() -> bool:
     """Take the modes of this thread that another one has ended from its stack, if there are any."""
     ended = [mode for mode in modes.function_modes if any(mode is one for one in _released)]
     for mode in ended:
-        modes.function_modes = tuple(one for one in modes.function_modes if one is not mode)
+        change(function_modes=tuple(one for one in modes.function_modes if one is not mode))
         _released[:] = [one for one in _released if one is not mode]
-    if ended:
-        update_special()
     return bool(ended)
 
 
@@ -86,28 +84,24 @@ def _forget_released() -> bool:
 def without_innermost() -> Iterator[Any]:
     """Take the innermost mode away for a while."""
     before = modes.function_modes
-    modes.function_modes = before[:-1]
-    update_special()
+    change(function_modes=before[:-1])
     try:
         yield before[-1]
     finally:
-        modes.function_modes = before
-        update_special()
+        change(function_modes=before)
 
 
 def enter(mode: Any) -> None:
     """Make a mode the innermost one of this thread."""
     _wrappers.__enter__()
-    modes.function_modes = (*modes.function_modes, mode)
-    update_special()
+    change(function_modes=(*modes.function_modes, mode))
 
 
 def leave() -> None:
     """Take this thread's innermost mode away for good."""
     if _released:
         _forget_released()
-    modes.function_modes = modes.function_modes[:-1]
-    update_special()
+    change(function_modes=modes.function_modes[:-1])
     _wrappers.__exit__()
 
 

@@ -11,7 +11,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .modes import modes, update_special
+from .modes import change, modes, set_grad
+
+_new = object.__new__
 
 
 class _Mode:
@@ -78,34 +80,32 @@ class _Mode:
         return decorated
 
 
-class no_grad(_Mode):
+class _Switch(_Mode):
+    """Recording on or off, until the end of a `with` block or of the function that is decorated."""
+
+    _value: bool
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = _new(cls)
+        return self if function is None else self(function)
+
+    def __enter__(self) -> None:
+        self._before = set_grad(self._value)
+
+    def __exit__(self, *exc: object) -> None:
+        set_grad(self._before)
+
+
+class no_grad(_Switch):
     """Operations inside are not recorded: results do not require gradients."""
 
-    def __new__(cls, function: Any = None) -> Any:
-        self = super().__new__(cls)
-        return self if function is None else self(function)
-
-    def __enter__(self) -> None:
-        self._before = modes.grad
-        modes.grad = False
-
-    def __exit__(self, *exc: object) -> None:
-        modes.grad = self._before
+    _value = False
 
 
-class enable_grad(_Mode):
+class enable_grad(_Switch):
     """Operations inside are recorded, also within `no_grad`."""
 
-    def __new__(cls, function: Any = None) -> Any:
-        self = super().__new__(cls)
-        return self if function is None else self(function)
-
-    def __enter__(self) -> None:
-        self._before = modes.grad
-        modes.grad = True
-
-    def __exit__(self, *exc: object) -> None:
-        modes.grad = self._before
+    _value = True
 
 
 class set_grad_enabled(_Mode):
@@ -117,18 +117,17 @@ class set_grad_enabled(_Mode):
                 f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}"
             )
         self.mode = mode
-        self._before = modes.grad
-        modes.grad = mode
+        self._before = set_grad(mode)
 
     def __call__(self, function: Any) -> Any:
-        modes.grad = self._before
+        set_grad(self._before)
         return super().__call__(function)
 
     def __enter__(self) -> None:
-        modes.grad = self.mode
+        set_grad(self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        modes.grad = self._before
+        set_grad(self._before)
 
     def clone(self) -> set_grad_enabled:
         before = modes.grad
@@ -157,13 +156,11 @@ class inference_mode(_Mode):
 
     def __enter__(self) -> None:
         self._before = modes.grad, modes.inference
-        modes.inference = self.mode
-        modes.grad = not self.mode
-        update_special()
+        change(grad=not self.mode, inference=self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        modes.grad, modes.inference = self._before
-        update_special()
+        grad, inference = self._before
+        change(grad=grad, inference=inference)
 
     def clone(self) -> Any:
         return type(self)(self.mode)

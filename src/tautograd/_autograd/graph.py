@@ -12,7 +12,7 @@ from .._tensor.tensor import Tensor, make
 from .apply import edge_of
 from .function.node import FunctionCtx
 from .hooks import RemovableHandle
-from .modes import modes, update_special
+from .modes import change, modes
 from .node import AccumulateGrad, as_node
 from .node import Node as _Recorded
 
@@ -41,26 +41,20 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if modes.saved_hooks_disabled is not None:
             raise RuntimeError(modes.saved_hooks_disabled)
-        modes.saved_hooks = (*modes.saved_hooks, (self._pack, self.unpack_hook))
-        update_special()
+        change(saved_hooks=(*modes.saved_hooks, (self._pack, self.unpack_hook)))
 
     def __exit__(self, *exc: object) -> None:
-        modes.saved_hooks = modes.saved_hooks[:-1]
-        update_special()
+        change(saved_hooks=modes.saved_hooks[:-1])
 
     def _pack(self, tensor: Tensor) -> Any:
         """The user's hook, which must leave its argument as it is."""
         version = tensor._version_box
         before = 0 if tensor._is_inference else version[0]
-        held, modes.saved_hooks = modes.saved_hooks, ()
-        recording, modes.grad = modes.grad, False
-        update_special()
+        held = change(saved_hooks=(), grad=False)
         try:
             packed = self.pack_hook(tensor)
         finally:
-            modes.saved_hooks = held
-            modes.grad = recording
-            update_special()
+            change(saved_hooks=held.saved_hooks, grad=held.grad)
         if not tensor._is_inference and version[0] != before:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as "
@@ -91,11 +85,11 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
         if modes.allows_mutation is not None:
             raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
         super().__enter__()
-        modes.allows_mutation = self
+        change(allows_mutation=self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        modes.allows_mutation = None
+        change(allows_mutation=None)
         super().__exit__(*exc)
 
     @staticmethod
@@ -120,10 +114,10 @@ class disable_saved_tensors_hooks:
         self._before = modes.saved_hooks_disabled
         if modes.saved_hooks:
             raise RuntimeError(self.error_message)
-        modes.saved_hooks_disabled = self.error_message
+        change(saved_hooks_disabled=self.error_message)
 
     def __exit__(self, *exc: object) -> None:
-        modes.saved_hooks_disabled = self._before
+        change(saved_hooks_disabled=self._before)
 
 
 class GradientEdge(NamedTuple):

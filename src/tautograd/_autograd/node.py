@@ -12,12 +12,10 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._ops.declare.record import Op
+from .._ops.declare.record import NO_PARAMETERS, Op
 from .._user_code.sites import Site, resolve
 
 next_sequence = itertools.count().__next__
-
-NO_PARAMETERS: dict[str, Any] = {}
 
 # In place of what a node saved, once backward has used it.
 FREED: Any = None

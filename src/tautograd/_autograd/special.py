@@ -49,7 +49,8 @@ def _with_tangents(
     level = innermost_level(inputs)
     if level is None:
         arrays = [x._data if isinstance(x, Tensor) else x for x in inputs]
-        return wrap(op, inputs, parameters, run_forward(op, arrays, parameters, compute))
+        data = run_forward(op, arrays, parameters, compute, modes.quietly)
+        return wrap(op, inputs, parameters, data)
     tangents = [
         x._tangents.get(level) if isinstance(x, Tensor) and x._tangents else None for x in inputs
     ]

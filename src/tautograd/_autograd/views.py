@@ -21,7 +21,7 @@ from .._user_code.sites import mark
 from .apply import edge_of
 from .copy_slices import Way, part_replaced, replayed
 from .hooks import retain_grad
-from .modes import modes
+from .modes import modes, put
 from .node import Node
 from .refusals import INFERENCE, LEAF, VIEW_OF_LEAF, why_not_rebased
 
@@ -39,12 +39,12 @@ def replay_history(view: Tensor, base: Tensor) -> None:
     if edge is None:
         view._node, view._output_nr = None, 0
         return
-    before = modes.grad, modes.inference, modes.special
-    modes.grad, modes.inference, modes.special = True, False, False
+    before = modes.now
+    put(before._replace(grad=True, recording=True, inference=False))  # whatever else is in force
     try:
         view._node, view._output_nr = replayed(base, edge, view, way_to(view, base))
     finally:
-        modes.grad, modes.inference, modes.special = before
+        put(before)
     if retained:
         retain_grad(view)
 

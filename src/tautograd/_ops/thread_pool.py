@@ -90,12 +90,11 @@ class _Part:
 
     def do(self) -> None:
         """Call the function, unless another thread has begun."""
-        if not self.is_mine():
-            return
+        if not self.is_mine() or self.run is None:
+            return  # another's, or one of this thread's own parts, which it finds in the queue later
         run, self.run = self.run, None
         try:
-            if run is not None:
-                self.result = run()
+            self.result = run()
         except BaseException as error:
             self.error = error
         finally:

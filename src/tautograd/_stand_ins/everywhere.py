@@ -129,12 +129,19 @@ def _is_running(name: str, module: Any) -> bool:
 def holders(
     modules: Mapping[str, Any], wanted: Mapping[int, Any] | Iterable[int]
 ) -> Iterator[tuple[Any, str, Any]]:
-    """Modules' globals that are one of these objects, by identity: module, name and object."""
+    """Modules' globals that are one of these objects, by identity: module, name and object.
+
+    Most modules hold none of them, which is found out without a step of Python's for each name.
+    """
+    identities = frozenset(wanted)
     for module in list(modules.values()):
         try:
-            variables = list(vars(module).items())
+            variables = vars(module)
+            if identities.isdisjoint(map(id, list(variables.values()))):
+                continue
+            names = list(variables.items())
         except Exception:  # what is in `sys.modules` need not be a module, and may raise anything
             continue
-        for key, value in variables:
-            if id(value) in wanted:
+        for key, value in names:
+            if id(value) in identities:
                 yield module, key, value

@@ -275,7 +275,7 @@ class TensorMethods:
     def add(self, other: TensorOrNumber, *others: Any, alpha: Number=1) -> Tensor:
         """`input + alpha * other`."""
 
-    def add_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def add_(self, other: TensorOrNumber, *others: Any, alpha: Number=1) -> Tensor:
         """In-place version of `add`."""
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number=1, alpha: Number=1) -> Tensor:
@@ -1751,7 +1751,7 @@ class TensorMethods:
     def sub(self, other: TensorOrNumber, *others: Any, alpha: Number=1) -> Tensor:
         """`input - alpha * other`."""
 
-    def sub_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def sub_(self, other: TensorOrNumber, *others: Any, alpha: Number=1) -> Tensor:
         """In-place version of `sub`."""
 
     def subtract(self, other: TensorOrNumber, *others: Any, alpha: Number=1) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._autograd.grad_mode import enable_grad
 from .._autograd.hooks import RemovableHandle, add_hook
-from .._autograd.modes import modes
+from .._autograd.modes import modes, set_grad
 from .._tensor.tensor import Tensor
 from .._user_code.sites import warning_level
 from ._hooks import (
@@ -210,12 +210,12 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        modes.grad = bool(self.defaults.get("differentiable"))
+        set_grad(bool(self.defaults.get("differentiable")))
         try:
             for number, group in enumerate(self.param_groups):
                 self._update_group(group, number)
         finally:
-            modes.grad = before
+            set_grad(before)
         return loss
 
     def _update_group(self, group: dict[str, Any], number: int) -> None:

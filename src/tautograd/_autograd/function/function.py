@@ -14,7 +14,7 @@ from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import mark
 from ..apply import edge_of
 from ..effects import put_off_no_longer
-from ..modes import modes
+from ..modes import modes, set_grad
 from ..special import hide_tangents, set_tangent, show_tangents
 from .node import BackwardCFunction, FunctionCtx, FunctionNode
 from .results import finish
@@ -117,8 +117,7 @@ class Function(metaclass=FunctionMeta):
         node = _prepare(cls, args)
         ctx = node.shown()
         tangents = hide_tangents(args) if modes.forward_level else []
-        before = modes.grad
-        modes.grad = False
+        before = set_grad(False)
         try:
             if separate:
                 outputs = cls.forward(*args)
@@ -126,7 +125,7 @@ class Function(metaclass=FunctionMeta):
             else:
                 outputs = cls.forward(ctx, *args)
         finally:
-            modes.grad = before
+            set_grad(before)
             show_tangents(tangents)
         several = isinstance(outputs, (tuple, list))
         results = finish(node, args, tuple(outputs) if several else (outputs,))
@@ -238,12 +237,11 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *grads: Any) -> Any:
-        recording = modes.grad
-        modes.grad = False
+        recording = set_grad(False)
         try:
             outputs = backward(ctx, *grads)
         finally:
-            modes.grad = recording
+            set_grad(recording)
         if not recording or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return outputs
         several = isinstance(outputs, tuple)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ..._arrays.batching.batched import is_batched
 from ..._tensor.tensor import Tensor
-from ..modes import modes
+from ..modes import change, modes
 from ..transforms.vmap import batch, unbatch
 
 
@@ -32,12 +32,12 @@ def run_own_vmap(function: Any, number: int, args: tuple[Any, ...]) -> Any:
         batched = isinstance(a, Tensor) and is_batched(a._data, number)
         in_dims.append(0 if batched else None)
         whole.append(unbatch(a, 0, level) if batched else a)
-    modes.vmap_levels = levels[: levels.index(level)]
+    change(vmap_levels=levels[: levels.index(level)])
     try:
         info = VmapInfo(level.size, level.randomness)
         found = function.vmap(info, tuple(in_dims), *whole)
     finally:
-        modes.vmap_levels = levels
+        change(vmap_levels=levels)
     if not isinstance(found, tuple) or len(found) != 2:
         raise RuntimeError(
             f"Expected the vmap staticmethod of {function.__name__} to have two returns, an output "

@@ -18,7 +18,7 @@ from ..._random import default_generator
 from ..._tensor.tensor import Tensor
 from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 from ..apply import apply
-from ..modes import modes
+from ..modes import change, modes
 from .batch_dims import batch_size, check_out_dims, flat_in_dims, flat_out_dims, name_of
 
 to_batched_op = Op(
@@ -91,11 +91,11 @@ class open_level:
 
     def __enter__(self) -> Level:
         level = Level(_next_number(), self.size, self.randomness)
-        modes.vmap_levels = (*modes.vmap_levels, level)
+        change(vmap_levels=(*modes.vmap_levels, level))
         return level
 
     def __exit__(self, *exc: object) -> None:
-        modes.vmap_levels = modes.vmap_levels[:-1]
+        change(vmap_levels=modes.vmap_levels[:-1])
 
 
 def batch(tensor: Tensor, axis: int, level: Level) -> Tensor:

@@ -16,7 +16,7 @@ from ..optimizers.updates import Update
 from .identity import Sameness
 from .outside_variables import DEPTH, frozen
 
-_MODES = ("_grad", "_special", "recorder", "vmap_levels", "lower")
+_MODES = ("now", "recorder")
 _LONGEST = 1024  # calls between two attempts to begin anew
 
 

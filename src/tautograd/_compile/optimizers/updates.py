@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.modes import modes
+from ..._autograd.modes import set_grad
 from ..._tensor.tensor import Tensor
 from ...optim._batches import Batch, LargeBatch, SmallBatch, _computed_in
 from ..guards.identity import Sameness
@@ -198,12 +198,11 @@ def record_update(
 
 def _with_plain_numbers(function: Any, *args: Any) -> Any:
     """Call what computes an optimizer's numbers, whether or not gradients are asked for."""
-    own = modes.__dict__  # this thread's, found once
-    before, own["_grad"] = own["_grad"], False
+    before = set_grad(False)
     try:
         return function(*args)
     finally:
-        own["_grad"] = before
+        set_grad(before)
 
 
 class _Constant(Recorded):

@@ -100,8 +100,8 @@ def quick_way(entry: Any) -> Callable[[tuple[Any, ...]], Any] | None:
         return (
             own["way"][0] is recording
             and own.get("recorder") is None
-            and not own.get("vmap_levels")
-            and own.get("lower") is lower
+            and not own["now"].vmap_levels
+            and own["now"].lower is lower
             and all(map(is_, map(_data_of, tensors), arrays))
             and all(map(is_, map(_grad_of, had), were))
             and all(update.holds() for update in updates)

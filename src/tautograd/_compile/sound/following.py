@@ -17,7 +17,7 @@ from ..._arrays.checks import require_all
 from ..._arrays.quiet import quiet_runner
 from ..._autograd.apply import apply
 from ..._autograd.autocast_state import _state as autocasting
-from ..._autograd.modes import modes, update_special
+from ..._autograd.modes import change, modes
 from ..._stand_ins.slots import WhileAnybody
 from ..._tensor.tensor import Tensor, make
 from ..._user_code.sites import resolve
@@ -353,14 +353,13 @@ class Follower:
         self.is_lazy = False
         kept = [(t, _grad.__get__(t)) for t, _ in self.grads.values()]  # so that none is lost
         self.take_back()
-        modes.deferred = None
-        before = modes.grad, modes.lower
-        quietly, modes.quietly = modes.quietly, quiet_runner()  # this may be inside of the other
+        before = change(deferred=None)
+        runners = modes.quietly, modes.forwards  # this may be inside of one of them
+        modes.quietly = modes.forwards = quiet_runner()
         casts, autocasting.casts = autocasting.casts, {}
         try:
             for number, call in enumerate(self.calls[: self.at]):
-                modes.grad, modes.lower = call.grad, call.lower
-                update_special()
+                change(grad=call.grad, lower=call.lower)
                 try:
                     self._do(number, call)
                 except BaseException as error:
@@ -373,9 +372,8 @@ class Follower:
                     raise
         finally:
             del kept
-            modes.grad, modes.lower = before
-            modes.quietly = quietly
-            update_special()
+            modes.quietly, modes.forwards = runners
+            change(grad=before.grad, lower=before.lower)
             autocasting.casts = casts
 
     def _do(self, number: int, call: Call) -> None:
@@ -468,10 +466,10 @@ class _Off:
         self.run = run
 
     def __enter__(self) -> None:
-        modes.deferred = None
+        change(deferred=None)
 
     def __exit__(self, *error: object) -> None:
-        modes.deferred = self.run
+        change(deferred=self.run)
 
 
 # --- what a tensor shows while a function is followed ------------------------------------------------

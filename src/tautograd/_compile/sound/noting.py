@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._autograd.apply import apply
-from ..._autograd.modes import modes, update_special
+from ..._autograd.modes import change, modes
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import mark
 from ..program.ir import Kind
@@ -215,13 +215,11 @@ class Noting:
 
     def _without(self, run: Callable[[], Any]) -> Any:
         """What a call does, with nothing of it noted."""
-        modes.deferred = None
-        update_special()
+        change(deferred=None)
         try:
             return run()
         finally:
-            modes.deferred = self
-            update_special()
+            change(deferred=self)
 
     def _note_result(self, found: Call, result: Any) -> None:
         if (type(result) is Tensor and id(result) not in self._numbers) or type(result) is Recorded:
@@ -344,10 +342,10 @@ def noting_calls(tape: Any, arguments: list[Tensor] | None, only: bool) -> Itera
     if arguments is None:
         yield None
         return
-    noting = tape.calls_noted = modes.deferred = Noting(tape, arguments, only)
-    update_special()
+    noting = tape.calls_noted = Noting(tape, arguments, only)
+    change(deferred=noting)
     try:
         yield noting
     finally:
-        modes.deferred = tape.calls_noted = None
-        update_special()
+        tape.calls_noted = None
+        change(deferred=None)

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from ..._autograd.autocast_state import _state as autocasting
-from ..._autograd.modes import modes, update_special
+from ..._autograd.modes import change
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import resolve
 from ..program.ir import Product
@@ -77,8 +77,7 @@ class Followed:
         began = perf_counter()
         with showing:
             try:
-                modes.deferred = run
-                update_special()
+                change(deferred=run)
                 try:
                     returned = fn(*args, **kwargs)
                 except BaseException as error:
@@ -88,16 +87,14 @@ class Followed:
                     missing = self.calls[run.at]
                     run.force(f"`{missing.name}`, in {resolve(missing.site)}, is no longer called")
                 if run.is_lazy:
-                    modes.deferred = None
-                    update_special()
+                    change(deferred=None)
                     self._finish(run, tensors, (args, kwargs), returned, began)
                 if not run.is_lazy:
                     self.missed += 1
                     self.why = run.why
                 return returned
             finally:
-                modes.deferred = None
-                update_special()
+                change(deferred=None)
                 autocasting.casts = casts
 
     def _finish(self, run: Follower, tensors: Any, given: Any, returned: Any, began: float) -> None:

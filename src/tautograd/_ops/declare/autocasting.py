@@ -20,7 +20,7 @@ from ..._autograd.autocast_state import (
     kept_cast,
     reaches,
 )
-from ..._autograd.modes import modes
+from ..._autograd.modes import change, modes, set_grad
 from ..._tensor.tensor import Tensor
 
 # Matrix products and their like: fast, and accurate enough, in the lower precision.
@@ -161,11 +161,11 @@ def cast_and_call(policy: Policy, fn: Function, args: Any, kwargs: Any) -> Any:
 
 def as_it_is(fn: Function, args: Any, kwargs: Any) -> Any:
     """Call a function with `autocast` suspended."""
-    lower, modes.lower = modes.lower, None
+    lower = change(lower=None).lower
     try:
         return fn(*args, **kwargs)
     finally:
-        modes.lower = lower
+        change(lower=lower)
 
 
 def _cast(value: Any, wanted: dtype) -> Any:
@@ -196,10 +196,10 @@ def cast_tensor(tensor: Tensor, wanted: dtype) -> Tensor:
         return cast(tensor, wanted)
     found = kept_cast(tensor, wanted)
     if found is None:
-        grad, modes.grad = modes.grad, True  # kept also for where gradients are wanted
+        grad = set_grad(True)  # kept also for where gradients are wanted
         try:
             found = cast(tensor, wanted)
         finally:
-            modes.grad = grad
+            set_grad(grad)
         keep_cast(tensor, wanted, found)
     return found  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.dtypes import HALF_CODES
-from ..._autograd.apply import apply, apply_one
+from ..._autograd.apply import apply
 from ..._autograd.lifted import COUNTERPARTS
 from ..._tensor.tensor import Tensor
 from .guarding import explain, marked, no_method
@@ -185,13 +185,14 @@ def unary(
 
     refused = op.refuses or {}
     direct = frozenset(code for code in "fdFD" if np.dtype(code) not in refused)
+    run = op.apply
 
     def call(input: Any) -> Any:
         try:
             if not isinstance(input, Tensor):
                 require_tensor(label, input)
             if input._data.dtype.char in direct:
-                return apply_one(op, input)  # nothing to promote
+                return run((input,))  # nothing to promote
             return call_elementwise(op, (input,), {})
         except Exception as error:
             explain(error, label, (input,), {})

@@ -1,4 +1,10 @@
-"""The hot operators, each given its short way (`_ops/declare/fast.py`) over the general one."""
+"""The operators people type, each with a short way over the general one.
+
+Two tensors of one dtype (or a float tensor and a Python number) need no promotion, so `x * y` is the
+record's own function (`_autograd/recorder.py`), with a question about the operands before it.
+Everything else takes the general way, `slow`, which gives the same result; so does any thread in a
+special mode. The tests run every operator both ways.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +14,30 @@ from ..._tensor.tensor import Tensor
 from .. import families as _families  # noqa: F401  (every other method is there first)
 from ..elementwise.arithmetic import add_op, mul_op, sub_op
 from ..elementwise.division import div_op
-from .elementwise_calls import updating
-from .fast import FLOATS, NUMBERS, fast_operator, fast_power, fast_update
+from ..elementwise.powers import pow_scalar_op
 from .guarding import guarded
-from .public import METHODS, attach
+from .record import Op
+
+_FLOATS, _REAL = "fdFD", "fdbhilqB"
+_cls: Any = Tensor
+
+
+def _operator(op: Op, name: str, kind: str = "operator", direct: str = "") -> Any:
+    """A method of two operands; `direct` are the dtype codes on which the ufunc needs no cast."""
+    slow = getattr(Tensor, name)
+    method = op.function(kind, slow=slow, direct=frozenset(direct))
+    method.__name__, method.__qualname__ = slow.__name__, slow.__name__
+    method.__doc__ = slow.__doc__
+    setattr(_cls, name, method)
+    return method
+
 
 # Complex sums are products with alpha as well, see `arithmetic`.
-_REAL = NUMBERS - FLOATS | frozenset("fd")
-_cls: Any = Tensor
-_cls.__add__ = _cls.__radd__ = fast_operator(add_op, Tensor.__add__, _REAL)
-_cls.__mul__ = _cls.__rmul__ = fast_operator(mul_op, Tensor.__mul__, NUMBERS)
-_cls.__sub__ = fast_operator(sub_op, Tensor.__sub__, _REAL)
-_cls.__truediv__ = fast_operator(div_op, Tensor.__truediv__, FLOATS)
-_cls.__pow__ = fast_power(Tensor.__pow__)
-for _op, _operator in ((add_op, "add"), (sub_op, "sub"), (mul_op, "mul"), (div_op, "truediv")):
-    _update = fast_update(_op, METHODS[_op.name + "_"])
-    attach(_op.name + "_", _update)
-    setattr(_cls, f"__i{_operator}__", updating(_update))
+_cls.__radd__ = _operator(add_op, "__add__", direct=_REAL)
+_cls.__rmul__ = _operator(mul_op, "__mul__", direct=_REAL + _FLOATS)
+_operator(sub_op, "__sub__", direct=_REAL)
+_operator(div_op, "__truediv__", direct=_FLOATS)
+_operator(pow_scalar_op, "__pow__", "power")
 
 # Methods that other packages have put there, and those by which Python asks for a number or an element.
 _ASKED = ("bool", "complex", "float", "getitem", "index", "int", "invert", "len", "repr", "setitem")

@@ -33,6 +33,7 @@ from .memory_overlap import (
     refuse_partial_overlap,
 )
 from .out_dtypes import check_out, refuse_cast
+from .record import Op
 
 Function = Callable[..., Any]
 Declared = TypeVar("Declared", bound=Function)  # what is declared keeps its own signature
@@ -66,7 +67,7 @@ def public(
     *,
     function: bool = True,
     method: bool = True,
-    inplace: bool = False,
+    inplace: bool | Op = False,
     out: bool | Function = True,
     namespace: Namespace | None = None,
     aliases: tuple[str, ...] = (),
@@ -74,6 +75,7 @@ def public(
 ) -> Callable[[Declared], Declared]:
     """Declare a public function on tensors; see the module's docstring.
 
+    `inplace` may be the record whose ufunc writes into a tensor at once where that is all there is to do.
     `number_first`: the function takes a number as its first argument, which a method cannot.
     """
 
@@ -91,7 +93,8 @@ def public(
                     _of_tensors(label, exposed) if number_first else _method(fn, policy, label),
                 )
             if inplace:
-                twin = inplace_twin(label, fn)
+                update = inplace.function("update") if isinstance(inplace, Op) else None
+                twin = inplace_twin(label, fn, update)
                 attach(label + "_", twin)
                 if function and label + "_" in _INPLACE_FUNCTIONS:
                     FUNCTIONS[label + "_"] = as_function(twin)
@@ -313,8 +316,11 @@ def as_function(twin: Function) -> Function:
     return call
 
 
-def inplace_twin(name: str, fn: Function) -> Function:
-    """`x.add_(…)` from `add(x, …)`: the same operation, written into x."""
+def inplace_twin(name: str, fn: Function, update: Function | None = None) -> Function:
+    """`x.add_(…)` from `add(x, …)`: the same operation, written into x.
+
+    `update(x, y)` does it at once where nothing has to be checked, and says whether it has.
+    """
 
     refuse_shared = refuse_any_overlap if name in SCATTERING else refuse_partial_overlap
 
@@ -323,6 +329,8 @@ def inplace_twin(name: str, fn: Function) -> Function:
         try:
             if not isinstance(self, Tensor):
                 raise no_method(name + "_", (self,))
+            if update is not None and not kwargs and len(args) == 1 and update(self, args[0]):
+                return self
             if modes.deferred is not None:
                 return modes.deferred.call(twin, (self, *args), kwargs)
             if EVER_USED and modes.lower is not None:

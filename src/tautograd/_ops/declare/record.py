@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from .rule_calls import BoundRule, DerivedRule, Rule, joined
 
 _ndarray = np.ndarray
 
+NO_PARAMETERS: dict[str, Any] = {}
 LINEAR = "linear"
 MULTILINEAR = "multilinear"
 
@@ -49,7 +51,8 @@ class Op:
     """A primitive operation; see the module's docstring for how rules are written."""
 
     __slots__ = (
-        "_plans",
+        "_written",
+        "apply",
         "differentiable_outputs",
         "direct",
         "domain",
@@ -71,6 +74,7 @@ class Op:
         "position",
         "promotion",
         "public_name",
+        "record",
         "refuses",
         "rules",
         "samples",
@@ -140,8 +144,8 @@ class Op:
         # NumPy dtypes the operation is not defined for, each with the error and its words.
         self.refuses = refuses
         self.position = {input_name: i for i, input_name in enumerate(inputs)}
-        self._plans: dict[int, tuple[tuple[int, ...], bool]] = {}
         self.node_type: Any = None  # the class of its nodes, made when first needed
+        self._write_when_called()
         self.set_rules(vjp, jvp)
         (INTERNAL if internal else REGISTRY)[name] = self
 
@@ -162,7 +166,8 @@ class Op:
 
     def set_rules(self, vjp: Any, jvp: Any) -> None:
         """Bind the rules by their parameter names (the tests use this to plant a wrong one)."""
-        self._plans.clear()
+        for function in self._written:
+            function.__code__ = _first_call.__code__
         if vjp is None:
             self.vjp: Any = None
         elif callable(vjp):
@@ -184,7 +189,7 @@ class Op:
                 for name in self.inputs
             )
         names = {n for rule in self._vjp_rules() for n in rule.names}
-        self.saves_output = any(n == "out" or (n[:3] == "out" and n[3:].isdigit()) for n in names)
+        self.saves_output = any(map(_is_output, names))
         # Which of several outputs the rules name; None: all of them.
         self.kept_outputs = (
             frozenset(int(n[3:]) for n in names if n[:3] == "out" and n[3:].isdigit())
@@ -209,29 +214,42 @@ class Op:
             return []
         return [r for r in (self.vjp if isinstance(self.vjp, tuple) else (self.vjp,)) if r]
 
-    def plan(self, mask: int) -> tuple[tuple[int, ...], bool]:
-        """Which inputs to save, and whether the output, when the inputs in this bit mask want
-        gradients (-1: all of them)."""
-        found = self._plans.get(mask)
-        if found is not None:
-            return found
-        if self.joint:
-            rules = [self.vjp]
-        else:
-            rules = []
-            for i, (name, rule) in enumerate(zip(self.inputs, self.vjp, strict=True)):
-                if not mask >> i & 1:
-                    continue
-                if rule is None:
-                    raise NotImplementedError(
-                        f"the derivative for '{name}' of '{self.public_name}' is not implemented"
-                    )
-                rules.append(rule)
-        names = {n for rule in rules for n in rule.names}
-        slots = tuple(i for i, n in enumerate(self.inputs) if n in names)
-        output = any(n == "out" or (n[:3] == "out" and n[3:].isdigit()) for n in names)
-        self._plans[mask] = (slots, output)
-        return slots, output
+    def has_rule(self, i: int) -> bool:
+        """Whether there is a VJP rule for input `i`."""
+        return self.joint or self.vjp[i] is not None
+
+    def saved_for(self, i: int) -> list[int]:
+        """What the VJP rule of input `i` wants saved: inputs by their positions, the output as the last."""
+        if not self.has_rule(i):
+            return []
+        names = (self.vjp if self.joint else self.vjp[i]).names
+        found = [slot for slot, name in enumerate(self.inputs) if name in names]
+        return [*found, len(self.inputs)] if any(map(_is_output, names)) else found
+
+    def refuse_derivative(self, i: int) -> None:
+        raise NotImplementedError(
+            f"the derivative for '{self.inputs[i]}' of '{self.public_name}' is not implemented"
+        )
+
+    def function(self, kind: str, **names: Any) -> Any:
+        """A function of this operation on tensors, written at its first call: see `_autograd/recorder.py`.
+
+        `names` are what its text may name besides.
+        """
+        scope = {"op": self, "kind": kind, "write": _write, **names}
+        made: Any = FunctionType(_first_call.__code__, scope, self.name)
+        scope["function"] = made
+        for one in (self, *names.values()):
+            if isinstance(one, Op):
+                one._written.append(made)
+        return made
+
+    def _write_when_called(self) -> None:
+        self._written: list[Any] = []
+        # `apply(inputs, parameters, compute)` runs it on tensors and records it, as
+        # `record(inputs, edges, parameters, data)` does with what ran elsewhere.
+        self.apply = self.function("apply")
+        self.record = self.function("record")
 
     def _check_inputs(self, rules: Mapping[str, Rule], what: str) -> None:
         for name in rules:
@@ -253,7 +271,7 @@ class Op:
             return f"saved[{self.position[name]}]" if not self.variadic else "saved[0]"
         if name == "out":
             return f"saved[{len(self.inputs)}]"
-        if name[:3] == "out" and name[3:].isdigit():
+        if _is_output(name):
             return f"saved[{len(self.inputs)}][{int(name[3:])}]"
         if name == "needs":
             return "needs"
@@ -273,8 +291,8 @@ def renamed(op: Op, node: str) -> Op:
     """The same operation under another node name, such as its in-place form has."""
     twin = copy.copy(op)
     twin.node_name = node
-    if hasattr(twin, "node_type"):
-        twin.node_type = None
+    twin.node_type = None
+    twin._write_when_called()
     TWINS.setdefault(op.name, []).append(twin)
     return twin
 
@@ -287,12 +305,30 @@ def unviewed(op: Op, node: str) -> Op:
     return twin
 
 
+def _first_call(*args: Any) -> Any:
+    """Stands in a function of an operation until it is written; these names are in its scope."""
+    return write(op, function, kind)(*args)  # type: ignore[name-defined]  # noqa: F821
+
+
+def _write(op: Op, function: Any, kind: str) -> Any:
+    from ..._autograd.recorder import write
+
+    write(op, function, kind)
+    return function
+
+
+def _is_output(name: str) -> bool:
+    """Whether a rule's parameter is the output, or one of several."""
+    return name == "out" or (name[:3] == "out" and name[3:].isdigit())
+
+
 def _parameters(forward: Rule, inputs: tuple[str, ...]) -> tuple[str, ...]:
+    """What a forward takes after its inputs (which it may call by other names)."""
     code = getattr(forward, "__code__", None)
     if code is None:  # a NumPy ufunc takes no parameters of ours
         return ()
     count = code.co_argcount + code.co_kwonlyargcount
-    return tuple(n for n in code.co_varnames[:count] if n not in inputs)
+    return tuple(code.co_varnames[min(len(inputs), code.co_argcount) : count])
 
 
 def _node_name(name: str) -> str:

@@ -183,7 +183,7 @@ def deprecated_order(name: str, alpha: Any, others: tuple[Any, ...]) -> Any:
     return others[0], plain_number(alpha)
 
 
-@public(inplace=True)
+@public(inplace=add_op)
 def add(input: Any, other: Any, *others: Any, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`."""
     if others:
@@ -196,7 +196,7 @@ def add(input: Any, other: Any, *others: Any, alpha: Any = 1) -> Tensor:
     return call_elementwise(add_scaled_op, (input, other), {"alpha": alpha})
 
 
-@public(inplace=True, aliases=("subtract",))
+@public(inplace=sub_op, aliases=("subtract",))
 def sub(input: Any, other: Any, *others: Any, alpha: Any = 1) -> Tensor:
     """`input - alpha * other`."""
     if others:
@@ -229,7 +229,7 @@ def rsub(input: Any, other: Any, *factor: Any, alpha: Any = 1) -> Tensor:
     return call_elementwise(rsub_scalar_op, (input,), {"alpha": alpha}, numbers={"y": other})
 
 
-@public(inplace=True, aliases=("multiply",))
+@public(inplace=mul_op, aliases=("multiply",))
 def mul(input: Any, other: Any) -> Tensor:
     """`input * other`, element by element."""
     require_operand("mul", input, "input", 1)

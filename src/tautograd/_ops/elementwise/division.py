@@ -160,7 +160,7 @@ def check_divisor(input: Any, other: Any) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-@public(inplace=True, aliases=("divide",))
+@public(inplace=div_op, aliases=("divide",))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """`input / other`, or rounded: "floor" (down) or "trunc" (towards zero)."""
     require_operand("div", input, "input", 1)

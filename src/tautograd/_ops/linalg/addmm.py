@@ -14,7 +14,6 @@ from ..._autograd.views import check_writable
 from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dim
 from ..declare.elementwise_calls import conj
-from ..declare.fast_products import fast_addmm
 from ..declare.promotion import number_as, plain_number
 from ..declare.public import attach, public, write_into
 from ..declare.record import Op
@@ -32,7 +31,11 @@ from .product_checks import (
     require,
     spoken,
 )
-from .products import by_column, mat2_gradient
+from .products import FLOATS, by_column, mat2_gradient
+
+_ndarray = np.ndarray
+ADDED_ROWS = {"beta": 1, "alpha": 1, "columns": False}
+ADDED_COLUMNS = {"beta": 1, "alpha": 1, "columns": True}
 
 
 def times(x: Any, factor: Any) -> Any:
@@ -45,6 +48,16 @@ def cousin(factor: Any) -> Any:
     return factor.conjugate() if isinstance(factor, complex) else factor
 
 
+def _sum_with_product(
+    input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, columns: bool
+) -> Any:
+    product = np.matmul(mat1, mat2)
+    if beta == alpha == 1 and type(product) is type(input) is _ndarray:
+        product += input  # no second array of this size
+        return product
+    return _plus(input, product, beta, alpha)
+
+
 def _plus(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """`beta * input + alpha * product`; a beta of zero ignores the input, NaN and all."""
     if alpha != 1:
@@ -52,8 +65,8 @@ def _plus(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if beta == 0:
         return product
     term = times(input, _as_number(beta, product.dtype))
-    if isinstance(product, np.ndarray) and isinstance(term, np.ndarray):
-        product += term  # no second array of this size
+    if isinstance(product, _ndarray) and isinstance(term, _ndarray):
+        product += term
         return product
     return product + term
 
@@ -69,9 +82,7 @@ def _sum_of_products(x: Any, y: Any) -> Any:
 
 addmm_op = Op(
     "addmm",
-    lambda input, mat1, mat2, beta=1, alpha=1, columns=False: _plus(
-        input, np.matmul(mat1, mat2), beta, alpha
-    ),
+    _sum_with_product,
     ("input", "mat1", "mat2"),
     vjp={
         "input": lambda g, beta: times(g, cousin(beta)),
@@ -201,11 +212,12 @@ def addmm(
     """`beta * input + alpha * (mat1 @ mat2)`."""
     check_out_dtype("addmm", out_dtype)
     require("addmm", input=input, mat1=mat1, mat2=mat2)
-    if beta == alpha == 1:
-        fast = fast_addmm(input, mat1, mat2)
-        if fast is not None:
-            return fast
     a, b = mat1._data, mat2._data
+    if beta == alpha == 1 and _fits(input._data, a, b):
+        plain: Tensor = addmm_op.apply(
+            (input, mat1, mat2), ADDED_COLUMNS if by_column(b) else ADDED_ROWS
+        )
+        return plain
     for label, array in (("mat1", a), ("mat2", b)):
         if array.ndim != 2:
             raise RuntimeError(f"{label} must be a matrix, got {array.ndim}-D tensor")
@@ -220,6 +232,18 @@ def addmm(
     check_factors("addmm", input, beta, alpha)
     check_expandable(input, (a.shape[0], b.shape[1]))
     return _addmm(input, mat1, mat2, beta, alpha)
+
+
+def _fits(z: Any, x: Any, y: Any) -> bool:
+    """Whether these are a row or matrix of floats and two matrices that need no check before `z + x @ y`."""
+    if not type(x) is type(y) is type(z) is _ndarray or x.ndim != 2 or y.ndim != 2:
+        return False
+    dtype = x.dtype
+    if y.dtype is not dtype or z.dtype is not dtype or dtype.char not in FLOATS:
+        return False
+    if x.shape[1] != y.shape[0]:
+        return False
+    return bool(z.shape == (y.shape[1],) or z.shape == (x.shape[0], y.shape[1]))
 
 
 def _addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:

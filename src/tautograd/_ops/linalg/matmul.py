@@ -12,7 +12,6 @@ from ..._autograd.lifted import COUNTERPARTS
 from ..._autograd.modes import modes
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import check_broadcast
-from ..declare.fast_products import fast_matmul
 from ..declare.guarding import no_method
 from ..declare.public import LINALG, public
 from ..declare.record import unviewed
@@ -22,7 +21,7 @@ from ..shape.squeeze import squeeze, squeeze_dim_op, unsqueeze
 from ..shape.views import reshape_to, unsafe_view_op
 from .matrices import turn
 from .product_checks import require
-from .products import bmm, dot, mm, mv
+from .products import bmm, dot, mm, mv, plain_product
 
 # PyTorch takes the extra dimension of a fresh result away in place.
 _squeeze_op = unviewed(squeeze_dim_op, "SqueezeBackward4")
@@ -32,9 +31,9 @@ _squeeze_op = unviewed(squeeze_dim_op, "SqueezeBackward4")
 def matmul(input: Any, other: Any) -> Any:
     """The matrix product: of vectors, matrices, or batches of matrices broadcast together."""
     require("matmul", input=input, other=other)
-    fast = fast_matmul(input, other)
-    if fast is not None:
-        return fast
+    plain = plain_product(input, other)
+    if plain is not None:
+        return plain
     m, n = input._data.ndim, other._data.ndim
     if m == 2 and n == 2:
         return mm(input, other)
@@ -127,12 +126,12 @@ def _matmul_operator(self: Any, other: Any) -> Any:
     if not isinstance(other, Tensor):
         return NotImplemented
     try:
-        fast = None if EVER_USED and modes.lower is not None else fast_matmul(self, other)
+        plain = None if EVER_USED and modes.lower is not None else plain_product(self, other)
     except AttributeError:
         if isinstance(self, Tensor):
             raise
         raise no_method("matmul", (self,)) from None
-    return matmul(self, other) if fast is None else fast
+    return matmul(self, other) if plain is None else plain
 
 
 def _reflected(self: Any, other: Any) -> Any:

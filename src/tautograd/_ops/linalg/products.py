@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._autograd.apply import apply
 from ..._autograd.lifted import COUNTERPARTS
+from ..._autograd.modes import modes
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import conj
-from ..declare.fast_products import COLUMNS, ROWS, fast_matmul
 from ..declare.public import public
 from ..declare.record import MULTILINEAR, Op
 from ..declare.samples import Sample, T
-from ..shape.views import reshape_to
+from ..shape.views import reshape_to, unsafe_view_op
 from .matrices import adjoint, turn
 from .product_checks import (
     SPELLED,
@@ -32,6 +31,12 @@ from .product_checks import (
     spoken,
 )
 
+_ndarray = np.ndarray
+FLOATS = frozenset("fdFD")
+# Whether the second matrix lies in memory by columns: its gradient will, too.
+ROWS = {"columns": False}
+COLUMNS = {"columns": True}
+
 
 def mat2_gradient(g: Any, mat1: Any, columns: bool) -> Any:
     if columns:
@@ -41,7 +46,7 @@ def mat2_gradient(g: Any, mat1: Any, columns: bool) -> Any:
 
 mm_op = Op(
     "mm",
-    lambda mat1, mat2, columns=False: np.matmul(mat1, mat2),
+    lambda mat1, mat2, columns: np.matmul(mat1, mat2),
     ("mat1", "mat2"),
     vjp={"mat1": lambda g, mat2: np.matmul(g, adjoint(mat2)), "mat2": mat2_gradient},
     jvp=MULTILINEAR,
@@ -110,15 +115,49 @@ def by_column(array: Any) -> bool:
     return strides is not None and strides[0] < strides[1]
 
 
+def plain_product(a: Tensor, b: Tensor) -> Tensor | None:
+    """The product of two vectors or matrices, or of two batches of them, where nothing has to be
+    checked, expanded or cast; else None.
+
+    A product of batches has the nodes that a user meets (`UnsafeViewBackward0` over `BmmBackward0`);
+    the views that PyTorch puts below them, which change nothing, are left out.
+    """
+    x, y = a._data, b._data
+    if type(x) is not _ndarray or type(y) is not _ndarray:
+        return None
+    if x.dtype is not y.dtype or x.dtype.char not in FLOATS:
+        return None
+    shape, other = x.shape, y.shape
+    found: Tensor
+    if len(shape) == 2:
+        if len(other) == 2 and shape[1] == other[0]:
+            steps = y.strides
+            found = mm_op.apply((a, b), COLUMNS if steps[0] < steps[1] else ROWS)
+            return found
+        if len(other) == 1 and shape[1] == other[0]:
+            found = mv_op.apply((a, b))
+            return found
+        return None
+    if len(shape) < 2:
+        if not shape or shape != other:
+            return None
+        found = dot_op.apply((a, b))
+        return found
+    if shape[:-2] != other[:-2] or shape[-1] != other[-2] or modes.way[0] is None:
+        return None
+    found = bmm_op.apply((a, b))
+    node = found._node
+    if node is not None:
+        size = {"size": found._data.shape}
+        found._node = unsafe_view_op.record((found,), (node,), size, found._data)
+    return found
+
+
 @public()
 def mm(input: Any, mat2: Any, out_dtype: Any = None) -> Tensor:
     """The product of two matrices."""
     check_out_dtype("mm", out_dtype)
     require("mm", input=input, mat2=mat2)
-    if input._data.ndim == mat2._data.ndim == 2:
-        fast = fast_matmul(input, mat2)
-        if fast is not None:
-            return fast
     a, b = input._data, mat2._data
     if a.ndim != 2 or b.ndim != 2:
         raise RuntimeError(f"{'self' if a.ndim != 2 else 'mat2'} must be a matrix")
@@ -128,7 +167,7 @@ def mm(input: Any, mat2: Any, out_dtype: Any = None) -> Tensor:
             f"{SPELLED[spoken(input)]} != {SPELLED[spoken(mat2)]}"
         )
     check_mm(input, mat2)
-    result: Tensor = apply(mm_op, (input, mat2), COLUMNS if by_column(b) else ROWS)
+    result: Tensor = mm_op.apply((input, mat2), COLUMNS if by_column(b) else ROWS)
     return result
 
 
@@ -140,7 +179,7 @@ def bmm(input: Any, mat2: Any, out_dtype: Any = None) -> Tensor:
     check_bmm("bmm", input, mat2)
     if input._data.dtype != mat2._data.dtype:
         raise RuntimeError(f"expected scalar type {spoken(input)} but found {spoken(mat2)}")
-    result: Tensor = apply(bmm_op, (input, mat2))
+    result: Tensor = bmm_op.apply((input, mat2))
     return result
 
 
@@ -148,12 +187,8 @@ def bmm(input: Any, mat2: Any, out_dtype: Any = None) -> Tensor:
 def mv(input: Any, vec: Any) -> Tensor:
     """The product of a matrix and a vector."""
     require("mv", input=input, vec=vec)
-    if input._data.ndim == 2 and vec._data.ndim == 1:
-        fast = fast_matmul(input, vec)
-        if fast is not None:
-            return fast
     check_mv(None, input, vec, vec)
-    result: Tensor = apply(mv_op, (input, vec))
+    result: Tensor = mv_op.apply((input, vec))
     return result
 
 
@@ -161,12 +196,8 @@ def mv(input: Any, vec: Any) -> Tensor:
 def dot(input: Any, tensor: Any) -> Tensor:
     """The sum of the products of two vectors' elements (neither is conjugated)."""
     require("dot", input=input, tensor=tensor)
-    if input._data.ndim == tensor._data.ndim == 1:
-        fast = fast_matmul(input, tensor)
-        if fast is not None:
-            return fast
     check_vectors(input, tensor)
-    result: Tensor = apply(dot_op, (input, tensor))
+    result: Tensor = dot_op.apply((input, tensor))
     return result
 
 
@@ -175,7 +206,7 @@ def vdot(input: Any, other: Any) -> Tensor:
     """The inner product of two vectors, the first one conjugated."""
     require("vdot", input=input, other=other)
     check_vectors(input, other)
-    result: Tensor = apply(vdot_op, (input, other))
+    result: Tensor = vdot_op.apply((input, other))
     return result
 
 

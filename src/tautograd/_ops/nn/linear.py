@@ -7,23 +7,28 @@ from typing import Any
 import numpy as np
 
 from ..._autograd.apply import apply
-from ..._autograd.apply_view import apply_view
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import conj, require_tensor
-from ..declare.fast_products import fast_linear
 from ..declare.public import NN_FUNCTIONAL, public
 from ..declare.record import MULTILINEAR, Op
 from ..declare.samples import Sample, T
-from ..linalg.addmm import addmm
+from ..linalg.addmm import ADDED_COLUMNS, ADDED_ROWS, addmm, addmm_op
 from ..linalg.matmul import matmul
 from ..linalg.product_checks import check_not_bool, require
-from ..shape.permutations import t
+from ..linalg.products import COLUMNS, ROWS, mm_op
+from ..shape.permutations import t, t_op
 from ..shape.views import reshape_to, view_op, view_to
+
+# `x @ w.T` and `b + x @ w.T`; None where something has to be checked, expanded or cast.
+times_transposed = mm_op.function("transposed", turned=t_op, rows=ROWS, columns=COLUMNS)
+plus_transposed = addmm_op.function(
+    "transposed", turned=t_op, rows=ADDED_ROWS, columns=ADDED_COLUMNS
+)
 
 
 def _affine(input: Any, weight: Any, bias: Any) -> Any:
-    fast = fast_linear(input, weight, bias)
-    return addmm(bias, input, t(weight)) if fast is None else fast
+    plain = plus_transposed(bias, input, weight)
+    return addmm(bias, input, t(weight)) if plain is None else plain
 
 
 def tall_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
@@ -36,12 +41,12 @@ def tall_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
         return None
     shape = x.shape
     size: tuple[int, ...] = x.size // shape[-1], shape[-1]
-    tall = apply_view(view_op, input, {"size": size}, x.reshape(size))
-    flat = fast_linear(tall, weight, bias)
+    tall = view_op.apply((input,), {"size": size}, x.reshape(size))
+    flat = plus_transposed(bias, tall, weight)
     if flat is None:
         return None
     size = (*shape[:-1], flat._data.shape[1])
-    out: Tensor = apply_view(view_op, flat, {"size": size}, flat._data.reshape(size))
+    out: Tensor = view_op.apply((flat,), {"size": size}, flat._data.reshape(size))
     return out
 
 
@@ -55,8 +60,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
             f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {w.ndim}D"
         )
     if bias is None:
-        fast = fast_linear(input, weight, None)
-        return matmul(input, t(weight)) if fast is None else fast
+        plain = times_transposed(input, weight)
+        return matmul(input, t(weight)) if plain is None else plain
     if not isinstance(bias, Tensor):
         require_tensor("linear", bias, "bias", 3)
     if x.ndim == 2:

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._arrays.strided import has_memory, spelled_out, strided
-from ..._autograd.apply_view import apply_view
 from ..._autograd.lifted import counterpart
 from ..._tensor.tensor import Size, Tensor
 from ..declare.elementwise_calls import check_broadcast, require_tensor
@@ -80,7 +79,7 @@ def expand_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
                 f"({shape[dim - missing]}) at non-singleton dimension {dim}.  Target sizes: "
                 f"{list(size)}.  Tensor sizes: {list(shape)}"
             )
-    result: Tensor = apply_view(expand_op, input, {"size": tuple(found)})
+    result: Tensor = expand_op.apply((input,), {"size": tuple(found)})
     return result
 
 

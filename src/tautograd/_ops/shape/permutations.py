@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.strided import spelled_out
-from ..._autograd.apply_view import apply_view
 from ..._autograd.lifted import counterpart
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
@@ -99,7 +98,7 @@ def exchange(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
     """`transpose` of what is known to be a tensor."""
     ndim = input._data.ndim
     dims = {"dim0": wrap_dim(dim0, ndim, "transpose"), "dim1": wrap_dim(dim1, ndim, "transpose")}
-    result: Tensor = apply_view(transpose_op, input, dims)
+    result: Tensor = transpose_op.apply((input,), dims)
     return result
 
 
@@ -119,7 +118,7 @@ def t(input: Any) -> Tensor:
             raise RuntimeError(
                 f"t() expects a tensor with <= 2 dimensions, but self is {input._data.ndim}D"
             )
-        result: Tensor = apply_view(t_op, input)
+        result: Tensor = t_op.apply((input,))
         return result
     except Exception as error:
         explain(error, "t", (input,), {}, method=True)
@@ -141,7 +140,7 @@ def permute_to(input: Tensor, dims: tuple[int, ...]) -> Tensor:
             break
     if len(set(dims)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    result: Tensor = apply_view(permute_op, input, {"dims": dims})
+    result: Tensor = permute_op.apply((input,), {"dims": dims})
     return result
 
 
@@ -181,7 +180,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
             raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")
         wrapped.append(found)
     if not ndim:
-        same: Tensor = apply_view(alias_op, input, {"dims": ()})
+        same: Tensor = alias_op.apply((input,), {"dims": ()})
         return same
     rest = iter([d for d in range(ndim) if d not in wrapped[0]])
     places = dict(zip(wrapped[1], wrapped[0], strict=True))
@@ -221,7 +220,7 @@ def _reversed(self: Tensor) -> Tensor:
     elif not ndim:
         _deprecated("Tensor.T", _IDENTITY)
     dims = tuple(range(ndim - 1, -1, -1))
-    result: Tensor = apply_view(permute_op, self, {"dims": dims})
+    result: Tensor = permute_op.apply((self,), {"dims": dims})
     return result
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.strided import has_memory, spelled_out, strided
-from ..._autograd.apply_view import apply_view
 from ..._autograd.lifted import counterpart
 from ..._tensor.tensor import Tensor
 from ..declare.dims import require_int, wrap_dim
@@ -111,13 +110,13 @@ def slice_view(
     """The view that `x[start:end:step]` is along one dimension; positions as Python takes them."""
     start, end, step = slice(start, end, step).indices(input._data.shape[dim])
     parameters = {"dim": dim, "start": start, "end": max(start, end), "step": step}
-    result: Tensor = apply_view(slice_op, input, parameters)
+    result: Tensor = slice_op.apply((input,), parameters)
     return result
 
 
 def select_view(input: Tensor, dim: int, index: int) -> Tensor:
     """The view at one index of a dimension, which is then gone; arguments already checked."""
-    result: Tensor = apply_view(select_op, input, {"dim": dim, "index": index})
+    result: Tensor = select_op.apply((input,), {"dim": dim, "index": index})
     return result
 
 
@@ -235,7 +234,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
         "dim1": first,
         "dim2": second,
     }
-    result: Tensor = apply_view(diagonal_op, input, parameters)
+    result: Tensor = diagonal_op.apply((input,), parameters)
     return result
 
 
@@ -319,5 +318,5 @@ def unfold(self: Tensor, dimension: Any, size: Any, step: Any) -> Tensor:
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     parameters = {"dimension": dimension, "size": size, "step": step}
-    result: Tensor = apply_view(unfold_op, self, parameters)
+    result: Tensor = unfold_op.apply((self,), parameters)
     return result

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.strided import spelled_out, strided
-from ..._autograd.apply_view import apply_view
 from ..._autograd.lifted import counterpart
 from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dim, wrap_dims
@@ -108,7 +107,7 @@ def squeeze(input: Any, dim: Any = None) -> Tensor:
     """A view without the dimensions of size one: all of them, or those named that are."""
     require_tensor("squeeze", input)
     op, parameters = squeeze_call(input, dim)
-    result: Tensor = apply_view(op, input, parameters)
+    result: Tensor = op.apply((input,), parameters)
     return result
 
 
@@ -127,7 +126,7 @@ def unsqueeze(input: Any, dim: Any) -> Tensor:
     """A view with a dimension of size one inserted before `dim`."""
     require_tensor("unsqueeze", input)
     dim = wrap_dim(dim, input._data.ndim + 1, "unsqueeze")
-    result: Tensor = apply_view(unsqueeze_op, input, {"dim": dim})
+    result: Tensor = unsqueeze_op.apply((input,), {"dim": dim})
     return result
 
 

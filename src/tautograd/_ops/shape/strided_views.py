@@ -22,7 +22,6 @@ from ..._arrays.strided import (
     with_steps_of,
 )
 from ..._autograd.apply import apply
-from ..._autograd.apply_view import apply_view
 from ..._tensor.tensor import Tensor
 from ..declare.dims import require_int
 from ..declare.elementwise_calls import require_tensor
@@ -209,7 +208,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     """A view of the storage with the given sizes, strides and offset (in elements)."""
     require_tensor("as_strided", input)
     parameters = as_strided_call(input, size, stride, storage_offset)
-    result: Tensor = apply_view(as_strided_op, input, parameters)
+    result: Tensor = as_strided_op.apply((input,), parameters)
     return result
 
 

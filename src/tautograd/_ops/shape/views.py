@@ -14,7 +14,6 @@ import numpy as np
 from ..._arrays.dtypes import LEGACY_NAMES, dtype
 from ..._arrays.strided import has_memory, strided, strides_of, view_strides
 from ..._autograd.apply import apply
-from ..._autograd.apply_view import apply_view
 from ..._autograd.lifted import counterpart
 from ..._tensor.tensor import Tensor
 from ..declare.dims import wrap_dim
@@ -92,7 +91,7 @@ def view_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
-    result: Tensor = apply_view(view_op, input, {"size": shape})
+    result: Tensor = view_op.apply((input,), {"size": shape})
     return result
 
 
@@ -104,7 +103,7 @@ def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     in_rows = flags is None or flags.c_contiguous
     if in_rows or can_view(data, shape):
         op = view_op if in_rows else reshape_alias_op
-        result: Tensor = apply_view(op, input, {"size": shape})
+        result: Tensor = op.apply((input,), {"size": shape})
         return result
     from .rearranging import contiguous
 
@@ -135,7 +134,7 @@ def reshape_method(self: Tensor, *shape: Any, **given: Any) -> Tensor:
         if shape and not given and type(data) is np.ndarray and data.flags.c_contiguous:
             shown = _shown(data, shape)
             if shown is not None:
-                result: Tensor = apply_view(view_op, self, {"size": shown.shape}, shown)
+                result: Tensor = view_op.apply((self,), {"size": shown.shape}, shown)
                 return result
         return reshape_to(self, ints("reshape", "shape", shape, given))
     except Exception as error:
@@ -183,8 +182,8 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     size = (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
     data = input._data
     if type(data) is np.ndarray and data.flags.c_contiguous:
-        flat: Tensor = apply_view(
-            view_op, input, {"size": size}, data.reshape(size) if data.size else None
+        flat: Tensor = view_op.apply(
+            (input,), {"size": size}, data.reshape(size) if data.size else None
         )
         return flat
     return reshape_to(input, size)
@@ -249,7 +248,7 @@ def view(self: Tensor, *size: Any, **given: Any) -> Tensor:
         if size and not given and type(data) is np.ndarray and data.flags.c_contiguous:
             shown = _shown(data, size)
             if shown is not None:
-                short: Tensor = apply_view(view_op, self, {"size": shown.shape}, shown)
+                short: Tensor = view_op.apply((self,), {"size": shown.shape}, shown)
                 return short
         return _any_view(self, size, given)
     except Exception as error:

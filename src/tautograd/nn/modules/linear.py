@@ -8,8 +8,7 @@ from typing import Any
 import tautograd as torch
 
 from ..._autograd.autocast_state import EVER_USED
-from ..._ops.declare.fast_products import fast_linear
-from ..._ops.nn.linear import bilinear, linear, tall_linear
+from ..._ops.nn.linear import bilinear, linear, plus_transposed, tall_linear, times_transposed
 from ..._tensor.tensor import Tensor
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
@@ -72,10 +71,14 @@ class Linear(Module):
         except KeyError:  # computed, as by a parametrization
             weight, bias = self.weight, self.bias  # type: ignore[assignment]
         if type(input) is Tensor and weight is not None and not EVER_USED:
-            quick = tall_linear if len(input._data.shape) > 2 else fast_linear
-            fast = quick(input, weight, bias)
-            if fast is not None:
-                return fast
+            if len(input._data.shape) > 2:
+                plain = tall_linear(input, weight, bias)
+            elif bias is None:
+                plain = times_transposed(input, weight)
+            else:
+                plain = plus_transposed(bias, input, weight)
+            if plain is not None:
+                return plain
         out: Tensor = linear(input, weight, bias)
         return out
 

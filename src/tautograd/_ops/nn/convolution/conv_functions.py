@@ -33,7 +33,7 @@ no_channels_op = Op(
         "w": lambda g, w_shape, count: np.zeros_like(g, shape=w_shape),
         "b": lambda g, b_shape, count: np.zeros_like(g, shape=b_shape),
     },
-    jvp={name: _no_change for name in ("x", "w", "b")},
+    jvp=dict.fromkeys(("x", "w", "b"), _no_change),
     internal=True,
 )
 

@@ -330,9 +330,10 @@ cross_entropy_op = Op(
 
 def _is_wide_on_gpu(x: Any, y: Any) -> bool:
     """Whether these are rows of many classes and a target for each, where there are kernels for them."""
-    if modes.way[0] is None or x.ndim != 2 or x.dtype.char not in "fd":
+    if modes.way[0] is None:  # first: an array that is not there yet would have to be
         return False
-    if not getattr(getattr(x, "value", x), "has_kernels", False):
+    there = getattr(getattr(x, "value", x), "has_kernels", False)
+    if not there or x.ndim != 2 or x.dtype.char not in "fd":
         return False
     rows, classes = x.shape
     return bool(classes >= _MANY and rows and y.shape == (rows,) and y.dtype == np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from ...._arrays.blend import blend
 from ...._arrays.dtypes import promote_types
 from ...._arrays.result_layout import as_iterated
-from ...._autograd.apply import apply, apply_two
+from ...._autograd.apply import apply
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import refuse, require_tensor
 from ...declare.record import Op
@@ -122,7 +122,7 @@ def _compared(op: Op, input: Tensor, target: Any, parameters: dict[str, Any]) ->
     if dtype is target._data.dtype:
         if dtype is not _FLOAT32:  # which every loss is defined for
             refuse(op, dtype)
-        return apply_two(op, input, target, parameters)  # type: ignore[no-any-return]
+        return apply(op, (input, target), parameters)  # type: ignore[no-any-return]
     dtype = promote_types(
         input.dtype, target.dtype
     ).numpy  # both are broadcast first: no dtype is weak

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...._arrays.dtypes import LEGACY_NAMES
-from ...._autograd.apply import apply, apply_one
+from ...._autograd.apply import apply
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import refuse, require_tensor
 from ...declare.public import FUNCTIONS, NN_FUNCTIONAL, public
@@ -39,7 +39,7 @@ def _max_pool(
     _check_rank(input, rank)
     window = make_window(name, shape, kernel_size, stride, padding, dilation, ceil_mode, rank)
     refuse(plain, input._data.dtype)
-    return apply_one(indexed if return_indices else plain, input, {"window": window})
+    return apply(indexed if return_indices else plain, (input,), {"window": window})
 
 
 def _one(argument: str, value: Any) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 
 from ...._arrays.formats import preserve_format
 from ...._autograd.apply import apply
-from ...._autograd.apply_view import apply_view
 from ...._tensor.tensor import Tensor
 from ...declare.dims import wrap_dim
 from ...declare.public import NN_FUNCTIONAL
@@ -111,7 +110,7 @@ def _run(kind: str, given: dict[str, Any]) -> tuple[Tensor, ...]:
         if dropout and given["train"] and layer < num_layers - 1:
             input = dropped(input, dropout)
     if batch_first:
-        input = apply_view(_transposing(kind), input, _SWAPPED)
+        input = _transposing(kind).apply((input,), _SWAPPED)
     return (input, *(stack(final) for final in finals))
 
 

@@ -1,0 +1,472 @@
+"""Recorders: functions written from records when they are first called."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+
+import tautograd as tg
+import tautograd.nn.functional as F
+from tautograd._autograd.modes import Modes, change, modes, put, shared
+from tautograd._autograd.recorder import source_of
+from tautograd._ops.declare.record import INTERNAL, REGISTRY, renamed
+
+RECORDS = {**REGISTRY, **INTERNAL}
+
+
+def test_nothing_is_written_before_it_is_called() -> None:
+    """Importing the package costs no compilation; one operation costs its own."""
+    program = """
+import sys
+from typing import Any
+import tautograd as tg
+assert "tautograd._autograd.recorder" not in sys.modules
+x = tg.ones(2, requires_grad=True)
+x.exp()
+from tautograd._autograd.recorder import _CODES
+print(len(_CODES))
+"""
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert 1 <= int(found.stdout) <= 3
+
+
+def test_every_record_has_a_text_that_compiles() -> None:
+    for name, op in RECORDS.items():
+        text = source_of(op)
+        compile(text, name, "exec")
+        assert text.count("frame.f_back is not None") == (op.vjp is not None), name
+
+
+def test_the_text_is_found_by_debuggers() -> None:
+    tg.ones(2).sinh()
+    op = REGISTRY["sinh"]
+    assert inspect.getsource(op.apply) == source_of(op)
+    assert op.apply.__code__.co_name == "sinh"
+
+
+def test_records_that_say_the_same_share_a_text_but_no_code() -> None:
+    x = tg.ones(2)
+    x.sinh(), x.cosh()
+    one, other = REGISTRY["sinh"], REGISTRY["cosh"]
+    assert source_of(one) == source_of(other)
+    assert one.apply.__code__ is not other.apply.__code__
+    assert one.apply.__code__.co_filename == other.apply.__code__.co_filename
+
+
+def test_a_function_keeps_its_identity_and_is_written_anew_for_other_rules() -> None:
+    """Whoever holds an operation's function (a method of Tensor) sees the rules that hold now."""
+    op = REGISTRY["mul"]
+    x = tg.ones(2, requires_grad=True)
+    held = tg.Tensor.__mul__
+    assert held(x, x).grad_fn.saved[0] is not None
+    vjp, jvp = {n: op.vjp[i].source for i, n in enumerate(op.inputs)}, op.jvp
+    jvp = {n: jvp[i].source for i, n in enumerate(op.inputs)} if isinstance(jvp, tuple) else jvp
+    op.set_rules({"x": lambda g: g * 5, "y": lambda g: g * 7}, None)
+    try:
+        for product in (held(x, x), tg.mul(x, x)):
+            assert product.grad_fn.saved == ()
+            x.grad = None
+            product.sum().backward()
+            assert x.grad.tolist() == [12.0, 12.0]
+    finally:
+        op.set_rules(vjp, jvp)
+    x.grad = None
+    held(x, x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert tg.Tensor.__mul__ is held
+
+
+def test_a_renamed_record_has_a_function_of_its_own() -> None:
+    twin = renamed(REGISTRY["exp"], "OtherBackward0")
+    x = tg.ones(2, requires_grad=True)
+    assert twin.apply((x,)).grad_fn.name() == "OtherBackward0"
+    assert x.exp().grad_fn.name() == "ExpBackward0"
+
+
+def test_a_node_knows_the_line_whoever_calls() -> None:
+    """An operator remembers the code that called last; another one is not taken for it."""
+    x = tg.ones(2, requires_grad=True)
+
+    def first():
+        return x * x
+
+    def second():
+        return x * x
+
+    for _ in range(3):
+        for function in (first, second):
+            site = function().grad_fn.created_at
+            assert site.function == function.__name__
+            assert site.text == "return x * x"
+
+
+def test_what_is_saved_follows_who_wants_a_gradient() -> None:
+    """A node saves what the rules of its inputs with an edge name: nothing more, and nothing if nothing."""
+    x, y = tg.ones(2, requires_grad=True), tg.full((2,), 3.0)
+    assert [s is not None for s in tg.mul(x, y).grad_fn.saved] == [False, True, False]
+    assert [s is not None for s in (x * y).grad_fn.saved] == [False, True, False]
+    assert [s is not None for s in (y * x).grad_fn.saved] == [True, False, False]
+    assert [s is not None for s in (x * x).grad_fn.saved] == [True, True, False]
+    total = tg.addmm(tg.ones(2, 2, requires_grad=True), tg.ones(2, 2), tg.ones(2, 2))
+    total.sum().backward()
+    total.sum().backward()  # nothing was saved, so nothing was freed
+
+
+# --- a matrix that is used transposed -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_bias", [False, True])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("wanted", ["x", "w", "b", "xw", "xwb", ""])
+def test_linear_records_what_pytorch_does(rank: int, with_bias: bool, wanted: str) -> None:
+    """Nodes, gradients and what wants one, whichever of the tensors do."""
+    found = []
+    for engine in (tg, torch):
+        generator = engine.Generator().manual_seed(3)
+        shape = (4, 2, 5)[3 - rank :]
+        x = engine.randn(shape, generator=generator)
+        w, b = engine.randn(6, 5, generator=generator), engine.randn(6, generator=generator)
+        for name, tensor in zip("xwb", (x, w, b), strict=True):
+            tensor.requires_grad_(name in wanted)
+        out = engine.nn.functional.linear(x, w, b if with_bias else None)
+        nodes = []
+        if out.requires_grad:
+            stack = [out.grad_fn]
+            while stack:
+                node = stack.pop(0)
+                nodes.append(None if node is None else type(node).__name__)
+                stack += [] if node is None else [one for one, _ in node.next_functions]
+            (out * out).sum().backward()
+        grads = [None if t.grad is None else t.grad.tolist() for t in (x, w, b)]
+        found.append((nodes if rank < 3 else None, out.requires_grad, grads))
+    mine, theirs = found
+    assert mine[:2] == theirs[:2]
+    for one, other in zip(mine[2], theirs[2], strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            torch.testing.assert_close(torch.tensor(one), torch.tensor(other))
+
+
+def test_both_nodes_of_a_linear_map_know_the_line_and_the_versions() -> None:
+    x, w = tg.ones(2, 3, requires_grad=True), tg.ones(4, 3, requires_grad=True)
+    out = F.linear(x, w, tg.ones(4))
+    turned = out.grad_fn.next_functions[2][0]
+    assert type(turned).__name__ == "TBackward0"
+    assert turned.created_at == out.grad_fn.created_at
+    assert "F.linear(x, w" in turned.created_at.text
+    with tg.no_grad():
+        w.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_the_output_number_of_a_weight_goes_to_its_transpose() -> None:
+    """Parts of a tensor share a node, and each has its own gradient there."""
+    both = tg.arange(12.0).reshape(2, 2, 3).requires_grad_()
+    x = tg.ones(1, 3)
+    first, second = both.unbind()
+    F.linear(x, second).sum().backward()
+    assert both.grad.tolist() == [[[0.0] * 3] * 2, [[1.0] * 3] * 2]
+    both.grad = None
+    rows, more = tg.ones(4, 2, 3, requires_grad=True).chunk(2)
+    F.linear(more[0], first, rows[0, :, 0]).sum().backward()
+    assert both.grad[0].tolist() == [[2.0] * 3] * 2
+
+
+def test_a_planted_rule_of_the_transpose_is_seen_by_linear() -> None:
+    op = REGISTRY["t"]
+    vjp, jvp = {"x": op.vjp[0].source}, op.jvp
+    w = tg.ones(2, 3, requires_grad=True)
+    F.linear(tg.ones(1, 3), w).sum().backward()
+    w.grad = None
+    op.set_rules({"x": lambda g: op(g) * 5}, jvp)
+    try:
+        F.linear(tg.ones(1, 3), w).sum().backward()
+    finally:
+        op.set_rules(vjp, jvp)
+    assert w.grad.tolist() == [[5.0] * 3] * 2
+
+
+# --- writing into a tensor ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["add_", "sub_", "mul_", "div_", "subtract_", "multiply_", "divide_"]
+)
+def test_a_write_is_noted_once_with_the_line_of_the_user(name: str) -> None:
+    for other in (2.0, 2, tg.full((3,), 2.0), tg.tensor(2.0)):
+        x = tg.full((3,), 6.0)
+        before = x._data
+        for count in (1, 2):
+            assert getattr(x, name)(other) is x
+            assert x._version == count
+        assert x._data is before
+        code, _ = x._version_box[1]
+        assert code.co_name == "test_a_write_is_noted_once_with_the_line_of_the_user"
+        y = tg.full((3,), 6.0)
+        short = getattr(y, name[:-1])
+        assert getattr(tg, name[:-1])(short(other), other).tolist() == x.tolist()
+
+
+def test_a_write_that_must_be_recorded_is() -> None:
+    x, y = tg.ones(3), tg.ones(3, requires_grad=True)
+    x += y
+    assert type(x.grad_fn).__name__ == "AddBackward0"
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        y += 1
+    with tg.no_grad():
+        y += 1
+    assert y.tolist() == [2.0] * 3
+
+
+# --- modes ----------------------------------------------------------------------------------------
+
+
+def test_modes_are_one_record_that_cannot_be_changed() -> None:
+    assert modes.now == Modes()
+    assert modes.now.recording
+    for name in Modes._fields:
+        with pytest.raises(AttributeError):
+            setattr(modes.now, name, None)
+        if name != "recording":
+            with pytest.raises(AttributeError):
+                setattr(modes, name, None)
+
+
+def test_the_same_modes_are_the_same_object() -> None:
+    """A compiled function asks by identity whether a thread's modes are what they were."""
+    before = modes.now
+    with tg.no_grad(), tg.autocast("cpu"):
+        inside = modes.now
+        with tg.enable_grad():
+            assert modes.now is not inside
+        assert modes.now is inside
+    assert modes.now is before
+    with tg.no_grad(), tg.autocast("cpu"):
+        assert modes.now is inside
+
+
+@pytest.mark.parametrize("first", ["grad", "inference", "hooks", "level", "anomaly"])
+@pytest.mark.parametrize("second", ["grad", "inference", "hooks", "level", "anomaly"])
+def test_contexts_that_are_left_in_the_order_they_were_entered(first: str, second: str) -> None:
+    """Each puts back what it changed, and nothing else."""
+    fields = {
+        "grad": ("grad", False), "inference": ("inference", True), "hooks": ("saved_hooks", ((1, 2),)),
+        "level": ("forward_level", 1), "anomaly": ("anomaly", True),
+    }  # fmt: skip
+    (one, value), (other, value2) = fields[first], fields[second]
+    start = modes.now
+    try:
+        was = getattr(change(**{one: value}), one)
+        was2 = getattr(change(**{other: value2}), other)
+        assert modes.special == ({first, second} != {"grad"})
+        assert not shared.ordinary
+        change(**{one: was})
+        assert getattr(modes, other) == (value2 if first != second else was)
+        change(**{other: was2 if first != second else was})
+        assert modes.now is start
+        assert not modes.special
+    finally:
+        put(start)
+
+
+def test_a_pass_records_nothing_that_a_hook_does_whoever_has_it() -> None:
+    """Hooks of tensors, of nodes and of leaves, each alone the first code of the user's in its pass."""
+    seen: list[bool] = []
+
+    def look(*args):
+        seen.append(tg.is_grad_enabled())
+
+    def of_leaf(x):
+        x.register_hook(look)
+
+    def of_post(x):
+        x.register_post_accumulate_grad_hook(look)
+
+    def of_node(x):
+        (y := x * x).grad_fn.register_hook(look)
+        return y
+
+    def of_result(x):
+        (y := x * x).register_hook(look)
+        return y
+
+    for plant in (of_leaf, of_post, of_node, of_result):
+        x = tg.ones(2, requires_grad=True)
+        y = plant(x)
+        y = x * x if y is None else y
+        y.sum().backward()
+        assert seen == [False], plant
+        seen.clear()
+        assert tg.is_grad_enabled()
+        assert modes.run is None
+
+
+THREADS = """
+import threading
+import tautograd as tg
+from tautograd._autograd.modes import shared
+
+x = tg.ones(3, requires_grad=True)
+
+
+def run(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def leaves_recording_off():
+    tg.set_grad_enabled(False)
+    assert not shared.ordinary
+    assert (x * 2).grad_fn is None
+
+
+def goes_backward():
+    tg.is_grad_enabled()
+    (x * x).sum().backward()
+
+
+for work in (leaves_recording_off, goes_backward, tg.is_grad_enabled):
+    run(work)
+    assert shared.ordinary, work
+    assert shared.unusual == 0 and shared.threads <= 1
+
+started, stop = threading.Event(), threading.Event()
+
+
+def stays():
+    with tg.no_grad():
+        started.set()
+        stop.wait()
+
+
+tg.is_grad_enabled()
+thread = threading.Thread(target=stays)
+thread.start()
+started.wait()
+assert not shared.ordinary
+assert (x * x).grad_fn is not None
+stop.set()
+thread.join()
+assert shared.ordinary
+print("fine")
+"""
+
+
+def test_what_holds_for_all_threads_holds_again_when_others_are_gone() -> None:
+    """Also when a thread ended with recording off: its modes end with it."""
+    command = [sys.executable, "-c", THREADS]
+    found = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert found.stdout == "fine\n", found.stderr
+
+
+def test_a_hook_that_leaves_other_modes_behind() -> None:
+    """A backward pass puts back what it found, whatever a hook has done."""
+    unusual = shared.unusual
+    for grad in (True, False):
+        x = tg.ones(2, requires_grad=True)
+        y = x * x
+        y.register_hook(lambda g, grad=grad: tg.set_grad_enabled(grad) and None)
+        y.sum().backward()
+        assert shared.unusual == unusual
+        assert tg.is_grad_enabled()
+        assert (x * x).grad_fn is not None
+        with tg.no_grad():
+            assert (x * x).grad_fn is None
+
+
+class Noted:
+    """Stands where a compiled function's calls are noted (`modes.deferred`), and lets them through."""
+
+    follows = False
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def _without(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        change(deferred=None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            change(deferred=self)
+
+    def operation(self, op: Any, inputs: Any, parameters: Any, compute: Any) -> Any:
+        self.names.append(op.name)
+        return self._without(op.apply, inputs, parameters, compute)
+
+    def call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        self.names.append(function.__name__)
+        return self._without(function, *args, **kwargs)
+
+
+SHORTCUTS: dict[str, Any] = {
+    "operator": (lambda x, w: x * x, ["mul"]),
+    "number": (lambda x, w: x + 1.0, ["add"]),
+    "power": (lambda x, w: x**2, ["pow_scalar"]),
+    "unary": (lambda x, w: x.exp(), ["exp"]),
+    "view": (lambda x, w: x.t(), ["t"]),
+    "product": (lambda x, w: x @ w.t(), ["t", "mm"]),
+    "linear": (F.linear, ["t", "mm"]),
+    "linear with a bias": (lambda x, w: F.linear(x, w, w[0, :1].expand(4)), None),
+    "tall linear": (lambda x, w: F.linear(x[None], w), None),
+    "update": (lambda x, w: x.detach().clone().add_(1.0), ["detach", "clone", "add_"]),
+    "updating operator": (lambda x, w: _updated(x.detach().clone()), ["detach", "clone", "add_"]),
+    "several": (lambda x, w: x.unbind(), ["unbind"]),
+    "backward": (lambda x, w: (x * x).sum().backward(), ["mul", "sum", "tensor_backward"]),
+}
+
+
+def _updated(x: Any) -> Any:
+    x += 1.0
+    return x
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("name", SHORTCUTS)
+def test_no_short_way_passes_by_who_notes_calls(name: str, grad: bool) -> None:
+    run, expected = SHORTCUTS[name]
+    if name == "backward" and not grad:
+        return
+    x = tg.randn(3, 4, requires_grad=True)
+    w = tg.randn(4, 4, requires_grad=True)
+    with tg.set_grad_enabled(grad):
+        for _ in range(2):  # the second time with recorders that are written
+            noted = Noted()
+            before = modes.now
+            change(deferred=noted)
+            try:
+                assert modes.special
+                assert not shared.ordinary
+                found = run(x, w)
+            finally:
+                change(deferred=None)
+            assert modes.now is before
+            assert noted.names == expected if expected else len(noted.names) >= 2
+            plain = run(x, w)
+            if isinstance(plain, tg.Tensor):
+                tg.testing.assert_close(found, plain)
+                assert type(found.grad_fn) is type(plain.grad_fn)
+
+
+def test_hooks_on_saved_tensors_that_a_hook_has_left_in_force_end_with_the_pass() -> None:
+    x = tg.ones(2, requires_grad=True)
+    unusual = shared.unusual
+    for how in ("backward", "inputs", "create_graph"):
+        y = x * x
+        entered = tg.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+        y.register_hook(lambda g, entered=entered: entered.__enter__())
+        if how == "create_graph":
+            tg.autograd.grad(y.sum(), x, create_graph=True)
+        else:
+            y.sum().backward(inputs=[x] if how == "inputs" else None)
+        assert modes.saved_hooks == ()
+        assert shared.unusual == unusual
+        assert not modes.special
