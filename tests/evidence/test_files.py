@@ -47,6 +47,7 @@ def test_what_is_saved_is_loaded(saved, report):
     content = evidence.load(saved)
     assert content["verdict"] == report.verdict == "correct"
     assert content["computation"]["engine"] == report.engine
+    assert content["report"].pop("assurance")["in_words"] == report.assurance()
     assert content["report"] == json.loads(report.to_json())
 
 

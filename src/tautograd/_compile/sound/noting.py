@@ -18,6 +18,7 @@ from ..._autograd.modes import change, modes
 from ..._tensor.tensor import Tensor
 from ..._user_code.sites import mark
 from ..program.ir import Kind
+from ..record.arrays import KINDS
 from ..record.recorded_array import Recorded
 from ..record.tensor_data import grad_of, plain
 from ..record.trees import NESTS
@@ -288,6 +289,8 @@ class Noting:
             return Ref("argument", self.tape.arguments[id(tensor)])
         slot = _data.__get__(tensor)
         if type(slot) is not Recorded:
+            if type(slot) not in KINDS:
+                raise Unknown("an array of another kind, as `vmap` has them")
             if _node.__get__(tensor) is not None:
                 raise Unknown("a tensor from outside that has a history")
             return Ref("outside", tensor)

@@ -74,11 +74,14 @@ for _ in range(8):
         self.losses: list[float] = []
 
     def before_backward(self, event: Backward) -> None:
-        if self.doctor.steps or self.rounds >= LOOKED or self.doctor.held():
+        if self.doctor.steps or self.rounds >= LOOKED:
             return
+        held = self.doctor.held()
         self.rounds += 1
         self.losses.append(self.doctor.numbers.loss)
         for leaf in leaves(event.roots, 2000):
+            if id(leaf) in held:
+                continue
             known = self.known.get(id(leaf))
             if known is None or known.tensor() is not leaf:
                 self.known[id(leaf)] = _Leaf(leaf)

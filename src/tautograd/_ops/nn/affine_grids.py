@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._autograd.apply import apply
-from ..._tensor.tensor import Size, Tensor
+from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 from ..declare.elementwise_calls import require_tensor
 from ..declare.public import NN_FUNCTIONAL, public
@@ -73,7 +73,7 @@ affine_grid_op: Op = Op(
 )
 
 
-def _check(theta: Tensor, size: Ints) -> None:
+def _check(theta: Tensor, size: Ints, given: Any) -> None:
     if theta._data.dtype.kind not in "fV":
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     rank = len(size) - 2
@@ -85,7 +85,7 @@ def _check(theta: Tensor, size: Ints) -> None:
     if tuple(theta._data.shape)[1:] != (rank, rank + 1):
         raise ValueError(
             f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size "
-            f"{Size(size)}. Got {theta.shape}."
+            f"{given}. Got {theta.shape}."
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
@@ -105,8 +105,8 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Ten
             stacklevel=warning_level(),
         )
         align_corners = False
-    size = ints("affine_grid", "size", (tuple(size),), {}, 2)
-    _check(theta, size)
+    given, size = size, ints("affine_grid", "size", (tuple(size),), {}, 2)
+    _check(theta, size, given)
     if align_corners and min(size[2:]) == 1:
         import warnings
 

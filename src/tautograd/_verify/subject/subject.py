@@ -203,7 +203,7 @@ class Subject:
     def means(self, intent: Intent) -> None:
         """From now on values are those of a function whose slope is the one that is meant."""
         intent.engine = self.engine
-        intent.note(lambda: self.call(self.tensors_from(self.row)))
+        intent.note(lambda: self.recorded(self.row))
         self.intent = intent or None
 
     def call_itself(self) -> Any:
