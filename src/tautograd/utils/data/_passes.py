@@ -268,7 +268,12 @@ class PassOfWorkers(Pass):
 
     def _check_alive(self, patience: float = 0.0) -> None:
         """Raise if a worker has ended, or ends within `patience` seconds."""
-        multiprocessing.connection.wait([w.sentinel for w in self._workers], timeout=patience)
+        ending = multiprocessing.connection.wait(
+            [w.sentinel for w in self._workers], timeout=patience
+        )
+        for worker in self._workers:
+            if worker.sentinel in ending:  # closed a moment before the process is gone
+                worker.join(timeout=5.0)
         dead = [w for w in self._workers if not w.is_alive()]
         if dead:
             pids = ", ".join(str(w.pid) for w in dead)
