@@ -45,9 +45,8 @@ VARIANTS = 4  # of records of one form of arguments, as with and without gradien
 BRANCHES = 12  # the same where numbers decide between them
 FORMS = 256  # of arguments that are remembered as seen
 BRANCH = "a number decides otherwise"
-LARGE = (
-    1 << 14
-)  # elements that a function is given or finds, from which on its Python may be cheap beside them
+# Elements that a function is given or finds, from which on its Python may be cheap beside them.
+LARGE = 1 << 14
 MISSES = 3  # calls one after the other that do not agree with a record, which is then given up
 OFTEN = 16  # how often a form has to come before it takes the place of another record
 
