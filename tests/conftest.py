@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import warnings
+import zlib
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,21 @@ def pytest_runtest_protocol() -> Generator[None, Any, Any]:
         return (yield)
     finally:
         sys.path[:] = before
+
+
+# Long tables of programs that are run one by one: a third of each in `make test`, always the same.
+LONG = (
+    *("doctor/test_recall", "doctor/test_silence", "doctor/test_examples", "doctor/test_harm"),
+    *("verify/test_corpus", "compile/test_value_checks", "lab/test_lessons"),
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        in_table = item.path.with_suffix("").as_posix().endswith(LONG) and "[" in item.name
+        if in_table and zlib.crc32(item.nodeid.encode()) % 3:
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(trylast=True)
