@@ -164,5 +164,12 @@ def without_own_frames(traceback: TracebackType | None) -> TracebackType | None:
         stop -= 1
     kept: TracebackType | None = None
     for frame in reversed(frames[start:stop]):
-        kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+        kept = linked(kept, frame)
     return kept
+
+
+def linked(below: TracebackType | None, part: TracebackType) -> TracebackType:
+    """This part of a traceback, before another rest of it."""
+    line: int | None = part.tb_lineno  # None, where an interrupt came between two lines
+    line = part.tb_frame.f_code.co_firstlineno if line is None else line
+    return TracebackType(below, part.tb_frame, part.tb_lasti, line)

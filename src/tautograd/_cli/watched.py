@@ -287,7 +287,7 @@ def _without_watchers(traceback: TracebackType | None) -> TracebackType | None:
         stop -= 1
     kept: TracebackType | None = None
     for frame in reversed(frames[:stop] or frames):
-        kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+        kept = runner.linked(kept, frame)
     return kept
 
 
