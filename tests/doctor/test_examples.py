@@ -44,7 +44,8 @@ def test_the_example_gives_that_finding_on_that_line(code, engine, tmp_path):
 def test_the_corrected_example_is_clean(code, engine, tmp_path):
     found = run(rule_called(code).fixed.strip() + "\n", tmp_path / f"{code}_fixed.py", engine)
     assert found.ok, str(found)
-    assert found.steps or ".backward()" in rule_called(code).fixed, "an example trains"
+    by_hand = "optim." not in rule_called(code).fixed  # such a loop has no steps to count
+    assert found.steps or by_hand, "an example trains"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
