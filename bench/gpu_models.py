@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from bench.steps import gpt
+
 Work = Callable[[], Any]
 _ROUNDS = 7
 _WARM = 6  # steps before memory is looked at: by then a compiled step has been recorded, twice
@@ -24,41 +26,12 @@ _WARM = 6  # steps before memory is looked at: by then a compiled step has been 
 def _gpt(
     torch: Any, layers: int, width: int, heads: int, tokens: int, batch: int, words: int
 ) -> Any:
-    nn, functional = torch.nn, torch.nn.functional
-
-    class Block(nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-        def forward(self, x: Any) -> Any:
-            qkv = self.qkv(self.norm1(x)).view(batch, tokens, 3, heads, width // heads)
-            q, k, v = qkv.permute(2, 0, 3, 1, 4)
-            y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(y.transpose(1, 2).reshape(batch, tokens, width))
-            return x + self.down(functional.gelu(self.up(self.norm2(x))))
-
-    class Model(nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.word = nn.Embedding(words, width)
-            self.place = nn.Embedding(tokens, width)
-            self.blocks = nn.Sequential(*(Block() for _ in range(layers)))
-            self.norm = nn.LayerNorm(width)
-            self.head = nn.Linear(width, words, bias=False)
-
-        def forward(self, ids: Any) -> Any:
-            x = self.word(ids) + self.place(torch.arange(tokens, device=ids.device))
-            return self.head(self.norm(self.blocks(x)))
-
     def criterion(scores: Any, targets: Any) -> Any:
-        return functional.cross_entropy(scores.view(-1, words), targets.view(-1))
+        return torch.nn.functional.cross_entropy(scores.view(-1, words), targets.view(-1))
 
     rng = np.random.default_rng(0)
     ids, targets = (rng.integers(0, words, (batch, tokens)) for _ in range(2))
-    return Model(), ids, targets, criterion
+    return gpt(torch, words, tokens, width, layers, heads), ids, targets, criterion
 
 
 def _resnet(torch: Any, channels: int, blocks: int, size: int, batch: int) -> Any:

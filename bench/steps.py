@@ -84,9 +84,9 @@ def _images(torch: Any, batch: int, channels: int) -> tuple[Any, ...]:
     return model, torch.randn(batch, 1, 28, 28), labels, nn.CrossEntropyLoss()
 
 
-def _language(torch: Any, batch: int, tokens: int, width: int, layers: int) -> tuple[Any, ...]:
+def gpt(torch: Any, words: int, tokens: int, width: int, layers: int, heads: int) -> Any:
+    """A small GPT on an engine."""
     nn, functional = torch.nn, torch.nn.functional
-    letters, heads = 65, 4
 
     class Block(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
@@ -106,21 +106,28 @@ def _language(torch: Any, batch: int, tokens: int, width: int, layers: int) -> t
     class Model(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
-            self.letter = nn.Embedding(letters, width)
+            self.word = nn.Embedding(words, width)
             self.place = nn.Embedding(tokens, width)
             self.blocks = nn.Sequential(*(Block() for _ in range(layers)))
             self.norm = nn.LayerNorm(width)
-            self.head = nn.Linear(width, letters, bias=False)
+            self.head = nn.Linear(width, words, bias=False)
 
         def forward(self, ids: Any) -> Any:
-            x = self.letter(ids) + self.place(torch.arange(ids.size(1)))
+            x = self.word(ids) + self.place(torch.arange(ids.size(1), device=ids.device))
             return self.head(self.norm(self.blocks(x)))
 
-    def criterion(scores: Any, targets: Any) -> Any:
-        return functional.cross_entropy(scores.flatten(0, 1), targets.flatten())
+    return Model()
 
+
+def _language(torch: Any, batch: int, tokens: int, width: int, layers: int) -> tuple[Any, ...]:
+    letters = 65
+
+    def criterion(scores: Any, targets: Any) -> Any:
+        return torch.nn.functional.cross_entropy(scores.flatten(0, 1), targets.flatten())
+
+    model = gpt(torch, letters, tokens, width, layers, heads=4)
     ids = torch.randint(0, letters, (batch, tokens))
-    return Model(), ids, torch.randint(0, letters, (batch, tokens)), criterion
+    return model, ids, torch.randint(0, letters, (batch, tokens)), criterion
 
 
 STEPS = {
