@@ -25,10 +25,8 @@ from typing import IO, Any
 from fuzz.target import Case, Target
 from fuzz.worker import NOTE, case_of, kind_of
 
-SHORTEST, LONGEST = (
-    10.0,
-    120.0,
-)  # seconds that a target has at a time: a worker takes a few to start
+# The seconds that a target has at a time: a worker takes a few to start.
+SHORTEST, LONGEST = 10.0, 120.0
 STARVED = 4  # times a target's limit that a case has which hardly gets the processor
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -105,12 +103,16 @@ class Campaign:
 
     def _one_worker(self, target: Target, first: int, until: float) -> int:
         """Run a worker until its time is over or it must be ended; the last seed it had."""
-        with tempfile.TemporaryFile() as note, tempfile.TemporaryFile() as errors:
+        with (
+            tempfile.TemporaryFile() as note,
+            tempfile.TemporaryFile() as errors,
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        ):  # a hostile call may write to any name
             command = [sys.executable, "-m", "fuzz.worker", target.name, str(first)]
             process = subprocess.Popen(
                 [*command, str(until), str(note.fileno())],
-                stdout=subprocess.PIPE, stderr=errors, pass_fds=[note.fileno()], cwd=PROJECT,
-                start_new_session=True, text=True,
+                stdout=subprocess.PIPE, stderr=errors, pass_fds=[note.fileno()], cwd=folder,
+                env={**os.environ, "PYTHONPATH": str(PROJECT)}, start_new_session=True, text=True,
             )  # fmt: skip
             lines: queue.Queue[str] = queue.Queue()
             assert process.stdout is not None

@@ -1,8 +1,11 @@
 """Storages: the memory behind tensors, as bytes and as elements."""
 
+import os
 import warnings
 
+import numpy as np
 import pytest
+import torch
 
 import tautograd
 from tests.both import same
@@ -43,6 +46,54 @@ def test_a_file_is_memory_that_two_tensors_share(tmp_path):
     second = tautograd.from_file(path, True, 4, dtype=tautograd.float32)
     first.fill_(2.5)
     assert second.tolist() == [2.5] * 4
+
+
+def test_a_file_is_read_when_it_is_used_and_never_written_unless_shared(tmp_path):
+    path = tmp_path / "numbers"
+    path.write_bytes(np.arange(4, dtype=np.float32).tobytes())
+    x = tautograd.from_file(str(path), False, 3)
+    x.mul_(2)
+    assert x.tolist() == [0, 2, 4]
+    assert np.frombuffer(path.read_bytes(), np.float32).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("a",), ("a", True), ("a", False, 2), ("a", None, 4), ("a", False, 5), ("missing", False, 1),
+     ("missing",), ("", False, 1), (".", False, 1), ("a", False, -1), ("a", False, 1.0),
+     ("a", False, True), ("a", 1, 1), (None, False, 1)],
+)  # fmt: skip
+def test_from_file_takes_and_refuses_what_pytorch_does(args, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_bytes(bytes(16))
+    found = []
+    for engine in (torch, tautograd):
+        try:
+            found.append(tuple(engine.from_file(*args).shape))
+        except (TypeError, RuntimeError) as error:
+            found.append(type(error))
+        assert (tmp_path / "a").stat().st_size == 16
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("make", [
+    lambda fd: tautograd.from_file(fd, size=1),
+    lambda fd: tautograd.UntypedStorage.from_file(fd, False, 1),
+    lambda fd: tautograd.FloatStorage.from_file(fd, False, 1),
+])  # fmt: skip
+def test_a_number_is_no_file_name_and_its_descriptor_stays_open(make, tmp_path):
+    (tmp_path / "a").write_bytes(bytes(16))
+    with open(tmp_path / "a", "rb") as file:
+        with pytest.raises(TypeError, match="must be str, not int"):
+            make(file.fileno())
+        os.fstat(file.fileno())
+
+
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for shared in (False, True):
+        with pytest.raises(RuntimeError, match="not a regular file"):
+            tautograd.from_file(str(tmp_path / "pipe"), shared, 1)
 
 
 @pytest.mark.parametrize("name", ["uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2"])

@@ -66,7 +66,9 @@ def from_file(
 ) -> Tensor:
     """A tensor over the elements in a file; with `shared`, what is written shows in the file."""
     kind = as_dtype(dtype) if dtype is not None else get_default_dtype()
-    found: Any = make(mapped_file(filename, bool(shared), int(size), kind.numpy))
+    if pin_memory:
+        raise RuntimeError("tensors constructed from a file cannot be pinned")
+    found: Any = make(mapped_file(filename, shared, size, kind.numpy))
     return found.requires_grad_(requires_grad)  # type: ignore[no-any-return]
 
 

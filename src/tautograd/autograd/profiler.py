@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from .._files.atomic import replacing
 from .._tensor.tensor import Tensor
 from ..overrides import TorchFunctionMode
 from .profiler_util import EventList, FunctionEvent
@@ -139,9 +140,10 @@ class profile:  # noqa: N801 - PyTorch's name
             }
             for e in sorted(self.function_events, key=lambda e: e.start)
         ]  # fmt: skip
-        opened: Any = gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w")  # noqa: SIM115
-        with opened as file:
-            json.dump({"schemaVersion": 1, "traceEvents": events, **(metadata or {})}, file)
+        trace = {"schemaVersion": 1, "traceEvents": events, **(metadata or {})}
+        data = json.dumps(trace).encode()
+        with replacing(path) as file:
+            file.write(gzip.compress(data) if str(path).endswith(".gz") else data)
 
     def __str__(self) -> str:
         return str(self.function_events) if self._done else "<unfinished torch.autograd.profile>"

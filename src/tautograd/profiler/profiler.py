@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .._files.atomic import replacing
 from ..autograd import profiler as _events
 
 __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "schedule", "supported_activities"]
@@ -140,10 +141,9 @@ class _KinetoProfile:
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write names and times, as flame graphs take them."""
-        with open(path, "w") as file:
-            file.writelines(
-                f"{event.key} {int(event.self_cpu_time_total)}\n" for event in self.key_averages()
-            )
+        lines = [f"{e.key} {int(e.self_cpu_time_total)}\n" for e in self.key_averages()]
+        with replacing(path) as file:
+            file.write("".join(lines).encode())
 
     def add_metadata(self, key: str, value: str) -> None:
         self._metadata[key] = value

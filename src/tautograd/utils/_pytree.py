@@ -152,6 +152,10 @@ def is_structseq_instance(obj: object) -> bool:
 
 def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
     """Whether a tree is no container that is known, or is said to be a leaf."""
+    if is_leaf is not None and not callable(is_leaf):
+        raise TypeError(
+            f"argument 'is_leaf' must be a function or None, not {type(is_leaf).__name__}"
+        )
     return bool(is_leaf is not None and is_leaf(tree)) or kind_of(tree) not in SUPPORTED_NODES
 
 
@@ -292,7 +296,7 @@ def _walk(tree: Any, way: KeyPath, is_leaf: IsLeaf) -> Iterator[tuple[KeyPath, A
 
 def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
     """The leaves of a tree, each with its way from the root."""
-    return list(_walk(tree, (), is_leaf))
+    return list(_walk(tree, (), is_leaf or None))  # PyTorch takes anything false for None here
 
 
 def tree_flatten_with_path(

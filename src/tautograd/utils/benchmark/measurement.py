@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,6 +18,7 @@ _ENGLISH = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "
 
 def select_unit(t: float) -> tuple[str, float]:
     """The unit in which a time is a number from 1 to 1000, and its length in seconds."""
+    t = _real(t, "t")
     exponent = math.log10(t) // 3 if t > 0 else -3
     unit = {-1: "ms", -2: "us", -3: "ns"}.get(int(max(exponent, -3)), "s")
     return unit, _UNITS[unit]
@@ -30,11 +31,28 @@ def unit_to_english(u: str) -> str:
 
 def trim_sigfig(x: float, n: int) -> float:
     """A number rounded to so many digits that count."""
+    x = _real(x, "x")
     if not x:
         return 0.0
     magnitude = math.ceil(math.log10(abs(x)))
     scale = 10 ** (magnitude - n)
     return float(round(x / scale) * scale)
+
+
+def _real(number: Any, name: str) -> float:
+    """A number as Python's float; what is none is refused by name."""
+    try:
+        return (
+            float(number)
+            if not isinstance(number, (complex, str, bytes))
+            else _refuse(number, name)
+        )
+    except (TypeError, ValueError):
+        return _refuse(number, name)
+
+
+def _refuse(number: Any, name: str) -> NoReturn:
+    raise TypeError(f"argument '{name}' must be a real number, not {type(number).__name__}")
 
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
