@@ -116,6 +116,32 @@ def test_modes_stay_in_their_thread() -> None:
     assert all(seen == {(not i % 2, not i % 2)} for i, seen in enumerate(found))
 
 
+@pytest.mark.filterwarnings("ignore:.*given other memory")
+def test_memory_that_another_thread_swaps_is_in_no_record() -> None:
+    """A record that read an argument's new memory would not follow the argument any more."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            double = torch.compile(lambda x: (x * 2).sum())
+            x = torch.ones(64, dtype=torch.float64)
+            stop = threading.Event()
+
+            def swap(x: Any = x, stop: Any = stop) -> None:
+                while not stop.is_set():
+                    x.data = torch.ones(64, dtype=torch.float64)
+
+            other = threading.Thread(target=swap)
+            other.start()
+            try:
+                assert {double(x).item() for _ in range(60)} == {128.0}
+            finally:
+                stop.set()
+                other.join()
+    finally:
+        sys.setswitchinterval(before)
+
+
 def test_a_recording_is_its_own_threads_business() -> None:
     """Others see arrays, numbers and Python's own functions, from the first moment to the last."""
     stop = threading.Event()

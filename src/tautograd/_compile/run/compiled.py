@@ -17,7 +17,7 @@ from typing import Any
 
 from ..._autograd.modes import modes
 from ..._tensor.tensor import Tensor
-from ..._user_code.sites import mark, resolve
+from ..._user_code.sites import mark, resolve, warning_level
 from ...nn.modules._hooks import global_hooks
 from ...nn.modules.module import Module
 from ...optim import _hooks as optimizer_hooks
@@ -28,7 +28,7 @@ from ..messages.errors import CompileError
 from ..messages.explain import Explanation
 from ..messages.recompiles import Recompiles, difference
 from ..record.arrays import is_on_gpu
-from ..record.trees import tensors_in
+from ..record.trees import memory_of, tensors_in, was_swapped
 from ..record.varying_numbers import Changing
 from ..sound.runs import Followed
 from . import audit as audits
@@ -217,6 +217,7 @@ class Compiled:
             self._fix(around, form.symbolic, around.spots, "`type` is called, perhaps on it")
             return self._fn(*args, **kwargs)
         tolerant = self._fallback or follows
+        memory = memory_of(args, kwargs)
         try:
             entry, result = Entry.recorded(around, args, kwargs, self._native, tolerant)
         except CompileError as error:
@@ -249,6 +250,9 @@ class Compiled:
                     "code takes only a float. The next calls run eagerly, or give it one."
                 )
             raise
+        if was_swapped(memory, args, kwargs):
+            self._not_this_time(form.key, "its arguments are given other memory while it runs")
+            return result
         if (
             around.unseen is not None
             and self._sound is None
@@ -367,6 +371,7 @@ class Compiled:
         around = self._surroundings(form, args, kwargs)
         around.follow_these({spot.key for spot in entry.spots})
         tolerant = self._fallback or bool(form.symbolic or around.spots)
+        memory = memory_of(args, kwargs)
         try:
             now, result = Entry.recorded(around, args, kwargs, False, tolerant)
         except CompileError as error:
@@ -378,7 +383,7 @@ class Compiled:
             found = audits.difference(entry, now)
             if found is not None:
                 self._drop(entry)
-                if Form(args, kwargs).key != form.key:
+                if Form(args, kwargs).key != form.key or was_swapped(memory, args, kwargs):
                     return result  # another thread has changed an argument meanwhile
                 raise AuditError(self._found_by_audit(entry, str(found)))
             result = audits.hand_over(entry, result)
@@ -437,7 +442,7 @@ class Compiled:
         shown = "\n".join(f"  {what}, in {line}" for line, what in lines.items())
         warnings.warn(
             f"{self._name()} is split into parts, between which Python looks at values:\n{shown}",
-            stacklevel=4,
+            stacklevel=warning_level(),
         )
 
     def _fix(self, around: Surroundings, numbers: Any, spots: Any, why: str) -> None:
@@ -454,7 +459,7 @@ class Compiled:
     def _refuse(self, key: Any, why: str) -> None:
         """From now on calls of this form run eagerly, which is said once per function."""
         if not self._refused:
-            warnings.warn(f"{self._name()} is not compiled: {why}", stacklevel=4)
+            warnings.warn(f"{self._name()} is not compiled: {why}", stacklevel=warning_level())
         self._refused[key] = why
         if len(self._refused) > FORMS:
             self._refused.popitem(last=False)
