@@ -7,6 +7,7 @@ tautograd takes, with the same dtype, shape and values, and random draws from th
 from __future__ import annotations
 
 import contextlib
+import itertools
 import operator
 import warnings
 from collections.abc import Iterator
@@ -20,8 +21,8 @@ import tautograd
 from tautograd._ops.declare.signatures import Parameter, _lines, numbers, signatures_of
 
 NUMBERS = ("Scalar", "float", "int", "SymInt", "SymInt[]", "int[]")
-# `subtract(x, 0.5, alpha)`: `sub`, which it is another name of, has this order the other way round.
-OTHERWISE = {("subtract", "alpha")}
+# Of the matrix of ones, which is singular, rounding decides between infinity and 1e16.
+OTHERWISE = {("linalg_cond", "p")}
 
 
 def _paths(name: str) -> Iterator[str]:
@@ -35,15 +36,20 @@ def _paths(name: str) -> Iterator[str]:
         yield f"nn.functional.{name}"
 
 
-def _usual(engine: Any, parameter: Parameter, dtype: str) -> Any:
+# The shapes of tensor arguments in turn: of vectors, matrices, batches, and of products of them.
+M, V, B = (2, 2), (2,), (2, 2, 2)
+SHAPES = ((M,), (V,), (B,), (V, M, V), (M, V, V), (M, B, B))
+
+
+def _usual(engine: Any, parameter: Parameter, dtype: str, shape: Any, scalar: Any) -> Any:
     """A value that the parameter takes."""
     kind = parameter.kind
     if kind == "Tensor":
-        ones = engine.ones(2, 2, dtype=getattr(engine, dtype))
+        ones = engine.ones(shape, dtype=getattr(engine, dtype))
         return engine.tensor([0, 1]) if "ind" in parameter.name else ones
     if kind == "Tensor[]":
-        return [engine.ones(2, 2, dtype=getattr(engine, dtype))] * 2
-    usual = {"Scalar": 0.5, "float": 0.5, "int": 1, "SymInt": 1, "bool": True, "float[]": [0.5]}
+        return [engine.ones(shape, dtype=getattr(engine, dtype))] * 2
+    usual = {"Scalar": scalar, "float": 0.5, "int": 1, "SymInt": 1, "bool": True, "float[]": [0.5]}
     if kind in ("int[]", "SymInt[]"):
         return [1] * (parameter.length or 1)
     return usual[kind]  # a KeyError: not of interest
@@ -62,13 +68,17 @@ def _standing_for(engine: Any, value: Any, how: str) -> Any:
     return np.int32(value) if whole else np.float32(value)
 
 
-def _called(engine: Any, path: str, signature: Any, place: int, dtype: str, how: str | None) -> Any:
+def _called(
+    engine: Any, path: str, signature: Any, place: int, dtype: str, how: str | None, case: Any
+) -> Any:
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
+    (shapes, scalar), tensors = case, 0
     for i, parameter in enumerate(signature.parameters):
         if i != place and parameter.default is not None:
             continue
-        value = _usual(engine, parameter, dtype)
+        value = _usual(engine, parameter, dtype, shapes[tensors % len(shapes)], scalar)
+        tensors += parameter.kind.startswith("Tensor")
         if i == place and how is not None:
             value = _standing_for(engine, value, how)
         if parameter.keyword_only or len(args) < i:
@@ -92,6 +102,23 @@ def _difference(theirs: Any, ours: Any, path: str) -> str:
     return "" if np.allclose(a, b, rtol=1e-2, atol=1e-3, equal_nan=True) else f"{b}, not {a}"
 
 
+def _taken(
+    path: str, signature: Any, place: int, dtype: str, how: str, scalar: Any
+) -> tuple[Any, Any] | None:
+    """What PyTorch gives for the first shapes that it takes, and these; None if it refuses them all."""
+    for shapes in SHAPES:
+        case = shapes, scalar
+        try:
+            theirs = _called(torch, path, signature, place, dtype, how, case)
+            _called(tautograd, path, signature, place, dtype, None, case)
+        except Exception:  # PyTorch refuses, or it is the number itself that fails
+            if not any(p.kind.startswith("Tensor") for p in signature.parameters):
+                return None
+            continue
+        return theirs, case
+    return None
+
+
 def _differences(dtype: str, how: str) -> tuple[int, list[str]]:
     found, compared = [], 0
     for name in _lines():
@@ -99,16 +126,18 @@ def _differences(dtype: str, how: str) -> tuple[int, list[str]]:
             for place, parameter in enumerate(signature.parameters):
                 if parameter.kind not in NUMBERS or (name, parameter.name) in OTHERWISE:
                     continue
-                for path in _paths(name):
-                    try:
-                        theirs = _called(torch, path, signature, place, dtype, how)
-                        _called(tautograd, path, signature, place, dtype, None)
-                    except Exception:  # PyTorch refuses, or it is the number itself that fails
+                if parameter.name == "alpha" and not parameter.keyword_only:
+                    continue  # `add(x, alpha, other)`, the old order, where a tensor is `other`
+                scalars = (0.5, 2) if parameter.kind == "Scalar" else (0.5,)
+                for path, scalar in itertools.product(_paths(name), scalars):
+                    taken = _taken(path, signature, place, dtype, how, scalar)
+                    if taken is None:
                         continue
+                    theirs, case = taken
                     compared += 1
-                    what = f"{path}({parameter.name}=…)"
+                    what = f"{path}({parameter.name}=…, {case})"
                     try:
-                        ours = _called(tautograd, path, signature, place, dtype, how)
+                        ours = _called(tautograd, path, signature, place, dtype, how, case)
                         wrong = _difference(theirs, ours, path)
                     except Exception as error:
                         wrong = repr(error)
@@ -194,7 +223,7 @@ def test_a_call_that_is_made_again_had_done_nothing(monkeypatch: pytest.MonkeyPa
                     held.clear()
                     with warnings.catch_warnings(), contextlib.suppress(Exception):
                         warnings.simplefilter("ignore")
-                        _called(tautograd, path, signature, place, "float32", "tensor")
+                        _called(tautograd, path, signature, place, "float32", "tensor", ((M,), 0.5))
     assert len(again) > 10
     assert not wrong, "\n".join(wrong)
 
@@ -233,3 +262,31 @@ def test_binomial_of_infinitely_many_trials_is_pytorchs_arithmetic(seed: int) ->
         drawn: Any = engine.binomial(engine.tensor(trials), engine.tensor(chances))
         found.append((str(drawn.tolist()), engine.rand(3).tolist()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("call", [
+    lambda engine, v: engine.nn.functional.leaky_relu(engine.ones(2), v),
+    lambda engine, v: engine.layer_norm(engine.arange(2.0), (2,), eps=v),
+    lambda engine, v: engine.dropout(engine.ones(2), v, False),
+    lambda engine, v: engine.instance_norm(engine.ones(1, 2, 2), None, None, None, None, True, v, 1e-5, False),
+    lambda engine, v: engine.arange(v),
+])  # fmt: skip
+@pytest.mark.parametrize("value", [1 + 0j, 1 + 1j])
+def test_a_complex_tensor_is_a_real_number_if_it_has_no_imaginary_part(
+    call: Any, value: complex
+) -> None:
+    found = []
+    for engine in (torch, tautograd):
+        try:
+            found.append(call(engine, engine.tensor(value)).tolist())
+        except (RuntimeError, TypeError):
+            found.append("refused")
+    assert found[0] == found[1]
+
+
+def test_a_tensor_of_one_element_is_a_list_of_indices() -> None:
+    for value in ([1], True, [True]):
+        for name in ("hsplit", "vsplit", "dsplit"):
+            theirs = getattr(torch, name)(torch.ones(2, 2, 2), torch.tensor(value))
+            ours = getattr(tautograd, name)(tautograd.ones(2, 2, 2), tautograd.tensor(value))
+            assert [tuple(x.shape) for x in theirs] == [tuple(x.shape) for x in ours]

@@ -4,7 +4,7 @@ A kernel takes NumPy's own arrays of float32 or float64 that lie in row-major or
 arrays that it is given. Whoever asks has the same computation in NumPy's functions too, and takes that way
 for everything else: arrays that are recorded, batched, on a GPU, or lifted to tensors, other dtypes and layouts, and
 all of them where llvmlite is not installed or `TAUT_KERNELS=0` says so. Both ways agree to a bound that
-`tests/kernels` derives for each.
+`tests/eager_kernels` derives for each.
 
 What makes kernels lies above (`_kernels`, on the code generator of `_compile`), so it is named here and imported
 when a kernel is first asked for: importing tautograd loads no compiler.
@@ -30,6 +30,7 @@ BLOCK = 4096  # elements of a unit of an elementwise kernel
 _ndarray = np.ndarray
 _kinds = {np.dtype(np.float32): "f", np.dtype(np.float64): "d"}
 _found: dict[tuple[str, Any], Kernel | None] = {}
+_asked: dict[tuple[str, Any], int] = {}  # elements that a kernel which is not there was wanted for
 _off = os.environ.get("TAUT_KERNELS", "") == "0"
 
 
@@ -55,6 +56,15 @@ def kernel_of(name: str, dtype: Any) -> Kernel | None:
         return _found[name, dtype]
     except KeyError:
         return _make(name, dtype)
+
+
+def kernel_for_work(name: str, dtype: Any, work: int) -> Kernel | None:
+    """A kernel that pays for any number of elements once it is there: made when enough work has asked for it."""
+    try:
+        return None if _off else _found[name, dtype]
+    except KeyError:
+        asked = _asked[name, dtype] = _asked.get((name, dtype), 0) + work
+        return _make(name, dtype) if asked >= FEWEST else None
 
 
 def elementwise(name: str, *arrays: Any, cost: float = 1.0) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._arrays.kernels import BLOCK
 from .._compile.native.llvm.algebra import Term, where
-from .._compile.native.llvm.types import FLOAT64, INT32, INT64
+from .._compile.native.llvm.types import FLOAT32, FLOAT64, INT32, INT64
 from .writer import BEGIN, END, Writer
 
 _WORDS, _SHIFT = 624, 397
@@ -100,6 +100,19 @@ def uniform(w: Writer) -> None:
     w.vectors(stop, body, w.times(BEGIN, BLOCK))
 
 
+def uniform_floats(w: Writer) -> None:
+    """`(words, out, count)`: floats in [0, 1) from the low 24 bits of each word; both may be the same memory."""
+    source, out, count = w.arguments()
+    stop = w.least(w.times(END, BLOCK), count)
+
+    def body(index: str, mask: str | None) -> None:
+        word = w.load(w.at(source, index, INT32), mask, INT32)
+        number = (word & ((1 << 24) - 1)).to(FLOAT32) * 2.0**-24
+        w.store(number, w.at(out, index, FLOAT32), mask)
+
+    w.vectors(stop, body, w.times(BEGIN, BLOCK))
+
+
 def bernoulli(w: Writer) -> None:
     """`(words, out, count, p)`: 1 where a number in [0, 1) is below p, else 0."""
     source, out, count, p = w.arguments()
@@ -113,8 +126,25 @@ def bernoulli(w: Writer) -> None:
     w.vectors(stop, body, w.times(BEGIN, BLOCK))
 
 
+def shuffle(w: Writer) -> None:
+    """`(words, out, count)`: 0 to count - 1, entry i swapped with one at or after it, as word i says."""
+    words, out, count = w.arguments()
+    with w.each("0", count) as index:
+        w.code.do(f"store i64 {index}, ptr {w.at(out, index, INT64)}")
+    with w.each("0", w.minus(count, 1)) as index:
+        word = w.code.new(f"load i32, ptr {w.at(words, index, INT32)}")
+        left = w.code.new(f"trunc i64 {w.minus(count, index)} to i32")
+        further = w.code.new(f"zext i32 {w.code.new(f'urem i32 {word}, {left}')} to i64")
+        here, there = (w.at(out, place, INT64) for place in (index, w.plus(index, further)))
+        values = [w.code.new(f"load i64, ptr {place}") for place in (here, there)]
+        w.code.do(f"store i64 {values[1]}, ptr {here}")
+        w.code.do(f"store i64 {values[0]}, ptr {there}")
+
+
 RANDOM: dict[str, Any] = {
     "random_words": ("ann", words),
     "random_doubles": ("aan", uniform),
+    "random_floats": ("aan", uniform_floats),
+    "random_shuffle": ("aan", shuffle),
     "random_bernoulli": ("aanx", bernoulli),
 }

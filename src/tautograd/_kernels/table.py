@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .convolution import CONVOLUTION
 from .elementwise import ELEMENTWISE
+from .normals import NORMALS
 from .pooling import POOLING
 from .random_words import RANDOM
 from .recurrent import RECURRENT
@@ -15,6 +16,7 @@ from .writer import Writer
 TABLE: dict[str, tuple[str, Callable[[Writer], None]]] = {
     **ELEMENTWISE,
     **CONVOLUTION,
+    **NORMALS,
     **POOLING,
     **RANDOM,
     **RECURRENT,

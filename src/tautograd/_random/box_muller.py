@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._arrays.kernels import BLOCK as KERNEL_BLOCK
+from .._arrays.kernels import kernel_for_work
 from . import arithmetic
 from .arithmetic import Doubles
-from .engine import Generator, unit_doubles, unit_floats
+from .engine import Generator, floats_of, unit_doubles
 
 Floats = npt.NDArray[np.float32]
 
@@ -29,13 +31,14 @@ BLOCK = 16
 _HALF = BLOCK // 2
 # Pairs treated at a time: the working arrays of a chunk stay in the processor's cache.
 _CHUNK_BLOCKS = 1024
+_FLOAT32 = np.dtype(np.float32)
 
 
 def _singles(*constants: float) -> tuple[float, ...]:
     return tuple(float(np.float32(constant)) for constant in constants)
 
 
-_LOG_TERMS = _singles(
+LOG_TERMS = _singles(
     7.0376836292e-2,
     -1.1514610310e-1,
     1.1676998740e-1,
@@ -46,12 +49,12 @@ _LOG_TERMS = _singles(
     -2.4999993993e-1,
     3.3333331174e-1,
 )
-_LN2_LOW, _LN2_HIGH, _SQRT_HALF = _singles(-2.12194440e-4, 0.693359375, 0.707106781186547524)
-_SIN_TERMS = _singles(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
-_COS_TERMS = _singles(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
-_QUARTER_PI_PARTS = _singles(0.78515625, 2.4187564849853515625e-4, 3.77489497744594108e-8)
-(_FOUR_OVER_PI,) = _singles(1.27323954473516)
-_TWO_PI = np.float32(2.0 * math.pi)
+LN2_LOW, LN2_HIGH, SQRT_HALF = _singles(-2.12194440e-4, 0.693359375, 0.707106781186547524)
+SIN_TERMS = _singles(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+COS_TERMS = _singles(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
+QUARTER_PI_PARTS = _singles(0.78515625, 2.4187564849853515625e-4, 3.77489497744594108e-8)
+(FOUR_OVER_PI,) = _singles(1.27323954473516)
+TWO_PI = np.float32(2.0 * math.pi)
 
 
 def _round(values: Doubles, scratch: Floats) -> Doubles:
@@ -77,24 +80,24 @@ def _log(values: Floats) -> Doubles:
     """The single-precision logarithm of values in (0, 1], held in doubles."""
     scratch = np.empty_like(values)
     mantissa, exponent = np.frexp(values)
-    below = mantissa < _SQRT_HALF
+    below = mantissa < SQRT_HALF
     power = (exponent - below).astype(np.float64)
     x = mantissa.astype(np.float64)
     x += np.where(below, x, 0.0)
     x -= 1.0
     square = _round(x * x, scratch)
-    result = _horner(x, _LOG_TERMS, scratch)
+    result = _horner(x, LOG_TERMS, scratch)
     result *= x
     _round(result, scratch)
     result *= square
-    result += _round(power * _LN2_LOW, scratch)
+    result += _round(power * LN2_LOW, scratch)
     _round(result, scratch)
     square *= 0.5
     result -= square
     _round(result, scratch)
     result += x
     _round(result, scratch)
-    power *= _LN2_HIGH
+    power *= LN2_HIGH
     result += power
     return _round(result, scratch)
 
@@ -103,14 +106,14 @@ def _sin_cos(angles: Floats) -> tuple[Doubles, Doubles]:
     """Single-precision sine and cosine of angles in [0, 2 pi], held in doubles."""
     scratch = np.empty_like(angles)
     x = angles.astype(np.float64)
-    octant = (_round(x * _FOUR_OVER_PI, scratch).astype(np.int32) + 1) & ~1
+    octant = (_round(x * FOUR_OVER_PI, scratch).astype(np.int32) + 1) & ~1
     nearest = octant.astype(np.float64)
-    for part in _QUARTER_PI_PARTS:
+    for part in QUARTER_PI_PARTS:
         x -= nearest * part
         _round(x, scratch)
     square = _round(x * x, scratch)
 
-    cosine = _horner(square, _COS_TERMS, scratch)
+    cosine = _horner(square, COS_TERMS, scratch)
     cosine *= square
     _round(cosine, scratch)
     cosine *= square
@@ -119,7 +122,7 @@ def _sin_cos(angles: Floats) -> tuple[Doubles, Doubles]:
     cosine += 1.0
     _round(cosine, scratch)
 
-    sine = _horner(square, _SIN_TERMS, scratch)
+    sine = _horner(square, SIN_TERMS, scratch)
     sine *= square
     _round(sine, scratch)
     sine *= x
@@ -133,10 +136,23 @@ def _sin_cos(angles: Floats) -> tuple[Doubles, Doubles]:
     return sine, cosine
 
 
-def _float_blocks(uniform: Floats, mean: float, std: float) -> Floats:
-    """Whole blocks of single-precision normals from as many uniforms."""
-    result = np.empty_like(uniform).reshape(-1, 2, _HALF)
-    blocks = uniform.reshape(-1, 2, _HALF)
+def _float_blocks(words: npt.NDArray[np.uint32], mean: float, std: float) -> Floats:
+    """Whole blocks of single-precision normals from as many random words."""
+    run = kernel_for_work("random_normals", _FLOAT32, len(words))
+    if run is not None:
+        made = np.empty(len(words), np.float32)
+        run(
+            -(-len(words) // KERNEL_BLOCK),
+            len(words) << 3,
+            words,
+            made,
+            len(words) // BLOCK,
+            mean,
+            std,
+        )
+        return made
+    result = np.empty(len(words), np.float32).reshape(-1, 2, _HALF)
+    blocks = floats_of(words).reshape(-1, 2, _HALF)
     scale, shift = float(np.float32(std)), float(np.float32(mean))
     scratch = np.empty((min(len(blocks), _CHUNK_BLOCKS), _HALF), np.float32)
     for start in range(0, len(blocks), _CHUNK_BLOCKS):
@@ -145,7 +161,7 @@ def _float_blocks(uniform: Floats, mean: float, std: float) -> Floats:
         log = _log(np.float32(1.0) - chunk[:, 0])
         log *= -2.0
         radius = np.sqrt(log.astype(np.float32)).astype(np.float64)
-        sine, cosine = _sin_cos(_TWO_PI * chunk[:, 1])
+        sine, cosine = _sin_cos(TWO_PI * chunk[:, 1])
         for half, direction in enumerate((cosine, sine)):
             direction *= radius
             _round(direction, scratch[: len(chunk)])
@@ -183,8 +199,8 @@ def block_normals(
         used = np.concatenate([doubles[:whole], doubles[-BLOCK:]]) if remainder else doubles
         values: npt.NDArray[Any] = _double_blocks(used, mean, std)
     else:
-        floats = unit_floats(generator, whole + extra)
-        used32 = np.concatenate([floats[:whole], floats[-BLOCK:]]) if remainder else floats
+        words = generator.random32(whole + extra)
+        used32 = np.concatenate([words[:whole], words[-BLOCK:]]) if remainder else words
         values = _float_blocks(used32, mean, std)
     if remainder:
         # The new last block overlaps the one before it.

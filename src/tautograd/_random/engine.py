@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from .._arrays.kernels import BLOCK, FEWEST, kernel_of
+from .._arrays.kernels import BLOCK, kernel_for_work
 from .._arrays.once import held_at_fork, making
 
 DEFAULT_SEED = 67280421310721
@@ -84,6 +84,7 @@ class Generator:
             raise RuntimeError(f"Generator: no random numbers on device={device!s}")
         self.device = device
         self._pump: Any = None
+        self._address = 0  # of the pump's state
         self._reseed(DEFAULT_SEED)
 
     @property
@@ -96,7 +97,9 @@ class Generator:
             with making:
                 if self._pump is None:
                     _pumping.add(self)
-                    self._pump = np.random.RandomState(self._initial_seed & 0xFFFFFFFF)
+                    pump = np.random.RandomState(self._initial_seed & 0xFFFFFFFF)
+                    self._address = pump._bit_generator.ctypes.state_address
+                    self._pump = pump
         return self._pump
 
     def _reseed(self, seed: int) -> None:
@@ -142,14 +145,13 @@ class Generator:
         self._untouched = False
         pump = self._core
         words: npt.NDArray[np.uint32]
-        if count >= FEWEST:
-            run = kernel_of("random_words", _FLOAT32)
-            if run is not None:
-                words = np.empty(count, np.uint32)
-                bits = pump._bit_generator
-                with bits.lock:  # the state is NumPy's own, and so is who may change it
-                    run(1, 0, words, count, bits.ctypes.state_address)
-                return words
+        run = kernel_for_work("random_words", _FLOAT32, count)
+        if run is not None:
+            words = np.empty(count, np.uint32)
+            bits = pump._bit_generator
+            with bits.lock:  # the state is NumPy's own, and so is who may change it
+                run(1, 0, words, count, self._address)
+            return words
         words = pump.randint(0, 2**32, size=count, dtype=np.uint32)
         return words
 
@@ -266,7 +268,7 @@ class Lookahead:
 
 def unit_doubles(generator: Generator, count: int) -> npt.NDArray[np.float64]:
     """`count` doubles in [0, 1): the low 53 bits of each 64-bit word."""
-    run = kernel_of("random_doubles", _FLOAT64) if count >= FEWEST else None
+    run = kernel_for_work("random_doubles", _FLOAT64, count)
     if run is not None:
         found = np.empty(count)
         run(-(-count // BLOCK), count, generator.random32(2 * count), found, count)
@@ -279,7 +281,7 @@ def unit_doubles(generator: Generator, count: int) -> npt.NDArray[np.float64]:
 
 def coins(generator: Generator, count: int, p: float, dtype: Any) -> npt.NDArray[Any] | None:
     """Ones of probability `p` and zeros, in one pass; None where there is no kernel for that."""
-    run = kernel_of("random_bernoulli", dtype) if count >= FEWEST else None
+    run = kernel_for_work("random_bernoulli", dtype, count)
     if run is None:
         return None
     found: npt.NDArray[Any] = np.empty(count, dtype)
@@ -289,7 +291,16 @@ def coins(generator: Generator, count: int, p: float, dtype: Any) -> npt.NDArray
 
 def unit_floats(generator: Generator, count: int) -> npt.NDArray[np.float32]:
     """`count` floats in [0, 1): the low 24 bits of each 32-bit word."""
-    words = generator.random32(count)
+    return floats_of(generator.random32(count))
+
+
+def floats_of(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float32]:
+    """Floats in [0, 1) from words, which are lost."""
+    run = kernel_for_work("random_floats", _FLOAT32, len(words))
+    if run is not None:
+        found = words.view(np.float32)
+        run(-(-len(words) // BLOCK), len(words), words, found, len(words))
+        return found
     words &= np.uint32(2**24 - 1)
     return words.view(np.int32).astype(np.float32) * np.float32(2.0**-24)
 

@@ -1,11 +1,12 @@
 """Random permutations: Fisher and Yates' shuffle, whose order of draws PyTorch's results follow.
 
-Step i swaps entry i with a partner at or after i. As written that is a loop; a short one runs as
-it stands. For a long one the swaps are solved instead of executed. Let D(i) be the value at
-place i when step i begins. Step i carries D(i) to its partner's place, so D(i) is D of the last
-earlier step whose partner was i, or i itself if there was none: a forest of pointers to earlier
-steps, whose roots doubling finds in a few passes. The value that step i brings to place i was
-likewise left at the partner's place by the last earlier step with the same partner.
+Step i swaps entry i with a partner at or after i. As written that is a loop, and a kernel runs it
+where there is one. Without a kernel a short one runs as it stands, and of a long one the swaps are
+solved instead of executed. Let D(i) be the value at place i when step i begins. Step i carries D(i)
+to its partner's place, so D(i) is D of the last earlier step whose partner was i, or i itself if
+there was none: a forest of pointers to earlier steps, whose roots doubling finds in a few passes.
+The value that step i brings to place i was likewise left at the partner's place by the last earlier
+step with the same partner.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._arrays.kernels import kernel_for_work
 from . import names
 from .arithmetic import narrow
 from .engine import Generator
@@ -22,6 +24,7 @@ from .engine import Generator
 # Below this the list of swaps is faster than sorting and doubling.
 _LOOP_UP_TO = 600
 
+_FLOAT64 = np.dtype(np.float64)  # which a kernel of whole numbers goes by
 _PRECISION_LIMITS = {
     np.dtype(np.float16): (2**11 + 1, "2049"),
     np.dtype(np.float32): (2**24 + 1, "2^24+1"),
@@ -82,6 +85,11 @@ def randperm(generator: Generator, n: int, dtype: npt.DTypeLike = np.int64) -> n
     _check_size(n, kind)
     if n < 2:
         return np.zeros(n, kind)
+    run = kernel_for_work("random_shuffle", _FLOAT64, n)
+    if run is not None:
+        shuffled = np.empty(n, np.int64)
+        run(1, n, generator.random32(n - 1), shuffled, n)
+        return narrow(shuffled, kind)
     partners = generator.random32(n - 1)
     partners %= np.arange(n, 1, -1, dtype=np.uint32)
     partners += np.arange(n - 1, dtype=np.uint32)

@@ -63,7 +63,7 @@ def _window(
 
 def _length(M: int, sym: bool) -> int:
     """How many steps a whole period has."""
-    return M if not sym and M > 1 else M - 1
+    return M if M > 1 and not sym else M - 1
 
 
 def exponential(

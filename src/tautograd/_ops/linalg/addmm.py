@@ -24,10 +24,10 @@ from .product_checks import (
     check_bmm,
     check_bool_sum,
     check_expandable,
-    check_factors,
     check_mm,
     check_mv,
     check_out_dtype,
+    checked_factors,
     require,
     spoken,
 )
@@ -229,7 +229,7 @@ def addmm(
             )
     check_mm(mat1, mat2)
     check_bool_sum(beta, mat1, mat2)
-    check_factors("addmm", input, beta, alpha)
+    beta, alpha = checked_factors("addmm", input, beta, alpha)
     check_expandable(input, (a.shape[0], b.shape[1]))
     return _addmm(input, mat1, mat2, beta, alpha)
 
@@ -258,7 +258,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> T
     """`beta * input + alpha * (mat @ vec)`."""
     require("addmv", input=input, mat=mat, vec=vec)
     check_mv(input, mat, vec, input)
-    check_factors("addmv", input, beta, alpha)
+    beta, alpha = checked_factors("addmv", input, beta, alpha)
     result: Tensor = apply(addmv_op, (input, mat, vec), {"beta": beta, "alpha": alpha})
     return result
 
@@ -284,7 +284,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
                 f"{spoken(batch2)}"
             )
     check_bool_sum(beta, batch1, batch2)
-    check_factors("addbmm", input, beta, alpha)
+    beta, alpha = checked_factors("addbmm", input, beta, alpha)
     result: Tensor = apply(addbmm_op, (input, batch1, batch2), {"beta": beta, "alpha": alpha})
     return result
 
@@ -320,7 +320,7 @@ def baddbmm(
             f"{kinds[2]}"
         )
     check_bmm("baddbmm", batch1, batch2)
-    check_factors("baddbmm", input, beta, alpha)
+    beta, alpha = checked_factors("baddbmm", input, beta, alpha)
     result: Tensor = apply(baddbmm_op, (input, batch1, batch2), {"beta": beta, "alpha": alpha})
     return result
 
@@ -342,7 +342,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
                     f"For integral input tensors, argument {label} must not be a floating point "
                     "number."
                 )
-    check_factors("addr", input, beta, alpha)
+    beta, alpha = checked_factors("addr", input, beta, alpha)
     kinds = [x.dtype for x in (input, vec1, vec2)]  # also of what has no dimensions
     compute = functools.reduce(promote_types, kinds).numpy
     result: Tensor = apply(addr_op, (input, vec1, vec2), {"beta": beta, "alpha": alpha}, compute)

@@ -9,6 +9,7 @@ import numpy as np
 from ..._arrays.dtypes import LEGACY_NAMES
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import require_tensor
+from ..declare.promotion import plain_number
 from ..shape.broadcasting import expand_to
 
 # How PyTorch's mm spells dtypes in its error: the C++ names.
@@ -118,7 +119,8 @@ def check_expandable(input: Tensor, shape: tuple[int, ...]) -> None:
         expand_to(input, shape)  # says what is wrong
 
 
-def check_factors(name: str, input: Tensor, beta: Any, alpha: Any) -> None:
+def checked_factors(name: str, input: Tensor, beta: Any, alpha: Any) -> tuple[Any, Any]:
+    """Both factors as Python's numbers: NumPy's would widen what they are multiplied with."""
     for label, factor in (("beta", beta), ("alpha", alpha)):
         if not isinstance(factor, (int, float, complex, np.number)):
             raise TypeError(
@@ -127,6 +129,7 @@ def check_factors(name: str, input: Tensor, beta: Any, alpha: Any) -> None:
         if isinstance(factor, complex) and input._data.dtype.kind != "c" and factor.imag:
             kind = SPELLED[spoken(input)]
             raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return plain_number(beta), plain_number(alpha)
 
 
 def require(name: str, **tensors: Any) -> None:

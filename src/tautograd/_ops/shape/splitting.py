@@ -263,6 +263,15 @@ def tensor_split(input: Any, *where: Any, **given: Any) -> tuple[Tensor, ...]:
     return _sections(input, require_int(wanted, "tensor_split", "sections"), dim)
 
 
+def _is_one_index(value: Any) -> bool:
+    """A tensor of one integer is a list of indices to PyTorch, and a number only without dimensions."""
+    if not isinstance(value, Tensor) or value._data.size != 1:
+        return False
+    return value._data.dtype.kind == "b" or (
+        value._data.ndim > 0 and value._data.dtype.kind in "iu"
+    )
+
+
 def _along(name: str, least: int, dim_of: Any) -> None:
     """`hsplit`, `vsplit`, `dsplit`: `tensor_split` along a fixed dimension, into equal parts."""
 
@@ -278,6 +287,8 @@ def _along(name: str, least: int, dim_of: Any) -> None:
             raise TypeError(f"{name}() takes one argument: sections or indices")
         wanted = where[0] if where else next(iter(given.values()))
         dim = dim_of(ndim)
+        if _is_one_index(wanted):
+            wanted = (int(wanted.item()),)
         if isinstance(wanted, (tuple, list)):
             return _at(input, ints(name, "indices", (wanted,), {}), dim)
         sections, extent = require_int(wanted, name, "sections"), input._data.shape[dim]

@@ -39,19 +39,15 @@ def is_symint(value: Any) -> bool:
 
 
 def is_float(value: Any) -> bool:
-    """A real number."""
+    """A real number; of a complex tensor, only its value can tell."""
     return isinstance(value, (int, float, np.floating, np.integer, np.bool_)) or _number_of(
-        value, "fiubV"
+        value, "fiubcV"
     )
 
 
 def is_scalar(value: Any) -> bool:
     """Any number."""
-    return (
-        isinstance(value, (complex, np.complexfloating))
-        or is_float(value)
-        or _number_of(value, "c")
-    )
+    return isinstance(value, (complex, np.complexfloating)) or is_float(value)
 
 
 def _list_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:

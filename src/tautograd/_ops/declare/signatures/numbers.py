@@ -91,7 +91,12 @@ def _number(value: Any, kind: str) -> Any:
         return value
     if isinstance(value, (np.bool_, np.complex64)):
         return float(value.real)
-    return _NUMBERS[kind](value.item())
+    number = value.item()
+    if isinstance(number, complex) and not number.imag:
+        number = number.real
+    if isinstance(number, complex) and kind == "float":
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    return _NUMBERS[kind](number)
 
 
 def _numbers(value: Any, kind: str) -> Any:
