@@ -7,13 +7,10 @@ mode gives; else SciPy's.
 from __future__ import annotations
 
 import ctypes
-import glob
 import math
-import os
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..._arrays.lapack import openblas
 from ..._arrays.once import once
 from ..program.ir import Product, View
 from .fusion.gemm_scale import Scaled
@@ -41,28 +38,23 @@ class Blas(NamedTuple):
 
 
 _NAMES = {
-    "sgemm": "scipy_sgemm_{}",
-    "dgemm": "scipy_dgemm_{}",
-    "get_threads": "scipy_openblas_get_num_threads{}",
-    "set_threads": "scipy_openblas_set_num_threads{}",
+    "sgemm": "sgemm_",
+    "dgemm": "dgemm_",
+    "get_threads": "openblas_get_num_threads",
+    "set_threads": "openblas_set_num_threads",
 }
 
 
 @once
 def blas() -> Blas | None:
     """Fortran's interface to a BLAS in this process."""
-    folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
-    for path in glob.glob(os.path.join(folder, "libscipy_openblas*")):
-        library = ctypes.CDLL(path)
-        for end, bits in (("64_", 64), ("", 32)):
-            functions = {n: getattr(library, form.format(end), None) for n, form in _NAMES.items()}
-            found = {
-                name: ctypes.cast(f, ctypes.c_void_p).value or 0
-                for name, f in functions.items()
-                if f is not None
-            }
-            if len(found) == len(_NAMES):
-                return Blas(found, bits)
+    library = openblas()
+    if library is None:
+        return _scipy_blas()
+    functions = {name: library.function(spelled) for name, spelled in _NAMES.items()}
+    if None not in functions.values():
+        addresses = {n: ctypes.cast(f, ctypes.c_void_p).value or 0 for n, f in functions.items()}
+        return Blas(addresses, library.integer)
     return _scipy_blas()
 
 

@@ -1,7 +1,8 @@
 """The algorithms on arrays that NumPy lacks: triangular solves, LU, and failed factorisations.
 
-They are written with NumPy functions only, so they run on whatever answers NumPy's protocols, and
-work in blocks, so that nearly all of their time goes to matrix products.
+NumPy's arrays go to LAPACK itself (`_arrays/lapack`). For all others they are written with NumPy
+functions only, so they run on whatever answers NumPy's protocols, and work in blocks, so that nearly
+all of their time goes to matrix products.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays import lapack
 from .matrices import adjoint, identity
 
 BLOCK = 64  # up to this size a triangular system is solved as a general one
@@ -26,6 +28,9 @@ def triangle(a: Any, upper: bool, unit: bool) -> Any:
 
 def solve_triangle(a: Any, b: Any, upper: bool, unit: bool = False) -> Any:
     """X with A X = B for triangular A: block by block, each taken off what is left of B."""
+    found = lapack.solve_triangle(a, b, upper, unit)
+    if found is not None:
+        return found
     n = a.shape[-1]
     if n <= BLOCK:
         a = triangle(a, upper, unit)
@@ -63,6 +68,9 @@ def _substitute(a: Any, b: Any, upper: bool) -> Any:
 
 def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
     """L and U in one array, the order of rows, and LAPACK's pivots (from one) of P A = L U."""
+    found = lapack.lu(a)
+    if found is not None:
+        return found
     m, n = a.shape[-2:]
     if not m or not n:
         rows = np.arange(m, like=a)
