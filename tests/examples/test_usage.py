@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 
 import pytest
 
@@ -37,6 +38,7 @@ def test_a_bad_argument_is_an_error_of_usage(project, arguments, phrase):
 
 def test_a_bar_is_drawn_on_a_terminal_and_only_there(project):
     controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 80))  # a new one has no width, and tqdm then draws nothing
     process = start(project, "--steps", "600", stderr=terminal)
     os.close(terminal)
     drawn = b""

@@ -287,6 +287,7 @@ def test_a_complex_tensor_is_a_real_number_if_it_has_no_imaginary_part(
 def test_a_tensor_of_one_element_is_a_list_of_indices() -> None:
     for value in ([1], True, [True]):
         for name in ("hsplit", "vsplit", "dsplit"):
-            theirs = getattr(torch, name)(torch.ones(2, 2, 2), torch.tensor(value))
-            ours = getattr(tautograd, name)(tautograd.ones(2, 2, 2), tautograd.tensor(value))
+            # Methods: PyTorch's functions of these names take a number alone.
+            theirs = getattr(torch.ones(2, 2, 2), name)(torch.tensor(value))
+            ours = getattr(tautograd.ones(2, 2, 2), name)(tautograd.tensor(value))
             assert [tuple(x.shape) for x in theirs] == [tuple(x.shape) for x in ours]

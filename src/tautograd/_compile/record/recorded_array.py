@@ -163,8 +163,10 @@ class Recorded(NDArrayOperatorsMixin):
 
     def as_kernel(self, function: Any, args: Any, kwargs: Any) -> Any:
         """A function made for a GPU's arrays, called as one; None where it does not apply."""
-        if not hasattr(self.value, "gpu_index"):
-            return None
+        return self.as_call(function, args, kwargs) if hasattr(self.value, "gpu_index") else None
+
+    def as_call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A function of plain arrays, called as one at each replay; None where it does not apply."""
         return self.tape.kernel(function, args, kwargs)
 
     def rounded(self) -> Any:

@@ -19,6 +19,14 @@ BLOCK = 64  # up to this size a triangular system is solved as a general one
 # --- triangular systems --------------------------------------------------------------------------
 
 
+def _by_lapack(routine: Any, *args: Any) -> Any:
+    """What LAPACK gives, now or at each replay of what is being recorded; None where it does not apply."""
+    recorded = next((x for x in args if hasattr(x, "as_call")), None)
+    if recorded is None:
+        return routine(*args)
+    return recorded.as_call(routine, args, {})
+
+
 def triangle(a: Any, upper: bool, unit: bool) -> Any:
     """The triangle that is read, with ones on its diagonal if it is said to have them."""
     if unit:
@@ -28,7 +36,7 @@ def triangle(a: Any, upper: bool, unit: bool) -> Any:
 
 def solve_triangle(a: Any, b: Any, upper: bool, unit: bool = False) -> Any:
     """X with A X = B for triangular A: block by block, each taken off what is left of B."""
-    found = lapack.solve_triangle(a, b, upper, unit)
+    found = _by_lapack(lapack.solve_triangle, a, b, upper, unit)
     if found is not None:
         return found
     n = a.shape[-1]
@@ -68,7 +76,7 @@ def _substitute(a: Any, b: Any, upper: bool) -> Any:
 
 def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
     """L and U in one array, the order of rows, and LAPACK's pivots (from one) of P A = L U."""
-    found = lapack.lu(a)
+    found = _by_lapack(lapack.lu, a)
     if found is not None:
         return found
     m, n = a.shape[-2:]

@@ -368,6 +368,8 @@ def _instance_norm(
 ) -> Tensor:
     """Each channel of each example minus its mean, over its deviation."""
     require_tensor("instance_norm", input)
+    if isinstance(momentum, Tensor):  # also where it is not asked for
+        momentum = float(momentum)
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
