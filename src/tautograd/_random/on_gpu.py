@@ -100,7 +100,7 @@ def _dropout_mask(
     while run > 1 and (alignment < run * kind.itemsize or n % run):
         run //= 2
     limit = np.float32(keep)
-    if kind.char == "d" and limit < keep:  # a float is compared with the double itself
+    if kind.char == "d" and float(limit) < keep:  # a float is compared with the double itself
         limit = np.nextafter(limit, np.float32(1))
     out = cuda_array.backend.empty(_sizes(shape), "f")
     found = wrap(philox.fill(generator, out, philox.COINS, float(limit), vector=run))
