@@ -167,15 +167,17 @@ class FakeBackend(Backend):
 
 
 @contextmanager
-def installed() -> Iterator[None]:
-    """The stand-in as what computes on a GPU, while this lasts."""
+def installed(backend: Backend | None = None) -> Iterator[None]:
+    """The stand-in, or a backend of a test's own, as what computes on a GPU, while this lasts."""
     found = cuda_backend.Found
     before = found.backend, found.looked, found.reason, cuda_array.backend
-    cuda_backend.use(FakeBackend())
-    yield
-    found.backend, found.looked, found.reason, cuda_array.backend = before
-    if before[0] is not None:
-        cuda_backend.use(before[0])
+    cuda_backend.use(backend or FakeBackend())
+    try:
+        yield
+    finally:
+        found.backend, found.looked, found.reason, cuda_array.backend = before
+        if before[0] is not None:
+            cuda_backend.use(before[0])
 
 
 def on_gpu(array: Any) -> CudaArray:

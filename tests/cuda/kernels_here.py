@@ -35,6 +35,11 @@ static unsigned __ballot_sync(unsigned, bool v) {
   return r;
 }
 static int __popc(unsigned v) { return __builtin_popcount(v); }
+#define __logf logf
+#define __expf expf
+#define __tanf tanf
+#define __sincosf sincosf
+static void sincospi(double x, double* sine, double* cosine) { *sine = sin(M_PI * x); *cosine = cos(M_PI * x); }
 """
 # By what a kernel's text can be told to be for which dtype.
 _MARKS = {
@@ -43,6 +48,7 @@ _MARKS = {
     "f": "typedef float T",
     "d": "typedef double T",
 }
+_DEFINED = ("D", "WIDE", "EACH", "LOG", "LOG1P", "EXP", "TAN", "EPSILON")  # in a kernel's text
 _ROOM = 48 << 10  # bytes of shared memory that a launch may ask for
 
 
@@ -64,7 +70,7 @@ class KernelBackend(FakeBackend):
         if source not in self.built:
             from tautograd._ops.on_gpu.launch import KERNELS
 
-            code = next(code for code, mark in _MARKS.items() if mark in source)
+            code = next((code for code, mark in _MARKS.items() if mark in source), "none")
             texts = {k.text(code): k.name for k in KERNELS if code in k.codes}
             wanted = {t: n for t, n in texts.items() if t not in self.built} | {source: name}
             self._build(wanted)
@@ -82,7 +88,7 @@ class KernelBackend(FakeBackend):
             parts.append(
                 f"namespace kernel{i} {{\n{text}\nvoid call(char** a) {{ {name}({call}); }} }}"
             )
-            parts.append("#undef D")
+            parts += [f"#undef {name}" for name in _DEFINED]
             parts.append(f'extern "C" void call{i}(char** a) {{ kernel{i}::call(a); }}')
         stem = Path(self.folder.name) / f"kernels{len(self.built)}"
         stem.with_suffix(".cpp").write_text("\n".join(parts))

@@ -244,10 +244,10 @@ def capturing(gpu: EmulatedDevice, monkeypatch: pytest.MonkeyPatch) -> None:
 class Generator:
     """As much of a GPU's generator as a stretch looks at."""
 
-    draws = 0
+    offset = 0
 
-    def next_draw(self) -> None:
-        self.draws += 1
+    def next_draw(self, words: int) -> None:
+        self.offset += words
 
 
 def test_a_stretch_is_captured_at_its_second_run(capturing: None) -> None:
@@ -271,12 +271,12 @@ def test_what_cannot_be_captured_runs_without(capturing: None) -> None:
     done = []
 
     def draw(_: Any) -> None:
-        generator.next_draw()
+        generator.next_draw(4)
 
     def waits() -> None:
         if Graph.running is not None:
             raise RuntimeError("needs a value")
-        done.append(generator.draws)
+        done.append(generator.offset)
 
     draw.captures = lambda dtype: True  # type: ignore[attr-defined]
     view = torch.ones(2, device="cuda")._data
@@ -284,7 +284,7 @@ def test_what_cannot_be_captured_runs_without(capturing: None) -> None:
     stretch = graphs.Stretch([lambda: draw(generator), waits], [call])
     for _ in range(4):
         stretch()
-    assert done == [1, 2, 3, 4]  # a capture that was given up has drawn nothing
+    assert done == [4, 8, 12, 16]  # a capture that was given up has drawn nothing
     assert "needs a value" in stretch.why_no_graph
     assert Graph.running is None
 

@@ -5,10 +5,10 @@ seed and the same calls, arrays and generator states equal PyTorch's.
 """
 
 from .continuous import cauchy, exponential, log_normal, normal, uniform
-from .discrete import bernoulli, bernoulli_from, geometric, multinomial
+from .discrete import bernoulli, bernoulli_from, dropout_mask, geometric, multinomial
 from .engine import Generator, default_generator
 from .integers import randint, random
-from .permutation import randperm
+from .permutation import permutations, randperm
 from .rejection import binomial, dirichlet, poisson, standard_gamma
 from .shapes import lay_out, memory_order
 
@@ -20,6 +20,7 @@ __all__ = [
     "cauchy",
     "default_generator",
     "dirichlet",
+    "dropout_mask",
     "exponential",
     "geometric",
     "lay_out",
@@ -27,6 +28,7 @@ __all__ = [
     "memory_order",
     "multinomial",
     "normal",
+    "permutations",
     "poisson",
     "randint",
     "random",

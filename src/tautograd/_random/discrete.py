@@ -6,6 +6,7 @@ Each sample costs a fixed number of uniform numbers, so that whole arrays are dr
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .shapes import Shape, as_shape, count
 Array = npt.NDArray[Any]
 
 _MOST_CATEGORIES = 2**24
+NO_PROBABILITY = "bernoulli: expected every p to be in [0, 1] (p_in >= 0 && p_in <= 1)"
 
 
 def bernoulli(
@@ -50,11 +52,8 @@ def bernoulli_from(
     The result has `p`'s type and shape unless others are given; `p` then broadcasts to the shape.
     Only double-precision probabilities are compared with double-precision uniforms.
     """
-    kind = p.dtype if dtype is None else names.known(dtype)
+    kind = check_coins(p, dtype)
     sizes = p.shape if shape is None else as_shape(shape)
-    if kind.kind == "c" or kind in names.BAREBONES_UNSIGNED:
-        raise names.not_implemented("bernoulli_tensor_cpu_self_", kind)
-    names.require_floating("bernoulli_tensor_cpu_p_", p.dtype)
     total = count(sizes)
     uniforms: Array
     if p.dtype == np.float64:
@@ -62,8 +61,27 @@ def bernoulli_from(
     else:
         probability, uniforms = p.astype(np.float32), unit_floats(generator, total)
     if total and not ((probability >= 0) & (probability <= 1)).all():
-        raise RuntimeError("bernoulli: expected every p to be in [0, 1] (p_in >= 0 && p_in <= 1)")
+        raise RuntimeError(NO_PROBABILITY)
     return (uniforms.reshape(sizes) < probability).astype(kind)
+
+
+def check_coins(p: Any, dtype: npt.DTypeLike | None) -> np.dtype:
+    """The element type of coins with probabilities `p`, if there can be such."""
+    kind: np.dtype = p.dtype if dtype is None else names.known(dtype)
+    if kind.kind == "c" or kind in names.BAREBONES_UNSIGNED:
+        raise names.not_implemented("bernoulli_tensor_cpu_self_", kind)
+    names.require_floating("bernoulli_tensor_cpu_p_", p.dtype)
+    return kind
+
+
+def dropout_mask(
+    generator: Generator, shape: Shape, keep: float, dtype: npt.DTypeLike, alignment: int = 16
+) -> Array:
+    """Ones where dropout keeps an element: on a CPU the coins of `bernoulli`.
+
+    On a GPU neighbours share a call, as many as the memory's alignment in bytes lets be loaded at once.
+    """
+    return bernoulli(generator, shape, keep, dtype)
 
 
 def geometric(
@@ -84,7 +102,11 @@ def geometric(
 
 
 def multinomial(
-    generator: Generator, probs: Array, num_samples: int, replacement: bool = False
+    generator: Generator,
+    probs: Array,
+    num_samples: int,
+    replacement: bool = False,
+    exponentials: Callable[..., Any] = exponential,
 ) -> npt.NDArray[np.int64]:
     """Indices drawn with the weights in each row of `probs`: `torch.multinomial`."""
     kind = names.known(probs.dtype)
@@ -108,13 +130,15 @@ def multinomial(
     if len(rows) == 0:
         return np.empty((0, num_samples), np.int64)
     if not replacement or num_samples == 1:
-        chosen = _race(generator, rows, num_samples)
+        chosen = _race(generator, rows, num_samples, exponentials)
     else:
         chosen = _inverted_sums(generator, rows, num_samples)
     return chosen if probs.ndim == 2 else chosen[0]
 
 
-def _race(generator: Generator, rows: Array, num_samples: int) -> npt.NDArray[np.int64]:
+def _race(
+    generator: Generator, rows: Array, num_samples: int, exponentials: Callable[..., Any]
+) -> npt.NDArray[np.int64]:
     """The categories with the largest weight over an exponential number, best first.
 
     A single sample is drawn this way even with replacement. Equal scores (weights of zero) come
@@ -125,7 +149,7 @@ def _race(generator: Generator, rows: Array, num_samples: int) -> npt.NDArray[np
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if (weights.sum(axis=1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    rivals = exponential(generator, rows.shape, 1.0, rows.dtype)
+    rivals = exponentials(generator, rows.shape, 1.0, rows.dtype)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scores = (rows / rivals).astype(np.float64)
     best: npt.NDArray[np.int64] = np.argmax(scores, axis=1, keepdims=True)

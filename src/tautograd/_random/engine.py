@@ -104,7 +104,7 @@ class Generator:
 
     def _reseed(self, seed: int) -> None:
         self._initial_seed = seed
-        self.draws = 0
+        self.offset = 0
         if self._pump is not None:
             self._pump.seed(seed & 0xFFFFFFFF)
         # A fresh state and an exhausted one differ only in the `next` field that torch reports.
@@ -112,11 +112,11 @@ class Generator:
         self.next_double_normal: float | None = None
         self.next_float_normal: float | None = None
 
-    def next_draw(self) -> tuple[int, int]:
-        """On a GPU: the seed, and how many draws there were before this one."""
-        count = self.draws
-        self.draws = count + 1
-        return self._initial_seed, count
+    def next_draw(self, words: int) -> tuple[int, int]:
+        """On a GPU: the seed, and the offset in each thread's stream of a draw of so many words."""
+        offset = self.offset
+        self.offset = offset + -(-words // 4) * 4  # a call gives four
+        return self._initial_seed, offset
 
     def manual_seed(self, seed: int) -> Self:
         """Restart the stream from `seed`; negative seeds count back from 2**64, as in torch."""

@@ -11,6 +11,8 @@ step with the same partner.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,7 @@ _PRECISION_LIMITS = {
 }
 
 
-def _check_size(n: int, kind: np.dtype) -> None:
+def check_size(n: int, kind: np.dtype) -> None:
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     if kind.kind in "cb" or kind in names.BAREBONES_UNSIGNED:
@@ -82,7 +84,7 @@ def randperm(generator: Generator, n: int, dtype: npt.DTypeLike = np.int64) -> n
     (From n = 214748364 on PyTorch shuffles by 64-bit words in another order; not reproduced.)
     """
     kind = names.known(dtype)
-    _check_size(n, kind)
+    check_size(n, kind)
     if n < 2:
         return np.zeros(n, kind)
     run = kernel_for_work("random_shuffle", _FLOAT64, n)
@@ -94,3 +96,12 @@ def randperm(generator: Generator, n: int, dtype: npt.DTypeLike = np.int64) -> n
     partners %= np.arange(n, 1, -1, dtype=np.uint32)
     partners += np.arange(n - 1, dtype=np.uint32)
     return narrow(_execute(partners) if n <= _LOOP_UP_TO else _solve(partners), kind)
+
+
+def permutations(generator: Generator, shape: Sequence[int], dtype: npt.DTypeLike) -> Any:
+    """One permutation along the last dimension for each place in the others."""
+    *batch, n = shape
+    if not batch:
+        return randperm(generator, n, dtype)
+    rows = [randperm(generator, n, dtype) for _ in range(math.prod(batch))]
+    return np.reshape(np.stack(rows), shape)

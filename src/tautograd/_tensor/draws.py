@@ -55,6 +55,17 @@ def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
         return sampler(source, *args, **kwargs)
 
 
+def bound(sampler: Sampler, **options: Any) -> Sampler:
+    """A sampler with options that are given already."""
+
+    def call(source: Any, *values: Any) -> Any:
+        return sampler(source, *values, **options)
+
+    call.__name__ = sampler.__name__
+    call.sampler, call.options = sampler, options  # type: ignore[attr-defined]
+    return call
+
+
 def draw(
     sampler: Sampler, generator: Any, shape: tuple[int, ...], *args: Any, **kwargs: Any
 ) -> Any:
@@ -206,13 +217,13 @@ def _batches(array: Any) -> list[int]:
 
 def _in_memory_order(array: Any, sampler: Sampler, source: Any, args: Any, kwargs: Any) -> Any:
     shape = tuple(array.shape)
+    ordered = np.ndim(array) < 2 or array.flags.c_contiguous
     if source.on_gpu:
         sampler = on_gpu(sampler)
-        return sampled(sampler, source, shape, *args, **kwargs)
-    if np.ndim(array) < 2 or array.flags.c_contiguous:
-        return sampled(sampler, source, shape, *args, **kwargs)
-    if sampler is normal:
+    elif sampler is normal and not ordered:
         kwargs = {**kwargs, "contiguous": False}
+    if ordered:
+        return sampled(sampler, source, shape, *args, **kwargs)
     run = sampled(sampler, source, (array.size,), *args, **kwargs)
     return lay_out(run, shape, array.strides)
 

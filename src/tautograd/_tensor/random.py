@@ -23,7 +23,7 @@ from .arguments import (
     type_name,
     wanted_dtype,
 )
-from .draws import draw, fill_like, refuse_same
+from .draws import bound, draw, fill_like, refuse_same
 from .filled import check_kind_of_out, function, into
 from .random_nodes import drawn, successes
 from .random_state import Generator, checked, default_generator, source_for
@@ -166,17 +166,8 @@ def randperm(
         ) from None
     kind = _dtype_for("randperm", dtype, out, int64)
     source = source_for(generator, device, out)
-    values = draw(_permutations, source, (count,), dtype=kind.numpy)
+    values = draw(_random.permutations, source, (count,), dtype=kind.numpy)
     return _given(values, out, "randperm", requires_grad)
-
-
-def _permutations(generator: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """One permutation along the last dimension for each place in the others."""
-    *batch, n = shape
-    if not batch:
-        return _random.randperm(generator, n, dtype)
-    rows = [_random.randperm(generator, n, dtype) for _ in range(int(np.prod(batch)))]
-    return np.reshape(np.stack(rows), shape)
 
 
 # --- with the shape of another tensor ------------------------------------------------------------
@@ -349,7 +340,7 @@ def multinomial(
 ) -> Tensor:
     """The places of `num_samples` draws from each row, with the row's values as weights."""
     sampler = _from_values(
-        lambda source, rows: _random.multinomial(source, rows, int(num_samples), replacement),
+        bound(_random.multinomial, num_samples=int(num_samples), replacement=replacement),
         _tensor("multinomial", input)._data,
     )
     return _given(np.copy(sampler(generator), order="C"), out, "multinomial")

@@ -11,7 +11,7 @@ from .._autograd.views import check_writable
 from .._ops.declare.elementwise_calls import check_broadcast
 from .._ops.declare.public import attach
 from .arguments import type_name
-from .draws import check_batches, fill, per_example, write_drawn
+from .draws import bound, check_batches, fill, per_example, write_drawn
 from .random_state import checked
 from .tensor import Tensor
 
@@ -107,13 +107,13 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     order = _slowest_first(self._data)
 
     def drawn(source: Any, rates: Any) -> Any:
-        if order is None:
-            return _random.bernoulli_from(source, rates, kind, shape)
         rates = np.ascontiguousarray(np.transpose(np.broadcast_to(rates, shape), order))
         values = _random.bernoulli_from(source, rates, kind, rates.shape)
         return np.transpose(values, np.argsort(order))
 
-    values = per_example(drawn, checked(generator, self._data), p._data)
+    in_order = bound(_random.bernoulli_from, dtype=kind, shape=shape)
+    sampler = in_order if order is None else drawn
+    values = per_example(sampler, checked(generator, self._data), p._data)
     return write_drawn(self, "Bernoulli1", values)
 
 

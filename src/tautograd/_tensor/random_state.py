@@ -42,10 +42,10 @@ class Generator(_random.Generator):
         return super().seed()
 
     def get_state(self) -> Any:
-        """The state as a tensor of bytes; a GPU's is its seed and its count of draws."""
+        """The state as a tensor of bytes; a GPU's is its seed and its offset."""
         put_off_no_longer(_STATE)
         if self.on_gpu:
-            return make(np.array([self.initial_seed(), self.draws], np.uint64).view(np.uint8))
+            return make(np.array([self.initial_seed(), self.offset], np.uint64).view(np.uint8))
         return make(super().get_state())
 
     def set_state(self, new_state: Any) -> Generator:
@@ -62,18 +62,20 @@ class Generator(_random.Generator):
     def _restore(self, state: Any) -> None:
         if state.dtype != np.uint8 or state.size != _GPU_STATE:
             raise RuntimeError(f"RNG state of a GPU is {_GPU_STATE} bytes, not {state.size}")
-        seed, draws = np.ascontiguousarray(state).view(np.uint64).tolist()
+        seed, offset = np.ascontiguousarray(state).view(np.uint64).tolist()
         self.manual_seed(seed)
-        self.draws = draws
+        self.set_offset(offset)
 
     def get_offset(self) -> int:
-        """How many draws there were, on a GPU."""
-        return self.draws if self.on_gpu else super().get_offset()
+        """How many words of each thread's stream are behind it, on a GPU."""
+        return self.offset if self.on_gpu else super().get_offset()
 
     def set_offset(self, offset: int) -> None:
-        """Go on after so many draws, on a GPU."""
+        """Go on after so many words, on a GPU."""
         if self.on_gpu:
-            self.draws = int(offset)
+            if int(offset) % 4:
+                raise RuntimeError(f"offset must be a multiple of 4, but got offset={offset}")
+            self.offset = int(offset)
         else:
             super().set_offset(offset)
 

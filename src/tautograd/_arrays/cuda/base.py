@@ -130,6 +130,10 @@ class Backend(Protocol):
     def current_device(self) -> int:
         return 0
 
+    def resident_threads(self) -> int:
+        """How many threads the current GPU holds at once, in whole blocks of 256."""
+        return 2048
+
     def prototype(self) -> Any:
         """Some array on the current GPU, for `like=`."""
         from .cuda_array import wrap

@@ -57,6 +57,7 @@ class CupyBackend(Backend):
         self._special: Any = None
         self._ones: dict[Any, Any] = {}
         self._methods: dict[Any, Any] = {}
+        self._resident: dict[int, int] = {}
         self.allocate = cupy.cuda.alloc
         self.gemm = Gemm(self)
         self._arguments = Arguments(cupy)
@@ -221,6 +222,14 @@ class CupyBackend(Backend):
 
     def current_device(self) -> int:
         return int(self.cupy.cuda.runtime.getDevice())
+
+    def resident_threads(self) -> int:
+        found = self._resident.get(device := self.current_device())
+        if found is None:
+            limits = self.cupy.cuda.Device(device).attributes
+            blocks = limits["MaxThreadsPerMultiProcessor"] // 256
+            found = self._resident[device] = limits["MultiProcessorCount"] * blocks * 256
+        return found
 
     def linalg_errors(self) -> Any:
         """A context in which a singular matrix is an error."""

@@ -42,15 +42,15 @@ class Stretch:
     def _captured(self) -> Any:
         from ...cuda.graphs import CUDAGraph, graph
 
-        draws = [(g, g.draws) for g in self.generators.values()]
+        offsets = [(g, g.offset) for g in self.generators.values()]
         found = CUDAGraph()
         try:
             with graph(found):
                 for run in self.runs:
                     run()
         except BaseException as error:
-            for generator, count in draws:
-                generator.draws = count
+            for generator, offset in offsets:
+                generator.offset = offset
             if not isinstance(error, Exception):
                 raise
             self.why_no_graph = f"{type(error).__name__}: {str(error).splitlines()[0]}"

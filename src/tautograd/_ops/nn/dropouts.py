@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ... import _random
+from ..._arrays.devices import device_of
 from ..._autograd.modes import modes
 from ..._tensor.draws import draw, fill_like
 from ..._tensor.tensor import Tensor, make
@@ -28,15 +29,23 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _ALPHA = 1.7580993408473766
 
 
-def _noise(input: Tensor, keep: float, by_feature: bool) -> Tensor:
+def _noise(
+    input: Tensor, keep: float, by_feature: bool, sampler: Any = _random.bernoulli
+) -> Tensor:
     """Ones of probability `keep`, and zeros: one per element, or one per example and channel."""
     if modes.deferred is not None:
-        return modes.deferred.call(_noise, (input, keep, by_feature), {})  # type: ignore[no-any-return]
+        return modes.deferred.call(_noise, (input, keep, by_feature, sampler), {})  # type: ignore[no-any-return]
     data = input._data
     kind = data.dtype
     if not by_feature:
         if type(data) is np.ndarray and data.flags.c_contiguous and not modes.vmap_levels:
             return make(draw(_random.bernoulli, None, data.shape, keep, dtype=kind))
+        if sampler is _random.dropout_mask and device_of(data).type == "cuda":
+            from ..._arrays.cuda.cuda_array import CudaArray
+
+            address = data.address if isinstance(data, CudaArray) else 0
+            aligned = {"alignment": next(n for n in (16, 8, 4, 2, 1) if address % n == 0)}
+            return make(fill_like(input, kind, None, sampler, None, keep, dtype=kind, **aligned))
         return make(fill_like(input, kind, None, _random.bernoulli, None, keep, dtype=kind))
     if input.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
@@ -53,7 +62,7 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, by_feature: bool)
     if p == 1:
         noise = make(np.zeros((), input._data.dtype))
     else:
-        noise = _noise(input, 1 - p, by_feature)
+        noise = _noise(input, 1 - p, by_feature, _random.dropout_mask)
         noise.div_(1 - p)
     return input.mul_(noise) if inplace else input * noise
 
