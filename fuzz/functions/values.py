@@ -81,7 +81,7 @@ class Decoder:
         if dtype == "bfloat16":
             whole = torch.from_numpy(array.astype(np.float32)).to(torch.bfloat16)
         else:
-            whole = torch.from_numpy(array)
+            whole = torch.from_numpy(array).clone()  # whose memory PyTorch can resize
         tensor = _laid_out(whole, layout)
         self.tensors.append((whole, array.copy()))
         if wants and tensor.is_floating_point():

@@ -28,6 +28,7 @@ from fuzz.functions.verdicts import (
     is_without_complex32,
     judge_errors,
     nan_difference,
+    place,
     unchanged,
 )
 from fuzz.target import Case, Target
@@ -123,8 +124,7 @@ class Functions(Target):
         if theirs.result is NotImplemented and isinstance(ours.error, TypeError):
             return None  # of an operator that is asked directly; Python would say the same
         if ours.error is None:
-            counts["accepted"] += 1
-            counts[f"accepted: {name}"] += 1
+            self._remark("accepted", case, theirs.error, None, counts)
             return None
         if isinstance(theirs.error, UserError):
             if isinstance(ours.error, UserError):
@@ -140,11 +140,21 @@ class Functions(Target):
         if verdict == "failure":
             return said
         if verdict:
-            counts[verdict] += 1
-            counts[f"{verdict}: {name}"] += 1
+            self._remark(verdict, case, theirs.error, ours.error, counts)
         if not unchanged(theirs, ours):
             return f"{name}: what it was given is changed, though it failed\n{said}"
         return None
+
+    def _remark(
+        self, verdict: str, case: Case, theirs: Any, ours: Any, counts: Counter[str]
+    ) -> None:
+        """Count what is no failure by its name, and say what it was to whoever keeps a log."""
+        counts[verdict] += 1
+        counts[f"{verdict}: {case['fn']}"] += 1
+        said = {who: None if e is None else [type(e).__name__, str(e)[:400]]
+                for who, e in (("PyTorch", theirs), ("ours", ours))}  # fmt: skip
+        where = "" if ours is None else place(ours)
+        self.remarks.append({"verdict": verdict, "case": case, "at": where, **said})
 
     def smaller(self, case: Case) -> Iterator[Case]:
         for key in case["kwargs"]:
