@@ -66,7 +66,7 @@ def explain(
         return
     if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
         raise out_of_memory(getattr(error, "_total_size", None)) from None
-    if not known and _speaks(error):
+    if not known and _is_wrong_call(error):
         return
     if isinstance(error, OverflowError) and any(map(_beyond_double, (*args, *kwargs.values()))):
         raise OverflowError("int too large to convert to float") from None
@@ -87,14 +87,12 @@ def in_words(
     """
     if isinstance(error, Warning) or _origin(error) != "accident":
         return None
-    if type(error) is TypeError and _speaks(error):
+    if _is_wrong_call(error):
         return None
     if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
         return out_of_memory(getattr(error, "_total_size", None))
     plain = _translated(error, name, args, kwargs, tensors)
-    words = str(error)
-    told = f"{plain}: {words}" if words and not _NUMPY.search(words) else str(plain)
-    return accident_as(type(plain), type(error))(told)
+    return accident_as(type(plain), type(error))(str(plain))
 
 
 def with_numbers(
@@ -138,9 +136,12 @@ def _beyond_double(value: Any) -> bool:
 _NUMPY = re.compile(r"array|broadcast|ufunc|axis|axes|operand|dtype|_data|shape")
 
 
-def _speaks(error: Exception) -> bool:
-    """Whether the interpreter's own words will do, where PyTorch too is Python: `int("a")`."""
-    return type(error) in (TypeError, ValueError) and not _NUMPY.search(str(error))
+_WRONG_CALL = re.compile(r"\(\) (got an unexpected keyword|missing|takes|got multiple)")
+
+
+def _is_wrong_call(error: Exception) -> bool:
+    """Whether Python itself says what is wrong with a call: how many arguments, of which names."""
+    return type(error) is TypeError and _WRONG_CALL.search(str(error)) is not None
 
 
 def _origin(error: Exception) -> str:
@@ -198,7 +199,9 @@ def _translated(
     given = [described(value) for value in args]
     given += [f"{key}={described(value)}" for key, value in kwargs.items()]
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeError
-    return kind(f"{name}() was given arguments it cannot take: ({', '.join(given)})")
+    words = str(error)
+    told = f": {words}" if words and not _NUMPY.search(words) else ""
+    return kind(f"{name}() was given arguments it cannot take: ({', '.join(given)}){told}")
 
 
 def accident_as(kind: type[Exception], accident: type[Exception]) -> type[Exception]:
