@@ -13,6 +13,17 @@ from typing import Any
 __all__ = ["load_library"]
 
 
+_LISTS = frozenset(
+    (
+        *("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors", "chunk"),
+        *("dsplit", "gradient", "hsplit", "meshgrid", "size", "split", "split_with_sizes", "stride"),
+        *("tensor_split", "unbind", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
+        *("vsplit", "where"),
+    )
+)
+"""Operations whose schemas give a list, where the functions give a tuple."""
+
+
 class OpOverloadPacket:
     """An operation of `aten`, whose overloads are all the one function."""
 
@@ -21,7 +32,16 @@ class OpOverloadPacket:
         self.__name__ = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        try:
+            result = self._function(*args, **kwargs)
+        except TypeError as error:  # no schema takes these: another class than the function's
+            from ._ops.declare.guarding import accident_as
+
+            kind = accident_as(RuntimeError, TypeError)
+            raise kind(f"aten::{self._name}() failed to match any schema: {error}") from error
+        if isinstance(result, tuple):
+            return list(result) if self._name in _LISTS else tuple(result)  # no names
+        return result
 
     def overloads(self) -> list[str]:
         return ["default"]

@@ -107,6 +107,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     order = _slowest_first(self._data)
 
     def drawn(source: Any, rates: Any) -> Any:
+        if 0 in shape:
+            return np.empty(shape, kind)  # whatever shape the two have together
         if order is None:
             return _random.bernoulli_from(source, rates, kind, shape)
         rates = np.ascontiguousarray(np.transpose(np.broadcast_to(rates, shape), order))

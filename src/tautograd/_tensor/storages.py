@@ -19,6 +19,7 @@ from .._arrays.devices import device, device_of
 from .._arrays.dtypes import ALL_DTYPES, LEGACY_NAMES, as_dtype, get_default_dtype
 from .._arrays.dtypes import dtype as Dtype
 from .._arrays.strided import address, storage_of
+from .._ops.declare.python_surface import speak
 from .._user_code.sites import warning_level
 from .from_data import array_from
 
@@ -501,3 +502,10 @@ def check_kind(storage: Any, wanted: Any) -> None:
             f"Expected a Storage of type {LEGACY_NAMES[wanted]} or an UntypedStorage, but got a "
             f"Storage of type {LEGACY_NAMES[storage.dtype]}"
         )
+
+
+speak(
+    globals(),
+    ("UntypedStorage", "TypedStorage"),
+    ("__init__", "__getitem__", "__setitem__", "__len__", "resize_", "fill_", "copy_", "clone", "tolist"),
+)

@@ -70,7 +70,8 @@ def explain(
         return
     if isinstance(error, OverflowError) and any(map(_beyond_double, (*args, *kwargs.values()))):
         raise OverflowError("int too large to convert to float") from None
-    raise _translated(error, name.removeprefix("nn.functional."), args, kwargs) from error
+    plain = _translated(error, name.removeprefix("nn.functional."), args, kwargs)
+    raise accident_as(type(plain), type(error))(str(plain)) from error
 
 
 def in_words(

@@ -79,6 +79,8 @@ function(_kl_div)
 
 def _poisson(input: Any, target: Any, log_input: bool, full: bool, eps: float) -> Any:
     require_pair("poisson_nll_loss", input, target)
+    if isinstance(eps, Tensor):
+        eps = eps.item()  # a number to PyTorch, which takes no part in promotion
     if log_input:
         loss = input.exp() - target * input
     else:

@@ -18,6 +18,7 @@ from ...._tensor.tensor import Tensor
 from ...._user_code.sites import warning_level
 from ...declare.autocasting import autocasting
 from ...declare.elementwise_calls import check_broadcast, require_tensor
+from ...declare.guarding import accident_as
 from ...declare.promotion import plain_number
 from ...declare.public import FUNCTIONS, NN_FUNCTIONAL
 from ...declare.record import Op
@@ -91,9 +92,8 @@ def reduced(loss: Any, reduction: str) -> Any:
 def same_size(input: Tensor, target: Any) -> None:
     """Warn where a target will be broadcast."""
     if not isinstance(target, Tensor):
-        if hasattr(target, "size"):  # an array's is a number
-            raise TypeError(f"the target must be Tensor, not {type(target).__name__}")
-        raise AttributeError(f"'{type(target).__name__}' object has no attribute 'size'")
+        kind = accident_as(TypeError, AttributeError)  # which PyTorch's Python runs into
+        raise kind(f"argument 'target' must be Tensor, not {type(target).__name__}")
     if target.size() != input.size():
         shapes = input._data.shape, target._data.shape
         warnings.warn(
