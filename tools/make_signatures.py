@@ -69,8 +69,9 @@ _BY_HAND = {"nonzero", "requires_grad_", "tensor", "to", "type"}  # parsed by co
 
 def _in_python(name: str) -> bool:
     """Whether PyTorch writes a function or a method of this name in Python."""
-    found = [getattr(torch, name, None), getattr(torch.Tensor, name, None)]
-    return name in _BY_HAND or any(inspect.isfunction(fn) for fn in found)
+    if name in _BY_HAND:
+        return True
+    return inspect.isfunction(getattr(torch, name, getattr(torch.Tensor, name, None)))
 
 
 def _native() -> list[str]:
@@ -254,7 +255,7 @@ def _passed_on(function: Any) -> dict[str, str]:
     return {name: kind for name, kind in single.items() if kind.startswith(_CHECKED)}
 
 
-_CHECKED = ("bool", "int", "SymInt", "float", "Scalar")
+_CHECKED = ("bool", "int", "SymInt", "float", "Scalar", "str")
 
 
 def _operator(call: ast.Call, function: Any) -> str | None:
@@ -292,8 +293,8 @@ def _type(annotation: Any) -> str:
     for pattern, word in _WORDS:
         text = re.sub(pattern, word, text)
     known = re.fullmatch(r"(Tensor|int|float|bool|str)(\[\d?\])?\??", text)
-    # Python checks no number: what is wrong with one shows in what it is used for.
-    return text if known and text.startswith(("Tensor", "str")) else "Any"
+    # Python checks no number or word: what is wrong with one shows in what it is used for.
+    return text if known and text.startswith("Tensor") else "Any"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from fuzz.functions.engines import Outcome
-from fuzz.functions.values import CALLABLES
+from fuzz.functions.values import CALLABLES, RARE
 
 NEVER = (
     *(AttributeError, KeyError, OverflowError, UnboundLocalError, NameError, AssertionError),
@@ -102,7 +102,9 @@ def stumbled(error: BaseException) -> bool:
     part = innermost(error)
     if part is None or _instruction(part.tb_frame.f_code, part.tb_lasti) in _RAISES:
         return False
-    if f"{os.sep}torch{os.sep}" not in part.tb_frame.f_code.co_filename:
+    file = part.tb_frame.f_code.co_filename
+    pythons = file.startswith(os.path.dirname(os.__file__)) and "site-packages" not in file
+    if f"{os.sep}torch{os.sep}" not in file and not pythons:
         return False
     return isinstance(error, NEVER) or _STUMBLES.search(str(error)) is not None
 
@@ -119,6 +121,8 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
         return "other class", kind  # PyTorch refused something before it called the program
     same = theirs is not None and isinstance(ours, type(theirs))
     accident = theirs is not None and stumbled(theirs)
+    if place(ours) == "outside" and theirs is not None and type(ours) is type(theirs):
+        return "", kind  # of a thing that both gave back, which has no such method
     if not is_sentence(ours):
         # The interpreter's own words: of a wrong call, or where they are PyTorch's words, too.
         wrong_call = type(ours) is TypeError and _WRONG_CALL.search(str(ours))
@@ -194,6 +198,11 @@ def is_without_complex32(case: Any, wrong: str) -> bool:
     text = json.dumps(case)
     mixed = "complex" in text and "float16" in text
     return mixed and wrong == "dtype torch.float32, not torch.float16"
+
+
+def is_rare(case: Any, wrong: str) -> bool:
+    """Whether dtypes differ where PyTorch has a few operations and NumPy all (docs/differences.md)."""
+    return wrong.startswith("dtype") and any(f'"{name}"' in json.dumps(case) for name in RARE)
 
 
 def is_misshapen(case: Any, theirs: Any, wrong: str) -> bool:

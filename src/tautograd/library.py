@@ -33,6 +33,8 @@ OPERATIONS: dict[str, CustomOpDef] = {}
 
 
 def _checked(name: str) -> str:
+    if not isinstance(name, str):
+        raise ValueError(f"expected qualname to be instance of str, got {type(name)}")
     namespace, _, last = name.partition("::")
     if not namespace or not last:
         raise ValueError(f"expected a name of the form 'namespace::name', but got '{name}'")

@@ -6,6 +6,7 @@ function; `torch.ops.<namespace>.<name>` is what `torch.library` has defined.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from types import ModuleType
 from typing import Any
@@ -30,9 +31,15 @@ class OpOverloadPacket:
     def __init__(self, name: str, function: Any) -> None:
         self._name, self._function = name, function
         self.__name__ = name
+        # Defaults that Python's binding overlooks, and the operator itself does not.
+        unread = getattr(inspect.unwrap(function), "__defaults__", None) or ()
+        self._mean_is_unread = any(type(value).__name__ == "_Unread" for value in unread)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
+            if self._mean_is_unread and "reduction" not in kwargs:
+                given = inspect.signature(self._function).bind_partial(*args, **kwargs).arguments
+                kwargs = kwargs if "reduction" in given else {**kwargs, "reduction": 1}
             result = self._function(*args, **kwargs)
         except TypeError as error:  # no schema takes these: another class than the function's
             from ._ops.declare.guarding import accident_as

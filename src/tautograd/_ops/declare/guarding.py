@@ -36,6 +36,7 @@ _BELOW = (
     *("numpy/", "scipy/"),  # names of Cython's files have no folder in front
     "<__array_function__ internals>",
 )
+_PYTHON = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _RECORDING = _HERE + "_compile" + os.sep  # where errors say how a recording goes on
 _RAISES = frozenset((dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]))
 
@@ -56,6 +57,8 @@ def explain(
         raise no_method(name, args) from None
     if name.startswith("__"):  # of conversions and operators Python speaks itself
         return
+    if whose == "ours" and isinstance(error, ValueError) and name.startswith("nn.functional."):
+        return  # of PyTorch's Python, which looks at values before a parser looks at types
     from .signatures import complaint, signatures_of
 
     known = signatures_of(name)
@@ -153,7 +156,7 @@ def _origin(error: Exception) -> str:
     while part is not None:
         code, at = part.tb_frame.f_code, part.tb_lasti
         name = code.co_filename
-        if name.startswith(_RECORDING) or not name.startswith((_HERE, *_BELOW)):
+        if name.startswith(_RECORDING) or not (name.startswith((_HERE, *_BELOW)) or _is_pythons(name)):
             return "program"
         part = part.tb_next
     if code is None or not code.co_filename.startswith(_HERE):
@@ -161,6 +164,11 @@ def _origin(error: Exception) -> str:
     if code.co_name == "__getattr__":  # a module or a dtype was asked for what a tensor has
         return "accident"
     return "ours" if code.co_code[at] in _RAISES else "accident"
+
+
+def _is_pythons(file: str) -> bool:
+    """Whether a file is the standard library's, which stumbles over what we hand on to it."""
+    return file.startswith((_PYTHON, "<frozen ")) and "site-packages" not in file
 
 
 def no_method(name: str, args: tuple[Any, ...]) -> TypeError:

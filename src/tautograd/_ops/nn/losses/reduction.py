@@ -64,7 +64,7 @@ def chosen_reduction(reduction: str, size_average: Any = None, reduce: Any = Non
     """The reduction asked for, one of three."""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
-    if reduction not in REDUCTIONS:
+    if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
 
