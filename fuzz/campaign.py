@@ -54,7 +54,12 @@ class Campaign:
     """A run of the fuzzer over some targets."""
 
     def __init__(
-        self, targets: list[Target], seed: int, jobs: int, cases: int = 0, log: IO[str] | None = None
+        self,
+        targets: list[Target],
+        seed: int,
+        jobs: int,
+        cases: int = 0,
+        log: IO[str] | None = None,
     ) -> None:
         """`cases`: so many of each target, however long they take. `log`: takes a line a remark."""
         self.targets = targets

@@ -232,7 +232,9 @@ def _passed_on(function: Any) -> dict[str, str]:
     """
     tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
     names = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    assigned = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    assigned = {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
     kinds: dict[str, set[str]] = {}
     for call in ast.walk(tree):
         operator = _operator(call, function) if isinstance(call, ast.Call) else None
@@ -245,7 +247,9 @@ def _passed_on(function: Any) -> dict[str, str]:
                 asked = parse(f"{operator}({_split_out(_parameters(schema))[0]})").parameters
             except ValueError:
                 continue
-            given = dict(zip((p.name for p in asked if not p.keyword_only), call.args, strict=False))
+            given = dict(
+                zip((p.name for p in asked if not p.keyword_only), call.args, strict=False)
+            )
             given |= {k.arg: k.value for k in call.keywords if k.arg is not None}
             for p in asked:
                 value = given.get(p.name)

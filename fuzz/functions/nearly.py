@@ -126,7 +126,10 @@ def nearly_right(rng: random.Random, public: Public) -> dict[str, Any]:
     if methods and rng.random() < 0.8:
         name, wants = rng.choice(methods)
         given = theme.tensor() if wants == "tensor" else [theme.size] * rng.randrange(3)
-        case["method"] = [name, [] if wants == "nothing" else [given if wants != "int" else theme.size]]
+        case["method"] = [
+            name,
+            [] if wants == "nothing" else [given if wants != "int" else theme.size],
+        ]
         if wants != "nothing" and rng.random() < 0.3:
             case["method"][1] = [hostile(rng, theme.size)]
     _spoil(rng, case, theme.size)

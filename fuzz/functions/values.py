@@ -109,9 +109,7 @@ class Decoder:
         return torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1, momentum=0.9)
 
 
-_FOREIGN = {
-    name: getattr(ml_dtypes, name) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2")
-}
+_FOREIGN = {name: getattr(ml_dtypes, name) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2")}
 
 
 def filled(shape: tuple[int, ...], dtype: str, fill: str) -> np.ndarray[Any, Any]:

@@ -24,6 +24,7 @@ NEVER = (
 )
 SPOKEN = (IndexError, AssertionError, OverflowError, BufferError)
 """Those among them that PyTorch raises in sentences, too."""
+_ORDINARY = (TypeError, ValueError, RuntimeError)
 _WRONG_CALL = re.compile(r"\(\) (got an unexpected keyword|missing|takes|got multiple)")
 # What the interpreter says of Python code that was handed something it cannot use.
 _STUMBLES = re.compile(
@@ -142,7 +143,12 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
     unspecific = _is_unspecific(ours)
     if not str(ours) or not isinstance(ours, Exception):
         return "failure", kind
-    if isinstance(ours, NEVER) and not isinstance(ours, SPOKEN) and not unspecific:
+    if isinstance(ours, NEVER) and not isinstance(ours, (*SPOKEN, *_ORDINARY)) and not unspecific:
+        return (
+            "failure",
+            kind,
+        )  # an accident that was put in words can also be caught as what it was
+    if isinstance(ours, (RecursionError, UnicodeError)):
         return "failure", kind
     if type(ours).__module__.startswith(("numpy", "scipy")):
         return "failure", kind

@@ -297,9 +297,14 @@ def _object_pickle(rng: random.Random) -> bytes:
         state = b"}"
         for _ in range(rng.randrange(0, 3)):
             key = rng.choice(keys).encode()
-            value = rng.choice((named(rng.choice(_VALUES)), b"K\x07", b"N", b"}", named("torch float64")))
+            value = rng.choice(
+                (named(rng.choice(_VALUES)), b"K\x07", b"N", b"}", named("torch float64"))
+            )
             state += b"X" + struct.pack("<I", len(key)) + key + value + b"s"
-        made += rng.choice((state, state, b"N" + state + b"\x86", named("torch float64"), b"K\x07")) + b"b"
+        made += (
+            rng.choice((state, state, b"N" + state + b"\x86", named("torch float64"), b"K\x07"))
+            + b"b"
+        )
     return b"\x80\x02" + made + b"."
 
 

@@ -16,8 +16,24 @@ __all__ = ["load_library"]
 
 _LISTS = frozenset(
     (
-        *("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors", "chunk"),
-        *("dsplit", "gradient", "hsplit", "meshgrid", "size", "split", "split_with_sizes", "stride"),
+        *(
+            "atleast_1d",
+            "atleast_2d",
+            "atleast_3d",
+            "broadcast_shapes",
+            "broadcast_tensors",
+            "chunk",
+        ),
+        *(
+            "dsplit",
+            "gradient",
+            "hsplit",
+            "meshgrid",
+            "size",
+            "split",
+            "split_with_sizes",
+            "stride",
+        ),
         *("tensor_split", "unbind", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
         *("vsplit", "where"),
     )

@@ -34,10 +34,11 @@ LINEAR = named("torch.nn.modules.linear", "Linear") + b")\x81"
 SETTERS = [("torch", "set_default_dtype"), ("torch", "manual_seed"), ("torch", "set_num_threads"),
            ("torch", "load"), ("torch", "save"), ("torch.hub", "set_dir"), ("torch.nn", "Module.apply"),
            ("torch", "from_file"), ("torch.nn.modules.module", "register_module_forward_hook"),
-           ("torch.nn.utils.prune", "remove"), ("torch.optim.optimizer", "register_optimizer_step_pre_hook")]  # fmt: skip
+           ("torch.nn.utils.prune", "remove"),
+           ("torch.optim.optimizer", "register_optimizer_step_pre_hook")]  # fmt: skip
 
 
-@pytest.mark.parametrize("module, name", SETTERS, ids="-".join)
+@pytest.mark.parametrize(("module", "name"), SETTERS, ids="-".join)
 def test_a_function_that_sets_something_is_no_value_for_a_file(module, name):
     if module != "torch":
         importlib.import_module(module.replace("torch", "tautograd", 1))
@@ -73,7 +74,8 @@ def test_a_class_is_made_without_being_asked():
     sys.modules[module.__name__] = module
     try:
         found = loaded(named(module.__name__, "Net") + b")\x81}" + text("a") + b"K\x01sb")
-        assert type(found) is Net and found.a == 1
+        assert type(found) is Net
+        assert found.a == 1
     finally:
         del sys.modules[module.__name__]
 
@@ -92,7 +94,7 @@ def test_looking_for_a_name_runs_nothing(name):
 
     module = types.ModuleType("a_program_with_traps")
     module.thing, module.Kind = Kind(), Kind
-    module.__getattr__ = lambda wanted: asked.append(wanted)
+    module.__getattr__ = asked.append
     sys.modules[module.__name__] = module
     try:
         with pytest.raises(UnsafeFile):

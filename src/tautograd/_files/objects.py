@@ -129,7 +129,9 @@ class ObjectVocabulary(TorchVocabulary):
         if any(cls is allowed for allowed in SAFE):
             return cls.__new__(cls, *args)
         if args:
-            raise UnsafeFile(f"the file has arguments for {cls.__name__}, which is made from its state")
+            raise UnsafeFile(
+                f"the file has arguments for {cls.__name__}, which is made from its state"
+            )
         return object.__new__(cls)
 
     def build(self, target: Any, state: Any) -> None:
@@ -144,7 +146,10 @@ class ObjectVocabulary(TorchVocabulary):
         # The class's own method: an attribute of that name would be whatever the file says.
         restore = getattr(cls, "__setstate__", None)
         if restore is not None:
-            restore(target, state)
+            try:
+                restore(target, state)
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                raise UnsafeFile(f"the file has no state for a {cls.__name__}: {error}") from error
             return
         attributes, slots = state if isinstance(state, tuple) else (state, None)
         vars(target).update(attributes or {})
@@ -158,7 +163,9 @@ def _check_attributes(cls: type, state: Any) -> None:
         if not isinstance(key, str):
             raise UnsafeFile(f"the file gives a {cls.__name__} an attribute that is no name")
         if key.startswith("__") and key.endswith("__"):
-            raise UnsafeFile(f"the file gives a {cls.__name__} the attribute {key!r}, which Python calls")
+            raise UnsafeFile(
+                f"the file gives a {cls.__name__} the attribute {key!r}, which Python calls"
+            )
 
 
 def _allowed(module: str, name: str) -> Any:
@@ -196,7 +203,9 @@ def _own_or_imported(module: str, name: str) -> Any:
 def _computes(function: Any) -> bool:
     """Whether a function is one of tautograd's on tensors, and sets nothing."""
     home = str(getattr(function, "__module__", ""))
-    return isinstance(function, FunctionType) and home.startswith((f"{_OWN}._ops.", f"{_OWN}.nn.functional"))
+    return isinstance(function, FunctionType) and home.startswith(
+        (f"{_OWN}._ops.", f"{_OWN}.nn.functional")
+    )
 
 
 def _import_own(name: str) -> None:

@@ -102,4 +102,6 @@ def check_typed(source: Any, wrapped: Any, is_storage: bool, where: Any) -> None
 
 
 def _is_sequence(value: Any) -> bool:
-    return hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, dict)
+    return (
+        hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, dict)
+    )

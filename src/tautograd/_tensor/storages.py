@@ -527,5 +527,15 @@ def check_kind(storage: Any, wanted: Any) -> None:
 speak(
     globals(),
     ("UntypedStorage", "TypedStorage"),
-    ("__init__", "__getitem__", "__setitem__", "__len__", "resize_", "fill_", "copy_", "clone", "tolist"),
+    (
+        "__init__",
+        "__getitem__",
+        "__setitem__",
+        "__len__",
+        "resize_",
+        "fill_",
+        "copy_",
+        "clone",
+        "tolist",
+    ),
 )

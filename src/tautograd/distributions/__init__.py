@@ -213,7 +213,17 @@ speak(
     globals(),
     __all__,
     (
-        *("__init__", "log_prob", "cdf", "icdf", "sample", "rsample", "entropy", "expand", "__call__"),
+        *(
+            "__init__",
+            "log_prob",
+            "cdf",
+            "icdf",
+            "sample",
+            "rsample",
+            "entropy",
+            "expand",
+            "__call__",
+        ),
         *("enumerate_support", "perplexity", "log_abs_det_jacobian"),
     ),
 )

@@ -55,8 +55,8 @@ def explain(
         return
     if method and not (args and isinstance(args[0], Tensor)):
         raise no_method(name, args) from None
-    if name.startswith("__"):  # of conversions and operators Python speaks itself
-        return
+    if name.startswith("__") and not _NUMPY.search(str(error)):
+        return  # of conversions and operators Python speaks itself
     if whose == "ours" and isinstance(error, ValueError) and name.startswith("nn.functional."):
         return  # of PyTorch's Python, which looks at values before a parser looks at types
     from .signatures import complaint, signatures_of
@@ -156,7 +156,9 @@ def _origin(error: Exception) -> str:
     while part is not None:
         code, at = part.tb_frame.f_code, part.tb_lasti
         name = code.co_filename
-        if name.startswith(_RECORDING) or not (name.startswith((_HERE, *_BELOW)) or _is_pythons(name)):
+        if name.startswith(_RECORDING) or not (
+            name.startswith((_HERE, *_BELOW)) or _is_pythons(name)
+        ):
             return "program"
         part = part.tb_next
     if code is None or not code.co_filename.startswith(_HERE):
