@@ -89,7 +89,8 @@ def public_functions() -> tuple[Public, ...]:
                 getattr(theirs.Tensor, name),
             )
     for name, lists in _schemas().items():  # by their operators, which check types of their own
-        if not NOT_NAMES.search(name) and hasattr(ours.ops.aten, name):
+        written = inspect.isfunction(getattr(theirs, name, None))  # another thing than its operator
+        if not written and not NOT_NAMES.search(name) and hasattr(ours.ops.aten, name):
             found[f"torch.ops.aten.{name}"] = Public(f"torch.ops.aten.{name}", lists, False)
     return tuple(found[name] for name in sorted(found))
 

@@ -143,6 +143,8 @@ def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -
     unspecific = _is_unspecific(ours)
     if not str(ours) or not isinstance(ours, Exception):
         return "failure", kind
+    if type(ours) is AttributeError and theirs is not None:
+        return "other class", kind  # raised on purpose, as PyTorch's Python has it for one argument
     if isinstance(ours, NEVER) and not isinstance(ours, (*SPOKEN, *_ORDINARY)) and not unspecific:
         return (
             "failure",

@@ -137,7 +137,7 @@ _MANY = 25  # from more rows than this on, a matrix product is faster
 
 @public(method=False, out=False)
 def cdist(
-    x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+    x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
     """The p-norm of the difference of every row of `x1` and every row of `x2`."""
     if not isinstance(compute_mode, str) or compute_mode not in _MODES:

@@ -18,7 +18,6 @@ from ...._tensor.tensor import Tensor
 from ...._user_code.sites import warning_level
 from ...declare.autocasting import autocasting
 from ...declare.elementwise_calls import check_broadcast, require_tensor
-from ...declare.guarding import accident_as
 from ...declare.promotion import plain_number
 from ...declare.public import FUNCTIONS, NN_FUNCTIONAL
 from ...declare.record import Op
@@ -60,13 +59,13 @@ def legacy_reduction(size_average: Any, reduce: Any) -> str:
     return chosen
 
 
-def chosen_reduction(reduction: str, size_average: Any = None, reduce: Any = None) -> str:
+def chosen_reduction(reduction: Any, size_average: Any = None, reduce: Any = None) -> str:
     """The reduction asked for, one of three."""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
     if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return reduction
+    return str(reduction)
 
 
 class _Unread(int):
@@ -92,8 +91,9 @@ def reduced(loss: Any, reduction: str) -> Any:
 def same_size(input: Tensor, target: Any) -> None:
     """Warn where a target will be broadcast."""
     if not isinstance(target, Tensor):
-        kind = accident_as(TypeError, AttributeError)  # which PyTorch's Python runs into
-        raise kind(f"argument 'target' must be Tensor, not {type(target).__name__}")
+        if hasattr(target, "size"):  # an array's is a number
+            raise TypeError(f"the target must be Tensor, not {type(target).__name__}")
+        raise AttributeError(f"'{type(target).__name__}' object has no attribute 'size'")
     if target.size() != input.size():
         shapes = input._data.shape, target._data.shape
         warnings.warn(
