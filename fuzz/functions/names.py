@@ -17,7 +17,7 @@ from typing import Any
 
 NOT_MODULES = re.compile(
     r"\.(_|cuda|cpu|accelerator|backends|serialization|safetensors|evidence|version|overrides"
-    r"|return_types|amp|random|nn\.modules|nn\.parameter|nn\.utils\.(?!rnn|parametr|prune)"
+    r"|return_types|amp|random|nn\.modules|nn\.parameter|nn\.utils\.(?!rnn|parametr)"
     r"|optim\.(?!lr_scheduler|swa)|autograd\.(?!functional)|utils\.(tensorboard|hooks|checkpoint)"
     r"|utils\.data\.|utils\.collect_env|compiler|hub|multiprocessing|distributed(\.|$)|utils\.flop_counter"
     r"|distributions\.|fx\.|jit\.|profiler\.|testing\.)"

@@ -9,7 +9,7 @@ from ._made import make_tensor
 
 __all__ = ["assert_allclose", "assert_close", "assert_gradients", "make_tensor"]
 
-speak(globals(), ("assert_allclose", "make_tensor"))
+speak(globals(), ("assert_allclose", "assert_close", "make_tensor"))
 
 if not TYPE_CHECKING:  # type checkers know what there is
 

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import tautograd as torch
 
-from ..._ops.declare.python_surface import speak
 from ..._tensor.tensor import Tensor
 from ..modules.module import Module
 from ._pruning_checks import (
@@ -466,6 +465,3 @@ def is_pruned(module: Module) -> bool:
         for inner in module.modules()
         for hook in inner._forward_pre_hooks.values()
     )
-
-
-speak(globals(), __all__, ("__init__", "apply", "compute_mask"))
