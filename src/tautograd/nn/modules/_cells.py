@@ -113,7 +113,7 @@ class RNNCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         steps = {"tanh": functions.rnn_tanh_cell, "relu": functions.rnn_relu_cell}
-        chosen = self.nonlinearity
+        chosen: Any = self.nonlinearity
         step = steps.get(chosen) if isinstance(chosen, str) else None
         if step is None:
             self._check_ranks(input, hx)
