@@ -312,8 +312,8 @@ class TypedStorage(metaclass=_StorageType):
         device: Any = None,
         _internal: bool = False,
     ) -> None:
+        check_typed(source, wrap_storage, isinstance(wrap_storage, UntypedStorage), device)
         if not _internal:
-            check_typed(source, wrap_storage, isinstance(wrap_storage, UntypedStorage), device)
             warn_deprecated()
         kind = as_dtype(dtype) if dtype is not None else get_default_dtype()
         self._kind: Dtype = kind
