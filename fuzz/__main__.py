@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import secrets
 import sys
@@ -26,6 +27,13 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--minutes", type=float, default=60.0, help="how long (default: 60)")
+    parser.add_argument(
+        "--cases", type=int, default=0,
+        help="so many cases of each target (the same ones for the same seed) and not longer",
+    )  # fmt: skip
+    parser.add_argument(
+        "--log", type=Path, help="a JSON line here for each call that is counted in a table"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="worker processes (default: 2)")
     parser.add_argument("--seed", type=int, help="where the cases start (default: a new one)")
     parser.add_argument(
@@ -36,8 +44,8 @@ def main() -> int:
     )
     parser.add_argument("--case", type=Path, help="run one kept case, and nothing else")
     options = parser.parse_args()
-    if options.minutes <= 0 or options.jobs < 1:
-        parser.error("--minutes must be positive and --jobs at least 1")
+    if options.minutes <= 0 or options.jobs < 1 or options.cases < 0:
+        parser.error("--minutes must be positive, --jobs at least 1 and --cases not negative")
     if options.case is not None:
         return _one_case(options.case)
     names = [name for name in options.only.split(",") if name] or list(targets)
@@ -47,11 +55,14 @@ def main() -> int:
 
     seed = secrets.randbits(32) if options.seed is None else options.seed
     print(f"seed {seed}; targets: {', '.join(names)}; {options.minutes:g} minutes", flush=True)
-    campaign = Campaign([targets[name] for name in names], seed, options.jobs)
-    try:
-        campaign.run(options.minutes * 60)
-    except KeyboardInterrupt:
-        print("interrupted; so far:", flush=True)
+    with contextlib.ExitStack() as stack:
+        log = options.log and stack.enter_context(options.log.open("w", encoding="utf-8"))
+        chosen = [targets[name] for name in names]
+        campaign = Campaign(chosen, seed, options.jobs, options.cases, log)
+        try:
+            campaign.run(options.minutes * 60)
+        except KeyboardInterrupt:
+            print("interrupted; so far:", flush=True)
     _report(campaign.counts, campaign.failures, keep=options.keep)
     return 1 if campaign.failures else 0
 

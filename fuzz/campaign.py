@@ -27,6 +27,8 @@ from fuzz.worker import NOTE, case_of, kind_of
 
 # The seconds that a target has at a time: a worker takes a few to start.
 SHORTEST, LONGEST = 10.0, 120.0
+RANGE = 1 << 20  # seeds that one turn of a target may use
+CHUNK = 2000  # cases a turn, where they are counted and not timed
 STARVED = 4  # times a target's limit that a case has which hardly gets the processor
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -51,7 +53,15 @@ class Failure:
 class Campaign:
     """A run of the fuzzer over some targets."""
 
-    def __init__(self, targets: list[Target], seed: int, jobs: int) -> None:
+    def __init__(
+        self,
+        targets: list[Target],
+        seed: int,
+        jobs: int,
+        cases: int = 0,
+        log: IO[str] | None = None,
+    ) -> None:
+        """`cases`: so many of each target, however long they take. `log`: takes a line a remark."""
         self.targets = targets
         self.jobs = jobs
         self.counts: Counter[str] = Counter()
@@ -60,6 +70,12 @@ class Campaign:
         self._spent = {target.name: 0.0 for target in targets}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
+        self._log = log
+        self._turns = [
+            (target, (seed << 32) + at, (seed << 32) + min(at + CHUNK, cases))
+            for target in targets
+            for at in range(0, cases, CHUNK)
+        ]
 
     @property
     def failures(self) -> list[Failure]:
@@ -67,11 +83,12 @@ class Campaign:
         return list(self._found.values())
 
     def run(self, seconds: float) -> None:
-        """Attack for so long."""
+        """Attack for so long, or until all cases are done."""
         until = time.time() + seconds
+        job = self._counted_job if self._turns else self._job
         turns = 4 * len(self.targets) / self.jobs  # so that each target has a few
         span = min(max(seconds / turns, SHORTEST), LONGEST)
-        threads = [threading.Thread(target=self._job, args=(until, span)) for _ in range(self.jobs)]
+        threads = [threading.Thread(target=job, args=(until, span)) for _ in range(self.jobs)]
         for thread in threads:
             thread.start()
         try:
@@ -94,14 +111,22 @@ class Campaign:
                 span = min(longest, max(until - time.time(), 0.1))
                 self._spent[target.name] += span
                 first = self._next[target.name]
-                self._next[target.name] = first + (1 << 20)  # a range of its own
-            self._slice(target, first, time.time() + span)
+                self._next[target.name] = first + RANGE
+            self._slice(target, first, first + RANGE, time.time() + span)
 
-    def _slice(self, target: Target, seed: int, until: float) -> None:
+    def _counted_job(self, until: float, _: float) -> None:
         while time.time() < until and not self._stopping.is_set():
-            seed = self._one_worker(target, seed, until) + 1
+            with self._lock:
+                if not self._turns:
+                    return
+                target, first, end = self._turns.pop(0)
+            self._slice(target, first, end, until)
 
-    def _one_worker(self, target: Target, first: int, until: float) -> int:
+    def _slice(self, target: Target, seed: int, end: int, until: float) -> None:
+        while seed < end and time.time() < until and not self._stopping.is_set():
+            seed = self._one_worker(target, seed, end, until) + 1
+
+    def _one_worker(self, target: Target, first: int, end: int, until: float) -> int:
         """Run a worker until its time is over or it must be ended; the last seed it had."""
         with (
             tempfile.TemporaryFile() as note,
@@ -110,7 +135,7 @@ class Campaign:
         ):  # a hostile call may write to any name
             command = [sys.executable, "-m", "fuzz.worker", target.name, str(first)]
             process = subprocess.Popen(
-                [*command, str(until), str(note.fileno())],
+                [*command, str(end), str(until), str(note.fileno())],
                 stdout=subprocess.PIPE, stderr=errors, pass_fds=[note.fileno()], cwd=folder,
                 env={**os.environ, "PYTHONPATH": str(PROJECT)}, start_new_session=True, text=True,
             )  # fmt: skip
@@ -162,6 +187,8 @@ class Campaign:
                 record = json.loads(lines.get_nowait())
                 with self._lock:
                     self.counts.update(record.get("counts", {}))
+                    if "remark" in record and self._log is not None:
+                        self._log.write(json.dumps(record["remark"]) + "\n")
                 if "failure" in record:
                     self._note_failure(target, record["seed"], record["failure"], record["case"])
 

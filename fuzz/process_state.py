@@ -19,6 +19,22 @@ def canary(*args: Any) -> None:
     ran.append(args)
 
 
+class _Watched(type):
+    @property
+    def trap(cls) -> None:
+        """What would run if a reader asked this class for a name."""
+        ran.append(("trap",))
+
+    def __getattr__(cls, name: str) -> None:
+        if not name.startswith("_abc") and name not in ("__setstate__", "__isabstractmethod__"):
+            ran.append((name,))
+        raise AttributeError(name)
+
+
+class Trap(metaclass=_Watched):
+    """A class of the program's that no file should wake."""
+
+
 def register_extensions() -> None:
     """Let the registry of extensions lead to the canary, as it may lead to anything in a program."""
     for code in _EXTENSIONS:

@@ -26,6 +26,10 @@ class Target(abc.ABC):
     memory = 6 << 30
     """Bytes of address space that its worker may have."""
 
+    def __init__(self) -> None:
+        self.remarks: list[dict[str, Any]] = []
+        """What is no failure but worth a line in a log (`--log`); a worker empties it."""
+
     def prepare(self) -> None:
         """Import what the cases need; once in each worker."""
         return

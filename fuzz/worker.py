@@ -65,8 +65,8 @@ def shrink(target: Target, case: Case, kind: str) -> Case:
     return case
 
 
-def main(name: str, first: int, until: float, note: int) -> None:
-    """Run cases of seeds first, first + 1, …; a JSON line on stdout for what is found."""
+def main(name: str, first: int, end: int, until: float, note: int) -> None:
+    """Run cases of seeds first, …, end - 1 while there is time; JSON lines on stdout for what is found."""
     target = target_named(name)
     if target.memory:
         resource.setrlimit(resource.RLIMIT_AS, (target.memory, target.memory))
@@ -84,11 +84,14 @@ def main(name: str, first: int, until: float, note: int) -> None:
         out.write(json.dumps(record) + "\n")
         out.flush()
 
-    while time.time() < until:
+    while seed < end and time.time() < until:
         begun += 1
         os.pwrite(note, NOTE.pack(begun, seed), 0)
         case = case_of(target, seed)
         wrong = run_case(target, case, counts)
+        for remark in target.remarks:
+            say({"remark": {**remark, "seed": seed}})
+        target.remarks.clear()
         if wrong is not None:
             kind = kind_of(wrong)
             if kind not in known:
@@ -96,6 +99,7 @@ def main(name: str, first: int, until: float, note: int) -> None:
                 os.pwrite(note, NOTE.pack(0, seed), 0)  # not watched while it is made smaller
                 case = shrink(target, case, kind)
                 wrong = run_case(target, case) or wrong
+                target.remarks.clear()
             say({"failure": wrong, "case": case, "seed": seed})
         seed += 1
         if time.monotonic() - told > 1:
@@ -106,4 +110,4 @@ def main(name: str, first: int, until: float, note: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5]))

@@ -11,9 +11,11 @@ overloads of their own, are joined with those without. What PyTorch writes in Py
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ import torch
 import tautograd
 from tautograd._ops import nn_families  # noqa: F401  (declares the functions of neural networks)
 from tautograd._ops.declare.public import FUNCTIONS, LINALG, METHODS, NN_FUNCTIONAL, SPECIAL
+from tautograd._ops.declare.signatures import Parameter, parse
 from tautograd._ops.spectral.fft_functions import FFT
 
 TABLE = Path(tautograd.__file__).parent / "_ops" / "declare" / "signatures" / "table.txt"
@@ -33,7 +36,8 @@ _FACTORY = re.compile(
 
 
 def main(check: bool) -> int:
-    text = HEAD + "".join(f"{line}\n" for line in sorted({*_native(), *_written()}))
+    native = {_as_bound(line) for line in _native()}
+    text = HEAD + "".join(f"{line}\n" for line in sorted({*native, *_written()}))
     if check:
         if TABLE.read_text(encoding="utf-8") == text:
             return 0
@@ -65,8 +69,9 @@ _BY_HAND = {"nonzero", "requires_grad_", "tensor", "to", "type"}  # parsed by co
 
 def _in_python(name: str) -> bool:
     """Whether PyTorch writes a function or a method of this name in Python."""
-    found = [getattr(torch, name, None), getattr(torch.Tensor, name, None)]
-    return name in _BY_HAND or any(inspect.isfunction(fn) for fn in found)
+    if name in _BY_HAND:
+        return True
+    return inspect.isfunction(getattr(torch, name, getattr(torch.Tensor, name, None)))
 
 
 def _native() -> list[str]:
@@ -127,6 +132,50 @@ def _with_out(lines: list[str]) -> list[str]:
     return [line.removeprefix(", ") for line in found]
 
 
+_OF_KIND: dict[str, Any] = {
+    "Tensor": torch.ones(1), "Tensor[]": [torch.ones(1)], "Tensor?[]": [torch.ones(1)], "int": 1,
+    "int[]": [1], "SymInt": 1, "SymInt[]": [1], "float": 1.0, "float[]": [1.0], "Scalar": 1,
+    "Scalar[]": [1], "bool": True, "bool[]": [True], "str": "x", "ScalarType": torch.float32,
+}  # fmt: skip
+
+
+def _as_bound(line: str) -> str:
+    """A line without the `out` that the schemas have and Python's binding does not.
+
+    A call with right types and an `out` that is nothing never runs: the parser says whether it knows `out`.
+    """
+    signature = parse(line)
+    function = _bound(signature.name)
+    if function is None or not any(p.name == "out" for p in signature.parameters):
+        return line
+    wanted = [p for p in signature.parameters if p.default is None]
+    try:
+        function(
+            *(_OF_KIND[p.kind] for p in wanted if not p.keyword_only),
+            **{p.name: _OF_KIND[p.kind] for p in wanted if p.keyword_only},
+            out=object(),
+        )
+    except TypeError as error:
+        said = str(error)
+    except Exception:
+        return line
+    names = {p.name for p in signature.parameters if p.name not in ("self", "input", "out")}
+    listed = [set(re.findall(r"(\w+)(?: = [^,)]+)?[,)]", row)) for row in said.split("\n *")[1:]]
+    known = "'out' must be" in said or any("out" in row and names < row for row in listed)
+    return line if known else re.sub(r"(, \*)?, Tensor(\[\])?\? out=None", "", line)
+
+
+def _bound(name: str) -> Any:
+    """The function of Python's that an operator is, if it is one."""
+    if name.startswith("nn.functional."):
+        return getattr(torch.nn.functional, name.removeprefix("nn.functional."), None)
+    for module in ("linalg", "fft", "special"):
+        if name.startswith(f"{module}_"):
+            return getattr(getattr(torch, module), name.removeprefix(f"{module}_"), None)
+    found = getattr(torch, name, None)
+    return found if callable(found) else None
+
+
 def _split_out(line: str) -> tuple[str, int]:
     """A parameter list without the tensors it writes into, and how many those are."""
     before, star, after = line.partition("*, ")
@@ -149,18 +198,19 @@ _WORDS = (
 
 
 def _written() -> list[str]:
+    here = {f"nn.functional.{n}": getattr(torch.nn.functional, n, None) for n in NN_FUNCTIONAL}
+    here |= {name: getattr(torch.functional, name, None) for name in FUNCTIONS}
     found = []
-    for name in NN_FUNCTIONAL:
-        function = getattr(torch.nn.functional, name, None)
+    for name, function in here.items():
         if inspect.isfunction(function):
             line = _annotated(function)
             if line is not None:
-                found.append(f"nn.functional.{name}({line})")
+                found.append(f"{name}({line})")
     return found
 
 
 def _annotated(function: Any) -> str | None:
-    parts, starred = [], False
+    parts, starred, passed_on = [], False, _passed_on(function)
     for p in inspect.signature(function).parameters.values():
         if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
             return None
@@ -168,8 +218,67 @@ def _annotated(function: Any) -> str | None:
             starred = True
             parts.append("*")
         default = "" if p.default is p.empty else f"={_default(p.default)}"
-        parts.append(f"{_type(p.annotation)} {p.name}{default}")
+        kind = _type(p.annotation)
+        if kind == "Any":
+            kind = passed_on.get(p.name, kind)
+        parts.append(f"{kind} {p.name}{default}")
     return ", ".join(parts)
+
+
+def _passed_on(function: Any) -> dict[str, str]:
+    """What operators ask of the parameters that a function of Python's hands to them as they are.
+
+    Python looks at no type; the parser of the operator does, before it computes anything.
+    """
+    tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
+    names = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    assigned = {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    kinds: dict[str, set[str]] = {}
+    for call in ast.walk(tree):
+        operator = _operator(call, function) if isinstance(call, ast.Call) else None
+        if operator is None or not isinstance(call, ast.Call):
+            continue
+        for schema in torch._C._jit_get_schemas_for_operator(f"aten::{operator}"):
+            if "out" in schema.overload_name or "Dimname" in str(schema):
+                continue
+            try:
+                asked = parse(f"{operator}({_split_out(_parameters(schema))[0]})").parameters
+            except ValueError:
+                continue
+            given = dict(
+                zip((p.name for p in asked if not p.keyword_only), call.args, strict=False)
+            )
+            given |= {k.arg: k.value for k in call.keywords if k.arg is not None}
+            for p in asked:
+                value = given.get(p.name)
+                if isinstance(value, ast.Name) and value.id in names - assigned:
+                    kinds.setdefault(value.id, set()).add(_spelt(p))
+    single = {name: kind.pop() for name, kind in kinds.items() if len(kind) == 1}
+    return {name: kind for name, kind in single.items() if kind.startswith(_CHECKED)}
+
+
+_CHECKED = ("bool", "int", "SymInt", "float", "Scalar", "str")
+
+
+def _operator(call: ast.Call, function: Any) -> str | None:
+    """The operator that a call in a function of Python's is one of."""
+    text = ast.unparse(call.func)
+    if not re.fullmatch(r"(torch(\._C\._nn)?|_VF)\.\w+", text):
+        return None
+    found = eval(text, inspect.unwrap(function).__globals__)  # a dotted name of PyTorch's
+    return found.__name__ if inspect.isbuiltin(found) else None
+
+
+def _parameters(schema: Any) -> str:
+    text = re.sub(r"\([a-z!|*> -]+\)", "", str(schema)).partition(" -> ")[0]
+    return text.partition("(")[2].removesuffix(")")
+
+
+def _spelt(parameter: Parameter) -> str:
+    length = "" if parameter.length is None else str(parameter.length)
+    return parameter.kind.replace("[]", f"[{length}]") + "?" * parameter.optional
 
 
 def _default(value: Any) -> str:
@@ -188,8 +297,8 @@ def _type(annotation: Any) -> str:
     for pattern, word in _WORDS:
         text = re.sub(pattern, word, text)
     known = re.fullmatch(r"(Tensor|int|float|bool|str)(\[\d?\])?\??", text)
-    # Python checks no number: what is wrong with one shows in what it is used for.
-    return text if known and text.startswith(("Tensor", "str")) else "Any"
+    # Python checks no number or word: what is wrong with one shows in what it is used for.
+    return text if known and text.startswith("Tensor") else "Any"
 
 
 if __name__ == "__main__":

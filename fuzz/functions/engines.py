@@ -32,7 +32,7 @@ class Outcome:
             if tuple(tensor.shape) != before.shape:
                 return True
             held = tensor.detach()
-            if str(held.dtype).endswith("bfloat16"):
+            if before.dtype.kind == "V" or str(held.dtype).endswith(("bfloat16", "e4m3fn", "e5m2")):
                 held = held.to(held.float().dtype)
                 before = before.astype(np.float32)
             if held.resolve_conj().numpy().tobytes() != before.tobytes():
@@ -87,6 +87,9 @@ def _run(torch: Any, case: Any) -> Outcome:
         result = operator.attrgetter(path)(torch)(*args, **kwargs)
         if "then" in case and callable(result):
             result = result(*then)
+        if "method" in case:
+            asked = getattr(result, case["method"][0])
+            result = asked(*map(made.value, case["method"][1])) if callable(asked) else asked
         if path.startswith("optim.") and hasattr(result, "step"):
             _step(torch, result)
     except Exception as error:

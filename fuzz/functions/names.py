@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 NOT_MODULES = re.compile(
-    r"\.(_|cuda|cpu|accelerator|backends|serialization|safetensors|evidence|version|overrides|testing"
-    r"|return_types|amp|random|nn\.modules|nn\.parameter|nn\.utils\.(?!rnn|parametrize)"
+    r"\.(_|cuda|cpu|accelerator|backends|serialization|safetensors|evidence|version|overrides"
+    r"|return_types|amp|random|nn\.modules|nn\.parameter|nn\.utils\.(?!rnn|parametr)"
     r"|optim\.(?!lr_scheduler|swa)|autograd\.(?!functional)|utils\.(tensorboard|hooks|checkpoint)"
-    r"|utils\.data\.|utils\.collect_env|compiler|hub|multiprocessing|distributed|fx|jit|library|ops|profiler|utils\.flop_counter)"
+    r"|utils\.data\.|utils\.collect_env|compiler|hub|multiprocessing|distributed(\.|$)|utils\.flop_counter"
+    r"|distributions\.|fx\.|jit\.|profiler\.|testing\.)"
 )
 NOT_NAMES = re.compile(
     r"^(_|set_|compile$|save$|load$|fork_rng|verify|doctor|explain|compare_devices|check_grad"
@@ -27,7 +28,9 @@ NOT_NAMES = re.compile(
     r"|no_grad|set_grad|manual_seed|use_deterministic|prepare_multiprocessing|get_rng_state|cuda$"
     r"|pin_memory|share_memory|is_shared|storage|untyped_storage|get_worker_info|detect_anomaly"
     r"|DataParallel|Distributed|Module$|ModuleList|ModuleDict|Optimizer$|register_module|Function$"
-    r"|Buffer$|Timer$|timer$)"
+    r"|Buffer$|Timer$|timer$|enable_onednn_fusion|optimized_execution|fuser$|wait$|kernel_choice"
+    r"|load_library|tensorboard_trace_handler|Distribution$|ExponentialFamily$|ScriptModule"
+    r"|CompilationUnit|Future$|Attribute$|ExecutionTrace|strict_fusion|TracedModule|wrap$|has_side_effect)"
 )
 NOT_PARAMETERS = {"num_workers", "multiprocessing_context", "pin_memory", "persistent_workers",
                   "prefetch_factor", "timeout", "in_order", "pin_memory_device"}  # fmt: skip
@@ -85,6 +88,10 @@ def public_functions() -> tuple[Public, ...]:
                 getattr(ours.Tensor, name),
                 getattr(theirs.Tensor, name),
             )
+    for name, lists in _schemas().items():  # by their operators, which check types of their own
+        written = inspect.isfunction(getattr(theirs, name, None))  # another thing than its operator
+        if not written and not NOT_NAMES.search(name) and hasattr(ours.ops.aten, name):
+            found[f"torch.ops.aten.{name}"] = Public(f"torch.ops.aten.{name}", lists, False)
     return tuple(found[name] for name in sorted(found))
 
 
@@ -104,16 +111,15 @@ def _add(found: dict[str, Public], name: str, ours: Any, theirs: Any) -> None:
     ):
         return
     is_class = isinstance(theirs, type)
-    if is_class and not (
-        path.startswith(("torch.nn", "torch.optim", "torch.utils")) or last in _CLASSES
-    ):
+    if is_class and not (path.startswith(_WITH_CLASSES) or last in _CLASSES):
         return
     if isinstance(ours, enum.EnumType) or (is_class and issubclass(theirs, (BaseException, tuple))):
         return
     found[name] = Public(name, parameters_of(name, theirs, ours), is_class)
 
 
-_CLASSES = ("Generator", "Size", "device", "finfo", "iinfo")
+_WITH_CLASSES = ("torch.nn", "torch.optim", "torch.utils", "torch.distributions", "torch.fx")
+_CLASSES = ("Generator", "Size", "device", "finfo", "iinfo", "UntypedStorage", "TypedStorage")
 
 
 # ---- parameters ----------------------------------------------------------------------------------

@@ -11,7 +11,15 @@ import re
 from typing import Any
 
 from fuzz.functions.names import NOT_PARAMETERS, Parameter, Public
-from fuzz.functions.values import CALLABLES, DTYPES, FILLS, LAYOUTS, hostile, hostile_like, tensor
+from fuzz.functions.values import (
+    CALLABLES,
+    FILLS,
+    LAYOUTS,
+    hostile,
+    hostile_like,
+    some_dtype,
+    tensor,
+)
 
 _WORDS = {
     "reduction": ("mean", "sum", "none"),
@@ -61,7 +69,7 @@ class Theme:
         self.rank = int(digit[1]) + rng.choice((1, 2, 2)) if digit else rng.choice(ranks)
         if "linalg" in name:
             self.rank = rng.choice((2, 2, 2, 3, 1))
-        self.dtype = rng.choice(("float32", "float32", "float64", *DTYPES))
+        self.dtype = some_dtype(rng, ("float32", "float32", "float64"))
         self.wants = rng.random() < 0.2
 
     def tensor(self, parameter: str = "") -> Any:
@@ -81,7 +89,7 @@ class Theme:
         elif rng.random() < 0.06:
             shape = rng.choice(([2, 3], [2, 3, 4], [1, 3], [3, 1], [0, 3]))
         if rng.random() < 0.06:
-            dtype = rng.choice(DTYPES)
+            dtype = some_dtype(rng)
         layout = rng.choice(LAYOUTS) if rng.random() < 0.15 else "plain"
         return tensor(shape, dtype, fill, layout, self.wants)
 
@@ -114,8 +122,38 @@ def nearly_right(rng: random.Random, public: Public) -> dict[str, Any]:
             case["then"] = [
                 theme.tensor("target" if i and loss else "") for i in range(inputs + loss)
             ]
+    methods = _METHODS.get(next((p for p in _METHODS if public.name.startswith(p)), ""), ())
+    if methods and rng.random() < 0.8:
+        name, wants = rng.choice(methods)
+        given = theme.tensor() if wants == "tensor" else [theme.size] * rng.randrange(3)
+        case["method"] = [
+            name,
+            [] if wants == "nothing" else [given if wants != "int" else theme.size],
+        ]
+        if wants != "nothing" and rng.random() < 0.3:
+            case["method"][1] = [hostile(rng, theme.size)]
     _spoil(rng, case, theme.size)
     return case
+
+
+# What is done with a thing that was made, and what that takes.
+_METHODS = {
+    "torch.distributions.": (
+        ("sample", "nothing"), ("sample", "shape"), ("rsample", "shape"), ("log_prob", "tensor"),
+        ("log_prob", "tensor"), ("cdf", "tensor"), ("icdf", "tensor"), ("entropy", "nothing"),
+        ("expand", "shape"), ("mean", "nothing"), ("variance", "nothing"), ("mode", "nothing"),
+        ("stddev", "nothing"), ("enumerate_support", "nothing"), ("perplexity", "nothing"),
+        ("__call__", "tensor"), ("inv", "nothing"), ("__repr__", "nothing"),
+    ),
+    "torch.UntypedStorage": (
+        ("resize_", "int"), ("__getitem__", "int"), ("fill_", "int"), ("tolist", "nothing"),
+        ("nbytes", "nothing"), ("__len__", "nothing"), ("clone", "nothing"), ("size", "nothing"),
+    ),
+    "torch.TypedStorage": (
+        ("resize_", "int"), ("__getitem__", "int"), ("fill_", "int"), ("tolist", "nothing"),
+        ("nbytes", "nothing"), ("__len__", "nothing"), ("clone", "nothing"), ("element_size", "nothing"),
+    ),
+}  # fmt: skip
 
 
 def _spoil(rng: random.Random, case: dict[str, Any], size: int) -> None:

@@ -19,6 +19,8 @@ DTYPES = (
     *("float32", "float32", "float32", "float64", "float64", "int64", "int64", "bool", "int32"),
     *("uint8", "int8", "int16", "bfloat16", "float16", "complex64", "complex128"),
 )
+RARE = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
+"""Dtypes that are there to hold numbers; few functions compute with them."""
 FILLS = (
     "normal",
     "normal",
@@ -78,10 +80,10 @@ class Decoder:
         dtype, shape, fill, layout, wants = content
         torch = self.engine
         array = filled(tuple(shape), dtype, fill)
-        if dtype == "bfloat16":
-            whole = torch.from_numpy(array.astype(np.float32)).to(torch.bfloat16)
+        if dtype in _FOREIGN:
+            whole = torch.from_numpy(array.astype(np.float32)).to(getattr(torch, dtype))
         else:
-            whole = torch.from_numpy(array)
+            whole = torch.from_numpy(array).clone()  # whose memory PyTorch can resize
         tensor = _laid_out(whole, layout)
         self.tensors.append((whole, array.copy()))
         if wants and tensor.is_floating_point():
@@ -107,10 +109,13 @@ class Decoder:
         return torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1, momentum=0.9)
 
 
+_FOREIGN = {name: getattr(ml_dtypes, name) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2")}
+
+
 def filled(shape: tuple[int, ...], dtype: str, fill: str) -> np.ndarray[Any, Any]:
     """An array of some kind of values."""
     count = math.prod(shape)
-    kind = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    kind = np.dtype(_FOREIGN.get(dtype, dtype))
     if fill == "normal":
         values = np.sin(np.arange(count) * 1.7 + 0.3) * 2
     elif fill == "range":
@@ -195,6 +200,11 @@ def hostile_like(rng: random.Random, code: Any, size: int = 2) -> Any:
     return _list(rng, size)
 
 
+def some_dtype(rng: random.Random, usual: tuple[str, ...] = ()) -> str:
+    """A dtype, now and then one of the rare ones."""
+    return rng.choice(RARE if rng.random() < 0.04 else (*usual, *DTYPES))
+
+
 def hostile_tensor(rng: random.Random, size: int) -> Any:
     shapes = (
         [],
@@ -209,7 +219,7 @@ def hostile_tensor(rng: random.Random, size: int) -> Any:
         [size + 1],
     )
     return tensor(
-        rng.choice((*shapes, [size] * 4)), rng.choice(DTYPES), rng.choice(FILLS[2:]),
+        rng.choice((*shapes, [size] * 4)), some_dtype(rng), rng.choice(FILLS[2:]),
         rng.choice(LAYOUTS), rng.random() < 0.2,
     )  # fmt: skip
 

@@ -15,15 +15,27 @@ from types import TracebackType
 from typing import Any
 
 from fuzz.functions.engines import Outcome
-from fuzz.functions.values import CALLABLES
+from fuzz.functions.values import CALLABLES, RARE
 
 NEVER = (
     *(AttributeError, KeyError, OverflowError, UnboundLocalError, NameError, AssertionError),
     *(RecursionError, ZeroDivisionError, MemoryError, SystemError, BufferError, StopIteration),
     *(UnicodeError, IndexError),
 )
-_NUMPY = re.compile(r"array|broadcast|ufunc|axis|axes|numpy|_data|loop of")
+SPOKEN = (IndexError, AssertionError, OverflowError, BufferError)
+"""Those among them that PyTorch raises in sentences, too."""
+_ORDINARY = (TypeError, ValueError, RuntimeError)
 _WRONG_CALL = re.compile(r"\(\) (got an unexpected keyword|missing|takes|got multiple)")
+# What the interpreter says of Python code that was handed something it cannot use.
+_STUMBLES = re.compile(
+    r"object has no attribute|has no attribute '_|object is not |not supported between|unsupported operand"
+    r"|has no len\(\)|index out of range|values to unpack|must be real number|division by zero"
+    r"|can't multiply|zip\(\) argument|indices must be|can only concatenate|bad operand type"
+    r"|cannot be interpreted as an integer|invalid literal|could not convert|unhashable|not iterable"
+    r"|object does not support|must be str|maximum recursion|local variable|is not callable"
+    r"|argument must be a|cannot unpack|Boolean value of Tensor|truth value of an array|must be a string"
+    r"|arg \d must be|expected str|unexpected keyword argument|positional argument|dictionary update"
+)
 # What tautograd has instead of a dtype that it does not have (docs/differences.md).
 _MISSING = {"torch.complex32": ("complex64", "complex32")}
 # Where PyTorch's shape is wrong: nothing unshuffled (docs/differences.md), and triangles whose sizes
@@ -86,42 +98,76 @@ def _instruction(code: Any, offset: int) -> str:
     return ""
 
 
+def stumbled(error: BaseException) -> bool:
+    """Whether PyTorch's own Python had an accident, so that its class is nobody's promise."""
+    part = innermost(error)
+    if part is None or _instruction(part.tb_frame.f_code, part.tb_lasti) in _RAISES:
+        return False
+    file = part.tb_frame.f_code.co_filename
+    pythons = file.startswith(os.path.dirname(os.__file__)) and "site-packages" not in file
+    if f"{os.sep}torch{os.sep}" not in file and not pythons:
+        return False
+    return isinstance(error, NEVER) or _STUMBLES.search(str(error)) is not None
+
+
 def judge_errors(name: str, theirs: BaseException | None, ours: BaseException) -> tuple[str, str]:
-    """(verdict, kind): the verdict is "" for an error as it should be, else "failure" or a count."""
-    same = theirs is not None and isinstance(ours, type(theirs))
+    """(verdict, kind): "" for an error as it should be, "failure", or the name of a table.
+
+    The tables: "refused", a sentence where PyTorch gives a result; "other class", two sentences of
+    different classes; "PyTorch stumbled", a sentence where PyTorch has an accident of another class;
+    "last resort", the sentence for everything, where PyTorch's is about the matter.
+    """
     kind = f"{name}: {type(ours).__name__} at {place(ours)}"
     if is_programs(ours):
         return "other class", kind  # PyTorch refused something before it called the program
-    if same and not isinstance(ours, RecursionError):
-        return "", kind
-    spoken = isinstance(ours, (IndexError, AssertionError)) and is_sentence(ours) and str(ours)
-    if isinstance(ours, (OverflowError, BufferError)):
-        spoken = is_sentence(ours) and str(ours)  # classes that PyTorch raises too
-    if spoken and theirs is None:
-        return "refused", kind
-    if spoken:
-        return "other class", kind  # two arguments are wrong, and PyTorch speaks of the other one
-    # An accident put in words can also be caught as what it was.
-    unspecific = ours.__cause__ is not None and "was given arguments it cannot take" in str(ours)
-    internal = isinstance(ours, NEVER) and not (unspecific and is_sentence(ours))
-    if internal or type(ours).__module__.startswith(("numpy", "scipy")):
-        return "failure", kind
-    if not isinstance(ours, (RuntimeError, TypeError, ValueError, Exception)):
-        return "failure", kind
+    same = theirs is not None and isinstance(ours, type(theirs))
+    accident = theirs is not None and stumbled(theirs)
+    if place(ours) == "outside" and theirs is not None and type(ours) is type(theirs):
+        return "", kind  # of a thing that both gave back, which has no such method
     if not is_sentence(ours):
-        wrong_call = _WRONG_CALL.search(str(ours))
-        if type(ours) is TypeError and (wrong_call or not _NUMPY.search(str(ours))):
-            # The interpreter's words for a wrong call will do.
-            if theirs is not None:
-                return "other class", kind
-            if wrong_call:
-                return "refused", kind
+        # The interpreter's own words: of a wrong call, or where they are PyTorch's words, too.
+        wrong_call = type(ours) is TypeError and _WRONG_CALL.search(str(ours))
+        if theirs is None and wrong_call:
+            return "refused", kind
+        if theirs is not None and str(ours) == str(theirs):
+            return "" if same else "other class", kind
+        if wrong_call:
+            return "" if same else _other(accident), kind
+        if same and accident and not isinstance(ours, RecursionError):
+            return "", kind
         return "failure", kind + " (not a sentence)"
+    if same and not isinstance(ours, RecursionError):
+        if _is_unspecific(ours) and not accident:
+            return "last resort", kind
+        return "", kind
+    unspecific = _is_unspecific(ours)
+    if not str(ours) or not isinstance(ours, Exception):
+        return "failure", kind
+    if type(ours) is AttributeError and theirs is not None:
+        return "other class", kind  # raised on purpose, as PyTorch's Python has it for one argument
+    if isinstance(ours, NEVER) and not isinstance(ours, (*SPOKEN, *_ORDINARY)) and not unspecific:
+        return (
+            "failure",
+            kind,
+        )  # an accident that was put in words can also be caught as what it was
+    if isinstance(ours, (RecursionError, UnicodeError)):
+        return "failure", kind
+    if type(ours).__module__.startswith(("numpy", "scipy")):
+        return "failure", kind
     if theirs is None:
         return ("failure" if unspecific else "refused"), kind
-    if unspecific:
-        return "last resort", kind
-    return "other class", kind
+    if accident:
+        return "PyTorch stumbled", kind
+    return ("last resort" if unspecific else "other class"), kind
+
+
+def _other(accident: bool) -> str:
+    return "PyTorch stumbled" if accident else "other class"
+
+
+def _is_unspecific(error: BaseException) -> bool:
+    """Whether an accident of ours was put in words that fit every accident."""
+    return error.__cause__ is not None and "was given arguments it cannot take" in str(error)
 
 
 def difference(theirs: Any, ours: Any, torch: Any, tautograd: Any, depth: int = 0) -> str:
@@ -160,6 +206,11 @@ def is_without_complex32(case: Any, wrong: str) -> bool:
     text = json.dumps(case)
     mixed = "complex" in text and "float16" in text
     return mixed and wrong == "dtype torch.float32, not torch.float16"
+
+
+def is_rare(case: Any, wrong: str) -> bool:
+    """Whether dtypes differ where PyTorch has a few operations and NumPy all (docs/differences.md)."""
+    return wrong.startswith("dtype") and any(f'"{name}"' in json.dumps(case) for name in RARE)
 
 
 def is_misshapen(case: Any, theirs: Any, wrong: str) -> bool:

@@ -114,6 +114,7 @@ class Evidence(Target):
     share = 0.5
 
     def __init__(self) -> None:
+        super().__init__()
         self._folder = ""
         self._sound: list[dict[str, Any]] = []
         self._watching = False

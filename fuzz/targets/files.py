@@ -74,13 +74,18 @@ class Files(Target):
         self._pickles = [
             zipfile.ZipFile(io.BytesIO(d)).read("archive/data.pkl") for d in self._good
         ]
+        layers = tautograd.nn.Sequential(tautograd.nn.Linear(2, 2), tautograd.nn.LSTM(2, 2))
+        whole = {"net": layers, "optimizer": tautograd.optim.SGD(layers.parameters(), lr=0.1)}
+        self._whole = self._saved(tautograd, whole, 2)
         self._readers: dict[str, Callable[[], Any]] = {
             "pt": lambda: tautograd.load(io.BytesIO(self._data)),
+            "objects": lambda: tautograd.load(io.BytesIO(self._data), weights_only=False),
             "safetensors": lambda: tautograd.safetensors.load_file(self._path),
             "numpy": lambda: read_arrays(self._path, 1 << 30),
         }
         self._refusals = {
             "pt": (RuntimeError, pickle.UnpicklingError, EOFError),
+            "objects": (RuntimeError, pickle.UnpicklingError, EOFError),
             "safetensors": (tautograd.safetensors.SafetensorError,),
             "numpy": (ValueError,),
         }
@@ -90,6 +95,7 @@ class Files(Target):
         named = tautograd.safetensors.save({"a": tautograd.ones(2)})
         for kind, data in (
             ("pt", self._good[0]),
+            ("objects", self._whole),
             ("safetensors", named),
             ("numpy", arrays.getvalue()),
         ):
@@ -122,7 +128,7 @@ class Files(Target):
 
     def _write(self, kind: str, data: bytes) -> None:
         self._data = data
-        if kind == "pt":  # which is read from memory as well
+        if kind in ("pt", "objects"):  # which are read from memory as well
             return
         with open(self._path, "wb") as file:
             file.write(data)
@@ -130,9 +136,11 @@ class Files(Target):
     # ---- cases -----------------------------------------------------------------------------------
 
     def case(self, rng: random.Random) -> Case:
-        kind = rng.choice(("pt", "pt", "pt", "pt", "safetensors", "numpy"))
-        if kind == "pt":
+        kind = rng.choice(("pt", "pt", "pt", "pt", "objects", "safetensors", "numpy"))
+        if kind == "pt" or (kind == "objects" and rng.random() < 0.5):
             data = self._checkpoint(rng)
+        elif kind == "objects":
+            data = archive(_object_pickle(rng))
         elif kind == "safetensors":
             data = _tensors(rng)
         else:
@@ -214,6 +222,7 @@ class Files(Target):
         leaves = (
             int, float, complex, str, bytes, bytearray, type(None), type, tautograd.Tensor,
             tautograd.dtype, tautograd.device, type(tautograd.strided), np.ndarray, np.generic,
+            tautograd.nn.Module, tautograd.optim.Optimizer, type(_peak),
         )  # fmt: skip
         waiting, seen = [found], set()
         while waiting:
@@ -238,7 +247,7 @@ class Files(Target):
     def smaller(self, case: Case) -> Iterator[Case]:
         data = base64.b64decode(case["data"])
         parts = [data]
-        if case["kind"] == "pt":
+        if case["kind"] in ("pt", "objects"):
             try:
                 pickled = zipfile.ZipFile(io.BytesIO(data)).read("archive/data.pkl")
             except (
@@ -265,6 +274,38 @@ class Files(Target):
     @staticmethod
     def _case(case: Case, data: bytes) -> Case:
         return {**case, "data": base64.b64encode(data).decode()}
+
+
+_MADE = ("torch.nn.modules.linear Linear", "torch.nn Sequential", "torch.optim.sgd SGD",
+         "torch.nn.modules.rnn LSTM", "fuzz.process_state Trap", "torch.nn.modules.module Module")  # fmt: skip
+_VALUES = ("torch set_default_dtype", "torch manual_seed", "torch.hub set_dir", "torch load",
+           "torch.nn.functional relu", "torch set_num_threads", "os system", "torch.nn Linear.forward",
+           "fuzz.process_state canary", "fuzz.process_state Trap.trap", "torch save", "torch float64")  # fmt: skip
+
+
+def _object_pickle(rng: random.Random) -> bytes:
+    """A pickle of an object whose attributes would be called, if anything asked the object."""
+
+    def named(pair: str) -> bytes:
+        module, _, name = pair.partition(" ")
+        return f"c{module}\n{name}\n".encode()
+
+    made = named(rng.choice(_MADE)) + rng.choice((b")", b"K\x01\x85", b"N\x85")) + b"\x81"
+    keys = ("__setstate__", "__class__", "__call__", "__reduce__", "forward", "_modules", "__new__",
+            "_forward_hooks", "state", "param_groups", "__dict__", "_step_hooks")  # fmt: skip
+    for _ in range(rng.randrange(1, 4)):
+        state = b"}"
+        for _ in range(rng.randrange(0, 3)):
+            key = rng.choice(keys).encode()
+            value = rng.choice(
+                (named(rng.choice(_VALUES)), b"K\x07", b"N", b"}", named("torch float64"))
+            )
+            state += b"X" + struct.pack("<I", len(key)) + key + value + b"s"
+        made += (
+            rng.choice((state, state, b"N" + state + b"\x86", named("torch float64"), b"K\x07"))
+            + b"b"
+        )
+    return b"\x80\x02" + made + b"."
 
 
 def _peak() -> int:

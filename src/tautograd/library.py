@@ -12,6 +12,7 @@ from typing import Any
 
 from ._autograd.function.function import Function
 from ._autograd.modes import modes
+from ._ops.declare.python_surface import speak
 from ._tensor.tensor import Tensor
 from .utils._pytree import tree_leaves as leaves
 
@@ -32,6 +33,8 @@ OPERATIONS: dict[str, CustomOpDef] = {}
 
 
 def _checked(name: str) -> str:
+    if not isinstance(name, str):
+        raise ValueError(f"expected qualname to be instance of str, got {type(name)}")
     namespace, _, last = name.partition("::")
     if not namespace or not last:
         raise ValueError(f"expected a name of the form 'namespace::name', but got '{name}'")
@@ -242,3 +245,6 @@ class Library:
 
     def _register_fake(self, op_name: str, fn: Any, **options: Any) -> None:
         register_fake(f"{self.ns}::{op_name}", fn)
+
+
+speak(globals(), __all__, ("__init__", "define", "impl"))

@@ -6,11 +6,39 @@ function; `torch.ops.<namespace>.<name>` is what `torch.library` has defined.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from types import ModuleType
 from typing import Any
 
 __all__ = ["load_library"]
+
+
+_LISTS = frozenset(
+    (
+        *(
+            "atleast_1d",
+            "atleast_2d",
+            "atleast_3d",
+            "broadcast_shapes",
+            "broadcast_tensors",
+            "chunk",
+        ),
+        *(
+            "dsplit",
+            "gradient",
+            "hsplit",
+            "meshgrid",
+            "size",
+            "split",
+            "split_with_sizes",
+            "stride",
+        ),
+        *("tensor_split", "unbind", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
+        *("vsplit", "where"),
+    )
+)
+"""Operations whose schemas give a list, where the functions give a tuple."""
 
 
 class OpOverloadPacket:
@@ -19,9 +47,24 @@ class OpOverloadPacket:
     def __init__(self, name: str, function: Any) -> None:
         self._name, self._function = name, function
         self.__name__ = name
+        # Defaults that Python's binding overlooks, and the operator itself does not.
+        unread = getattr(inspect.unwrap(function), "__defaults__", None) or ()
+        self._mean_is_unread = any(type(value).__name__ == "_Unread" for value in unread)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        try:
+            if self._mean_is_unread and "reduction" not in kwargs:
+                given = inspect.signature(self._function).bind_partial(*args, **kwargs).arguments
+                kwargs = kwargs if "reduction" in given else {**kwargs, "reduction": 1}
+            result = self._function(*args, **kwargs)
+        except TypeError as error:  # no schema takes these: another class than the function's
+            from ._ops.declare.guarding import accident_as
+
+            kind = accident_as(RuntimeError, TypeError)
+            raise kind(f"aten::{self._name}() failed to match any schema: {error}") from error
+        if isinstance(result, tuple):
+            return list(result) if self._name in _LISTS else tuple(result)  # no names
+        return result
 
     def overloads(self) -> list[str]:
         return ["default"]

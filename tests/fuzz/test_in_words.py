@@ -20,6 +20,8 @@ def test_every_public_function_is_guarded() -> None:
         path, _, last = public.name.replace("torch", "tautograd", 1).rpartition(".")
         if path == "tautograd.Tensor" or public.name in PLAIN:
             continue
+        if path == "tautograd.ops.aten":  # the functions once more
+            continue
         found = getattr(importlib.import_module(path), last)
         if isinstance(found, type):
             found = vars(found).get("__init__")

@@ -22,7 +22,7 @@ def _root_gradients(outputs: Sequence[Tensor], gradients: Sequence[Any]) -> list
     found = []
     for i, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         if not isinstance(output, Tensor):
-            raise TypeError(
+            raise AssertionError(
                 f"Expected output to be a torch.Tensor, but outputs[{i}] is {type(output).__name__}"
             )
         if isinstance(gradient, Tensor):

@@ -16,7 +16,7 @@ import copyreg
 import pickle
 import sys
 from collections import defaultdict
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from .._arrays.devices import device
@@ -73,7 +73,12 @@ class ObjectPickler(Pickler):
 def _public_name(obj: Any, module: str, name: str) -> tuple[str, str]:
     """The name that PyTorch has for a class or function of tautograd."""
     if not isinstance(obj, type):
-        for holder in (_OWN, f"{_OWN}.nn.functional", f"{_OWN}.linalg", f"{_OWN}.special"):
+        for holder in (f"{_OWN}.nn.functional", _OWN, f"{_OWN}.linalg", f"{_OWN}.special"):
+            for public, value in vars(sys.modules.get(holder, sys)).items():
+                if value is obj and not public.startswith("_"):
+                    return holder.replace(_OWN, _FOREIGN, 1), public
+    elif "._" in module:  # a file of ours; PyTorch has it under its package
+        for holder in (f"{_OWN}.nn", f"{_OWN}.optim", f"{_OWN}.optim.lr_scheduler"):
             if vars(sys.modules.get(holder, sys)).get(name) is obj:
                 return holder.replace(_OWN, _FOREIGN, 1), name
     return _FOREIGN + module.removeprefix(_OWN), name
@@ -113,24 +118,54 @@ class ObjectVocabulary(TorchVocabulary):
         if isinstance(function, type) and _may_be_made(function, self.open_to_modules):
             self.made_objects = True
             self.allowance.take(1024)
-            return function.__new__(function, *args)
+            return self._made(function, args)
         if any(function is allowed for allowed in SAFE):
             self.made_objects = True
             return function(*args)
         return super().call(function, args)
 
+    def _made(self, cls: type, args: Any) -> Any:
+        """An instance whose class is not asked, unless the program has allowed that class by name."""
+        if any(cls is allowed for allowed in SAFE):
+            return cls.__new__(cls, *args)
+        if args:
+            raise UnsafeFile(
+                f"the file has arguments for {cls.__name__}, which is made from its state"
+            )
+        return object.__new__(cls)
+
     def build(self, target: Any, state: Any) -> None:
-        if _may_be_made(type(target), self.open_to_modules):
-            restore = getattr(target, "__setstate__", None)
-            if restore is not None:
-                restore(state)
-            else:
-                attributes, slots = state if isinstance(state, tuple) else (state, None)
-                vars(target).update(attributes or {})
-                for key, value in (slots or {}).items():
-                    setattr(target, key, value)
+        cls = type(target)
+        if not _may_be_made(cls, self.open_to_modules):
+            super().build(target, state)
             return
-        super().build(target, state)
+        parts = state if isinstance(state, tuple) else (state,)
+        if not any(cls is allowed for allowed in SAFE):
+            for part in parts:
+                _check_attributes(cls, part)
+        # The class's own method: an attribute of that name would be whatever the file says.
+        restore = getattr(cls, "__setstate__", None)
+        if restore is not None:
+            try:
+                restore(target, state)
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                raise UnsafeFile(f"the file has no state for a {cls.__name__}: {error}") from error
+            return
+        attributes, slots = state if isinstance(state, tuple) else (state, None)
+        vars(target).update(attributes or {})
+        for key, value in (slots or {}).items():
+            setattr(target, key, value)
+
+
+def _check_attributes(cls: type, state: Any) -> None:
+    """Refuse attributes that Python itself would call, or that are no names."""
+    for key in state if isinstance(state, dict) else ():
+        if not isinstance(key, str):
+            raise UnsafeFile(f"the file gives a {cls.__name__} an attribute that is no name")
+        if key.startswith("__") and key.endswith("__"):
+            raise UnsafeFile(
+                f"the file gives a {cls.__name__} the attribute {key!r}, which Python calls"
+            )
 
 
 def _allowed(module: str, name: str) -> Any:
@@ -151,15 +186,26 @@ def _own_or_imported(module: str, name: str) -> Any:
         own = _OWN + module.removeprefix(_FOREIGN)
         _import_own(own)
     holder: Any = sys.modules.get(own)
-    found: Any = holder
-    for step in name.split("."):
-        found = getattr(found, step, None)
-    if found is None or getattr(found, "__module__", None) is None:
+    if type(holder) is not ModuleType:
         return None
+    first, *rest = name.split(".")
+    if own.partition(".")[0] == _OWN:
+        found = getattr(holder, first, None)  # some are loaded when they are first named
+    else:
+        found = vars(holder).get(first)
+    for step in rest:  # classes inside classes; asking an object could run its code
+        found = vars(found).get(step) if type(found) is type else None
     if isinstance(found, type):
         return found if _may_be_made(found, True) else None
-    is_own = str(found.__module__).partition(".")[0] == _OWN
-    return found if is_own and callable(found) and not name.startswith("_") else None
+    return found if _computes(found) and not name.startswith("_") else None
+
+
+def _computes(function: Any) -> bool:
+    """Whether a function is one of tautograd's on tensors, and sets nothing."""
+    home = str(getattr(function, "__module__", ""))
+    return isinstance(function, FunctionType) and home.startswith(
+        (f"{_OWN}._ops.", f"{_OWN}.nn.functional")
+    )
 
 
 def _import_own(name: str) -> None:

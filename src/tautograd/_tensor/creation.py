@@ -280,6 +280,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """A tensor on the memory of another library's array, through DLPack."""
     from .dlpack import import_array
 
+    if not hasattr(ext_tensor, "__dlpack__") and not (device is None and copy is None):
+        raise AssertionError(
+            "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
+        )
     if getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()[0] == 2:
         where = as_device("cuda")  # an error where there is no GPU
         from .._arrays.cuda.cuda_array import wrap

@@ -184,6 +184,8 @@ def _limits(target: Any) -> tuple[int, int]:
 
 
 def _all_within(array: Any, target: Any) -> bool:
+    if target == np.uint64:  # takes no negative number, no fraction and no bool; one by one says so
+        return array.dtype.kind == "i" and bool((array >= 0).all())
     low, high = _limits(target)
     return bool(np.all((array >= low) & (array <= high)))
 
@@ -245,7 +247,7 @@ def _infer(data: Any) -> dtype:
 
 def _store(data: Any, sizes: tuple[int, ...], dim: int, kind: dtype, flat: list[Any]) -> None:
     if dim == len(sizes):
-        flat.append(_element(data, kind))
+        flat.append(element(data, kind))
         return
     if not _is_sequence(data) and not isinstance(data, np.ndarray):
         raise TypeError("not a sequence")
@@ -255,27 +257,47 @@ def _store(data: Any, sizes: tuple[int, ...], dim: int, kind: dtype, flat: list[
         _store(item, sizes, dim + 1, kind, flat)
 
 
-def _element(value: Any, kind: dtype) -> Any:
-    """One element as the dtype holds it, or the error of the conversion."""
+def element(value: Any, kind: dtype) -> Any:
+    """One element as the dtype holds it, or the error of the conversion, in Python's words for it."""
     target = kind.numpy
     if target.kind == "b":
         return bool(value)
     if target.kind == "c":
-        return complex(value)
+        return _converted(complex, value)
     if target.kind not in "iu":
         if isinstance(value, complex):
             raise TypeError("must be real number, not complex")
-        return float(value)
+        return _converted(float, value)
+    if target == np.uint64 and isinstance(value, (float, np.floating)):
+        raise TypeError("an integer is required")
     number = int(value) if isinstance(value, (float, np.floating)) and np.isfinite(value) else value
     if isinstance(number, (float, np.floating)):
         raise _overflow(kind)
+    if not hasattr(number, "__index__"):
+        raise TypeError(f"'{type(number).__name__}' object cannot be interpreted as an integer")
     number = operator.index(number)
+    if target == np.uint64:  # the one that an int64 does not hold
+        if number < 0:
+            raise OverflowError("can't convert negative int to unsigned")
+        if number >= 2**64:
+            raise OverflowError("int too big to convert")
+        return number
     if not -(2**63) <= number < 2**63:
         raise ValueError("Overflow when unpacking long long")
     low, high = _limits(target)
     if not low <= number <= high:
         raise _overflow(kind)
-    return number % 256 if target.kind == "u" else number
+    return number % 2 ** (8 * target.itemsize) if target.kind == "u" else number
+
+
+def _converted(number: Any, value: Any) -> Any:
+    """`float(value)` or `complex(value)`."""
+    try:
+        return number(value)
+    except TypeError:
+        raise TypeError(f"must be real number, not {type(value).__name__}") from None
+    except OverflowError:
+        raise OverflowError("int too large to convert to float") from None
 
 
 def _overflow(kind: dtype) -> RuntimeError:

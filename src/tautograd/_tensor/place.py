@@ -6,6 +6,7 @@ from typing import Any
 
 from .._arrays.devices import as_device, cuda_backend, device_of
 from .._arrays.strided import strides_of
+from .._ops.declare.elementwise_calls import require_tensor
 from .._ops.declare.guarding import explain, marked
 from .._ops.declare.public import FUNCTIONS, attach
 from .tensor import Tensor
@@ -124,31 +125,40 @@ def dim_order(self: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
 
 def apply_(self: Tensor, callable: Any) -> Tensor:
     """Replace each element by a Python function of it: slow, one call per element."""
-    return _by_element(self, "apply_", callable)
+    return _by_element(self, "apply_", callable, {})
 
 
 def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
     """Replace each element by a Python function of it and of another tensor's element."""
-    return _by_element(self, "map_", callable, other)
+    return _by_element(self, "map_", callable, {"other": other})
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
     """Replace each element by a Python function of it and of two other tensors' elements."""
-    return _by_element(self, "map2_", callable, x, y)
+    return _by_element(self, "map2_", callable, {"x": x, "y": y})
 
 
-def _by_element(self: Tensor, name: str, call: Any, *others: Tensor) -> Tensor:
+def _by_element(self: Tensor, name: str, call: Any, others: dict[str, Tensor]) -> Tensor:
     import numpy as np
 
-    for tensor in (self, *others):
-        if tensor.requires_grad:
-            raise RuntimeError(
-                f"Can't call {name}() on Variable that requires grad. Use "
-                f"var.detach().{name}() instead."
-            )
+    from .from_data import element
+
+    for position, (argument, tensor) in enumerate(others.items()):
+        require_tensor(name, tensor, argument, position + 1)
+    tensors = (self, *others.values())
+    if any(tensor.requires_grad for tensor in tensors):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+        )
+    for argument, tensor in others.items():
+        if tensor.dtype != self.dtype:
+            said = f"argument '{argument}'" if len(others) > 1 else f"'{argument}'"
+            raise TypeError(f"{name}: expected {self.type()} for {said} (got {tensor.type()})")
     data = self._data
-    columns = [np.broadcast_to(t._data, data.shape).ravel().tolist() for t in (self, *others)]
-    results = [call(*values) for values in zip(*columns, strict=True)]
+    columns = [tensor.expand(data.shape)._data.ravel().tolist() for tensor in tensors]
+    if data.size and not callable(call):
+        raise TypeError(f"'{type(call).__name__}' object is not callable")
+    results = [element(call(*values), self.dtype) for values in zip(*columns, strict=True)]
     data[...] = np.array(results, data.dtype).reshape(data.shape)  # which PyTorch does not count
     return self
 

@@ -107,12 +107,14 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     order = _slowest_first(self._data)
 
     def drawn(source: Any, rates: Any) -> Any:
+        if 0 in shape:
+            return np.empty(shape, kind)  # whatever shape the two have together
         rates = np.ascontiguousarray(np.transpose(np.broadcast_to(rates, shape), order))
         values = _random.bernoulli_from(source, rates, kind, rates.shape)
         return np.transpose(values, np.argsort(order))
 
     in_order = bound(_random.bernoulli_from, dtype=kind, shape=shape)
-    sampler = in_order if order is None else drawn
+    sampler = in_order if order is None and 0 not in shape else drawn
     values = per_example(sampler, checked(generator, self._data), p._data)
     return write_drawn(self, "Bernoulli1", values)
 

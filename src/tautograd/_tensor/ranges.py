@@ -278,6 +278,15 @@ def logspace(
 
 
 def _steps(name: str, start: Any, end: Any, steps: Any) -> int:
+    """How many numbers are asked for; ends that are tensors must stand for one number."""
+    ends = {"start": start, "end": end}
+    wide = {k: v.dim() for k, v in ends.items() if isinstance(v, Tensor) and v.dim()}
+    others = [v for v in ends.values() if not isinstance(v, Tensor)]
+    if wide and all(isinstance(v, (int, float, complex, np.generic)) for v in others):
+        said = " and ".join(f"{name} with {rank} dimension(s)" for name, rank in wide.items())
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got {said}."
+        )
     if isinstance(steps, (bool, float)) or not hasattr(steps, "__index__"):
         raise _invalid(name, tuple(v for v in (start, end, steps) if v is not None))
     count = steps.__index__()

@@ -19,8 +19,10 @@ from .._arrays.devices import device, device_of
 from .._arrays.dtypes import ALL_DTYPES, LEGACY_NAMES, as_dtype, get_default_dtype
 from .._arrays.dtypes import dtype as Dtype
 from .._arrays.strided import address, storage_of
+from .._ops.declare.python_surface import speak
 from .._user_code.sites import warning_level
 from .from_data import array_from
+from .storage_arguments import as_byte, bytes_of, check_typed, is_whole, place, span, zeros
 
 _DEPRECATED = (
     "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only "
@@ -39,10 +41,7 @@ class UntypedStorage:
     is_cuda = is_hpu = is_sparse = is_sparse_csr = False
 
     def __init__(self, source: Any = 0, *, device: Any = None) -> None:
-        if isinstance(source, (int, np.integer)):
-            self._array: Any = np.zeros(int(source), np.uint8)
-        else:
-            self._array = np.array([int(b) & 255 for b in source], np.uint8)
+        self._array: Any = zeros(source, np.uint8) if is_whole(source) else bytes_of(source)
         self._filename: str | None = None
 
     @classmethod
@@ -109,11 +108,20 @@ class UntypedStorage:
         return iter(self.tolist())
 
     def __getitem__(self, index: Any) -> Any:
-        found = self.bytes_view()[index]
-        return UntypedStorage.of(found) if isinstance(index, slice) else int(found)
+        if isinstance(index, slice):
+            return UntypedStorage.of(self.bytes_view()[span(index, len(self))])
+        return int(self.bytes_view()[place(index, len(self), "torch.UntypedStorage", TypeError)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.bytes_view()[index] = value
+        byte = as_byte(value, "can only set storage content with a int types, but got {} instead")
+        if isinstance(index, slice):
+            self.bytes_view()[span(index, len(self))] = byte
+            return
+        try:
+            at = place(index, len(self), "torch.UntypedStorage", RuntimeError)
+        except IndexError:
+            raise RuntimeError("out of bounds") from None
+        self.bytes_view()[at] = byte
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and self._array is other._array
@@ -136,12 +144,14 @@ class UntypedStorage:
         return self
 
     def fill_(self, value: int) -> UntypedStorage:
-        self.bytes_view()[:] = value
+        self.bytes_view()[:] = as_byte(value, "fill_ expects int, but got {}")
         return self
 
     def resize_(self, size: int) -> UntypedStorage:
         """Take memory of another size; tensors made before keep what they have."""
-        grown = np.zeros(int(size), np.uint8)
+        if not is_whole(size):
+            raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
+        grown = zeros(size, np.uint8)
         common = min(len(self), int(size))
         grown[:common] = self.bytes_view()[:common]
         self._array = grown
@@ -295,13 +305,14 @@ class TypedStorage(metaclass=_StorageType):
 
     def __init__(
         self,
-        source: Any = 0,
+        source: Any = None,
         *,
         wrap_storage: UntypedStorage | None = None,
         dtype: Any = None,
         device: Any = None,
         _internal: bool = False,
     ) -> None:
+        check_typed(source, wrap_storage, isinstance(wrap_storage, UntypedStorage), device)
         if not _internal:
             warn_deprecated()
         kind = as_dtype(dtype) if dtype is not None else get_default_dtype()
@@ -309,8 +320,8 @@ class TypedStorage(metaclass=_StorageType):
         self._storage: UntypedStorage
         if wrap_storage is not None:
             self._storage = wrap_storage
-        elif isinstance(source, (int, np.integer)):
-            self._storage = UntypedStorage.of(np.zeros(int(source), kind.numpy))
+        elif source is None or is_whole(source):
+            self._storage = UntypedStorage.of(zeros(source or 0, kind.numpy))
         else:
             self._storage = UntypedStorage.of(np.atleast_1d(array_from(list(source), kind)))
 
@@ -384,10 +395,14 @@ class TypedStorage(metaclass=_StorageType):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return self.elements()[index].item()
+        return self.elements()[self._place(index)].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.elements()[index] = array_from(value, self._kind)
+        at = index if isinstance(index, slice) else self._place(index)
+        self.elements()[at] = array_from(value, self._kind)
+
+    def _place(self, index: Any) -> int:
+        return place(index, len(self), "torch.storage.TypedStorage", RuntimeError)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TypedStorage) and self._storage == other._storage
@@ -425,10 +440,16 @@ class TypedStorage(metaclass=_StorageType):
         return self
 
     def fill_(self, value: Any) -> TypedStorage:
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+            raise TypeError(
+                f"can't assign a {type(value).__name__} to a torch.{LEGACY_NAMES[self._kind]}Tensor"
+            )
         self.elements()[:] = value
         return self
 
     def resize_(self, size: int) -> TypedStorage:
+        if not is_whole(size):
+            raise RuntimeError(f"resize_ expects an int, but got {type(size).__name__}")
         self._storage.resize_(int(size) * self._kind.itemsize)
         return self
 
@@ -501,3 +522,20 @@ def check_kind(storage: Any, wanted: Any) -> None:
             f"Expected a Storage of type {LEGACY_NAMES[wanted]} or an UntypedStorage, but got a "
             f"Storage of type {LEGACY_NAMES[storage.dtype]}"
         )
+
+
+speak(
+    globals(),
+    ("UntypedStorage", "TypedStorage"),
+    (
+        "__init__",
+        "__getitem__",
+        "__setitem__",
+        "__len__",
+        "resize_",
+        "fill_",
+        "copy_",
+        "clone",
+        "tolist",
+    ),
+)

@@ -209,4 +209,21 @@ for _module in [module for module in globals().values() if isinstance(module, ty
                 _value.__module__ = _public  # where PyTorch has it, and pickles look for it
 
 
-speak(globals(), __all__)
+speak(
+    globals(),
+    __all__,
+    (
+        *(
+            "__init__",
+            "log_prob",
+            "cdf",
+            "icdf",
+            "sample",
+            "rsample",
+            "entropy",
+            "expand",
+            "__call__",
+        ),
+        *("enumerate_support", "perplexity", "log_abs_det_jacobian"),
+    ),
+)

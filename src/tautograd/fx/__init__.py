@@ -5,6 +5,7 @@ plain data (`graph`); a `GraphModule` turns it into Python source and runs that;
 it node by node.
 """
 
+from .._ops.declare.python_surface import speak
 from . import node as node
 from . import proxy as proxy
 from .graph import Graph
@@ -29,3 +30,5 @@ __all__ = [
     "symbolic_trace",
     "wrap",
 ]
+
+speak(globals(), [name for name in __all__ if name != "wrap"])  # which asks who calls it

@@ -16,6 +16,10 @@ class GraphModule(Module):
     """A graph with the submodules and parameters that it names; `recompile` after a change."""
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
+        if not isinstance(root, (Module, dict)):
+            raise RuntimeError(f"Unsupported type {root} passed for root!")
+        if not isinstance(graph, Graph):
+            raise TypeError(f"argument 'graph' must be Graph, not {type(graph).__name__}")
         super().__init__()
         self.__class__ = type(class_name, (type(self),), {"__module__": __name__})
         if isinstance(root, Module):

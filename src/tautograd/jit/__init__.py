@@ -6,6 +6,7 @@ once, as PyTorch's does, and then keeps calling it: branches are taken anew at e
 PyTorch's trace repeats the ones it saw.
 """
 
+from .._ops.declare.python_surface import speak
 from ._annotations import (
     Attribute,
     Error,
@@ -90,3 +91,6 @@ __all__ = [
     "unused",
     "wait",
 ]
+
+
+speak(globals(), __all__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import types
 from typing import Any, Final, NamedTuple, TypeVar, get_args, get_origin
 
 Function = TypeVar("Function")
@@ -101,6 +102,10 @@ def isinstance(obj: Any, target_type: Any) -> bool:
         return any(isinstance(obj, kind) for kind in target_type)
     origin = get_origin(target_type)
     if origin is None:
+        if not builtins.isinstance(target_type, (type, types.UnionType)):
+            raise RuntimeError(
+                "The second argument to `torch.jit.isinstance` must be a type or a tuple of types"
+            )
         return builtins.isinstance(obj, target_type)
     arguments = get_args(target_type)
     if origin in (list, tuple, dict, set):

@@ -35,15 +35,19 @@ def _parameters(
 ) -> dict[str, Any]:
     """Stride, padding, dilation and groups of the convolution whose gradient is asked for."""
     stride, padding, dilation, groups = given
-    input_size, weight_size = map(tuple, sizes)
+    # Sizes are read as a tensor's shape is, and before the numbers.
+    input_size, weight_size = (tuple(grad_output.new_empty(1).expand(s).shape) for s in sizes)
     dims = len(rank(0)) + 2
+    spread = rank(stride), rank(padding), rank(dilation)
+    _check_numbers({"stride": spread[0], "padding": spread[1], "dilation": spread[2]}, groups)
+    if len(weight_size) < 3:
+        raise RuntimeError("weight should have at least three dimensions")
     if len(weight_size) != dims or len(input_size) != len(weight_size):
         raise RuntimeError(
             f"Expected {len(weight_size)}-dimensional input for {len(weight_size)}-dimensional "
             f"weight {list(weight_size)}, but got {len(input_size)}-dimensional input of size "
             f"{list(input_size)} instead"
         )
-    spread = rank(stride), rank(padding), rank(dilation)
     found, count = checked(input_size, weight_size, None, *spread, False, (0,) * (dims - 2), groups)
     expected = (input_size[0], weight_size[0], *count)
     for place, size in enumerate(expected):
@@ -54,6 +58,21 @@ def _parameters(
                 f"dimension {grad_output.dim()} and tensor.size[{place}] = {seen}"
             )
     return found
+
+
+def _check_numbers(lists: dict[str, tuple[Any, ...]], groups: Any) -> None:
+    """Refuse what is no number in the words of the operator that PyTorch calls here."""
+    head = "convolution_backward() Expected a value of type"
+    for name, numbers in lists.items():
+        if not all(isinstance(n, (int, np.integer)) for n in numbers):
+            raise RuntimeError(
+                f"{head} 'List[int]' for argument '{name}' but instead found type "
+                f"'{type(numbers).__name__}'. Value: {numbers}"
+            )
+    if not isinstance(groups, (int, np.integer)):
+        raise RuntimeError(
+            f"{head} 'int' for argument 'groups' but instead found type '{type(groups).__name__}'."
+        )
 
 
 def _input(rank: Spread, size: Any, weight: Tensor, grad_output: Tensor, *given: Any) -> Tensor:

@@ -64,7 +64,7 @@ class NAdam(Elementwise):
         return (
             bool(group["maximize"]),
             group["weight_decay"] != 0,
-            bool(group["decoupled_weight_decay"]),
+            group["weight_decay"] != 0 and bool(group["decoupled_weight_decay"]),
         )
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """`torch.profiler`: where the time of a program goes, operation by operation."""
 
+from .._ops.declare.python_surface import speak
 from ..autograd.profiler import record_function
 from .profiler import (
     ExecutionTraceObserver,
@@ -27,3 +28,6 @@ __all__ = [
 def kineto_available() -> bool:
     """Whether PyTorch's own tracing library is there: it is not; operations are timed in Python."""
     return False
+
+
+speak(globals(), __all__)

@@ -75,7 +75,7 @@ def exponential(
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-    middle = _length(M, sym) / 2.0 if center is None else center
+    middle = _length(M, sym) / 2.0 if center is None or M == 0 else center
     span = (-middle / tau, (M - 1 - middle) / tau)
     return _window(M, options, span, lambda t: torch.exp(-torch.abs(t)))
 

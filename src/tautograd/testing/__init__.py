@@ -2,11 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+from .._ops.declare.python_surface import speak
 from ._close import assert_allclose, assert_close
 from ._gradients import assert_gradients
 from ._made import make_tensor
 
 __all__ = ["assert_allclose", "assert_close", "assert_gradients", "make_tensor"]
+
+speak(globals(), ("assert_allclose", "assert_close", "make_tensor"))
 
 if not TYPE_CHECKING:  # type checkers know what there is
 

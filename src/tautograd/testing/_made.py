@@ -33,6 +33,10 @@ def make_tensor(
             "The parameters `noncontiguous` and `memory_format` are mutually exclusive, "
             f"but got {noncontiguous=} and {memory_format=}"
         )
+    if not isinstance(dtype, tautograd.dtype):
+        raise TypeError(
+            f"The requested dtype '{dtype}' is not supported by torch.testing.make_tensor()."
+        )
     whole = not (dtype.is_floating_point or dtype.is_complex)
     if requires_grad and whole:
         raise ValueError(

@@ -308,7 +308,11 @@ def operator(
             raise no_method(slow.__name__, (self,))
         if not isinstance(other, (Tensor, int, float, complex, np.number, np.bool_)):
             return NotImplemented
-        return slow(other, self) if reflected else slow(self, other)
+        try:
+            return slow(other, self) if reflected else slow(self, other)
+        except Exception as error:
+            explain(error, slow.__name__, (self, other), {})
+            raise
 
     return method
 
@@ -323,6 +327,12 @@ def updating(method: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def update(self: Any, other: Any) -> Any:
         if not isinstance(self, Tensor):
             raise no_method(method.__name__, (self,))
-        return method(self, other) if isinstance(other, NUMBER) else NotImplemented
+        if not isinstance(other, NUMBER):
+            return NotImplemented
+        try:
+            return method(self, other)
+        except Exception as error:
+            explain(error, method.__name__, (self, other), {})
+            raise
 
     return update

@@ -36,6 +36,7 @@ _BELOW = (
     *("numpy/", "scipy/"),  # names of Cython's files have no folder in front
     "<__array_function__ internals>",
 )
+_PYTHON = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _RECORDING = _HERE + "_compile" + os.sep  # where errors say how a recording goes on
 _RAISES = frozenset((dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]))
 
@@ -54,8 +55,10 @@ def explain(
         return
     if method and not (args and isinstance(args[0], Tensor)):
         raise no_method(name, args) from None
-    if name.startswith("__"):  # of conversions and operators Python speaks itself
-        return
+    if name.startswith("__") and not _NUMPY.search(str(error)):
+        return  # of conversions and operators Python speaks itself
+    if whose == "ours" and isinstance(error, ValueError) and name.startswith("nn.functional."):
+        return  # of PyTorch's Python, which looks at values before a parser looks at types
     from .signatures import complaint, signatures_of
 
     known = signatures_of(name)
@@ -66,11 +69,12 @@ def explain(
         return
     if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
         raise out_of_memory(getattr(error, "_total_size", None)) from None
-    if not known and _speaks(error):
+    if not known and _is_wrong_call(error):
         return
     if isinstance(error, OverflowError) and any(map(_beyond_double, (*args, *kwargs.values()))):
         raise OverflowError("int too large to convert to float") from None
-    raise _translated(error, name.removeprefix("nn.functional."), args, kwargs) from error
+    plain = _translated(error, name.removeprefix("nn.functional."), args, kwargs)
+    raise accident_as(type(plain), type(error))(str(plain)) from error
 
 
 def in_words(
@@ -87,14 +91,12 @@ def in_words(
     """
     if isinstance(error, Warning) or _origin(error) != "accident":
         return None
-    if type(error) is TypeError and _speaks(error):
+    if _is_wrong_call(error):
         return None
     if isinstance(error, MemoryError) or _TOO_LARGE.match(str(error)):
         return out_of_memory(getattr(error, "_total_size", None))
     plain = _translated(error, name, args, kwargs, tensors)
-    words = str(error)
-    told = f"{plain}: {words}" if words and not _NUMPY.search(words) else str(plain)
-    return accident_as(type(plain), type(error))(told)
+    return accident_as(type(plain), type(error))(str(plain))
 
 
 def with_numbers(
@@ -138,9 +140,12 @@ def _beyond_double(value: Any) -> bool:
 _NUMPY = re.compile(r"array|broadcast|ufunc|axis|axes|operand|dtype|_data|shape")
 
 
-def _speaks(error: Exception) -> bool:
-    """Whether the interpreter's own words will do, where PyTorch too is Python: `int("a")`."""
-    return type(error) in (TypeError, ValueError) and not _NUMPY.search(str(error))
+_WRONG_CALL = re.compile(r"\(\) (got an unexpected keyword|missing|takes|got multiple)")
+
+
+def _is_wrong_call(error: Exception) -> bool:
+    """Whether Python itself says what is wrong with a call: how many arguments, of which names."""
+    return type(error) is TypeError and _WRONG_CALL.search(str(error)) is not None
 
 
 def _origin(error: Exception) -> str:
@@ -151,7 +156,9 @@ def _origin(error: Exception) -> str:
     while part is not None:
         code, at = part.tb_frame.f_code, part.tb_lasti
         name = code.co_filename
-        if name.startswith(_RECORDING) or not name.startswith((_HERE, *_BELOW)):
+        if name.startswith(_RECORDING) or not (
+            name.startswith((_HERE, *_BELOW)) or _is_pythons(name)
+        ):
             return "program"
         part = part.tb_next
     if code is None or not code.co_filename.startswith(_HERE):
@@ -159,6 +166,11 @@ def _origin(error: Exception) -> str:
     if code.co_name == "__getattr__":  # a module or a dtype was asked for what a tensor has
         return "accident"
     return "ours" if code.co_code[at] in _RAISES else "accident"
+
+
+def _is_pythons(file: str) -> bool:
+    """Whether a file is the standard library's, which stumbles over what we hand on to it."""
+    return file.startswith((_PYTHON, "<frozen ")) and "site-packages" not in file
 
 
 def no_method(name: str, args: tuple[Any, ...]) -> TypeError:
@@ -198,7 +210,9 @@ def _translated(
     given = [described(value) for value in args]
     given += [f"{key}={described(value)}" for key, value in kwargs.items()]
     kind = TypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeError
-    return kind(f"{name}() was given arguments it cannot take: ({', '.join(given)})")
+    words = str(error)
+    told = f": {words}" if words and not _NUMPY.search(words) else ""
+    return kind(f"{name}() was given arguments it cannot take: ({', '.join(given)}){told}")
 
 
 def accident_as(kind: type[Exception], accident: type[Exception]) -> type[Exception]:

@@ -156,6 +156,7 @@ def _parse(
                     if alias not in names and _SPELLINGS[alias] in names:
                         kwargs[_SPELLINGS[alias]] = kwargs.pop(alias)
                 if out is not None:
+                    _check_takes_out(name)
                     if modes.deferred is not None:
                         modes.deferred.force("`out=`")
                     if modes.function_modes:
@@ -182,6 +183,17 @@ def _parse(
             raise
 
     return marked(call)
+
+
+@functools.cache
+def _check_takes_out(name: str) -> None:
+    """Refuse `out=` where PyTorch's function has none, though ours could fill it."""
+    from .signatures import signatures_of
+
+    known = signatures_of(name)
+    if known and not any(p.name == "out" for form in known for p in form.parameters):
+        last = name.rpartition(".")[2]
+        raise TypeError(f"{last}() got an unexpected keyword argument 'out'")
 
 
 # Functions that PyTorch computes aside when `out` is given: which results are then in C order.

@@ -309,8 +309,10 @@ def baddbmm(
     check_out_dtype("baddbmm", out_dtype)
     require("baddbmm", input=input, batch1=batch1, batch2=batch2)
     a, b = batch1._data.shape, batch2._data.shape
-    if len(b) == 3 and len(a) > 1:
-        check_expandable(input, (a[0], a[1], b[2]))
+    # The sizes of the result are read first, whatever else is wrong.
+    rows = [a[wrap_dim(d, len(a), "size")] if a else wrap_dim(d, 0, "size") for d in (0, 1)]
+    columns = b[wrap_dim(2, len(b), "size")] if b else wrap_dim(2, 0, "size")
+    check_expandable(input, (*rows, columns))
     if not input._data.dtype == batch1._data.dtype == batch2._data.dtype:
         if input._data.dtype == batch1._data.dtype:
             raise RuntimeError(f"expected scalar type {spoken(batch1)} but found {spoken(batch2)}")

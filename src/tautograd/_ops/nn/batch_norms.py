@@ -17,6 +17,7 @@ from ..._arrays.sums import exact_sum, row_dot
 from ..._autograd.views import bump
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import refuse, require_tensor
+from ..declare.promotion import plain_number, real_number
 from ..declare.public import FUNCTIONS
 from ..declare.record import Op
 from ..declare.samples import Sample, T
@@ -318,6 +319,7 @@ def batch_norm(
     """Each channel minus its mean, over its deviation: of the batch, or the running ones."""
     if training:
         check_several(input, 1)
+    eps = eps if type(eps) is float else plain_number(eps)
     found: Tensor = _normalised(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -368,8 +370,7 @@ def _instance_norm(
 ) -> Tensor:
     """Each channel of each example minus its mean, over its deviation."""
     require_tensor("instance_norm", input)
-    if isinstance(momentum, Tensor):  # also where it is not asked for
-        momentum = float(momentum)
+    momentum, eps = real_number(momentum), real_number(eps)
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"

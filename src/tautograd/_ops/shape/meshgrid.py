@@ -143,8 +143,6 @@ def _vector(x: Tensor) -> None:
 @public(method=False, out=False)
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All combinations of one element of each vector, as rows."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
     found = tensor_list("cartesian_prod", tensors)
     for x in found:
         _vector(x)

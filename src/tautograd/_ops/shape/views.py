@@ -193,11 +193,15 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def unflatten(input: Any, dim: int, sizes: Any) -> Tensor:
     """One dimension as several whose sizes multiply up to it; one of them may be -1."""
     require_tensor("unflatten", input)
+    if not isinstance(sizes, (tuple, list)):
+        raise TypeError(
+            f"unflatten(): argument 'sizes' (position 3) must be tuple of ints, not {type(sizes).__name__}"
+        )
     sizes = ints("unflatten", "sizes", (sizes,), {})
-    shape = input._data.shape
-    dim = wrap_dim(dim, len(shape), "unflatten")
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    shape = input._data.shape
+    dim = wrap_dim(dim, len(shape), "unflatten")
     extent = shape[dim] if shape else 1
     try:
         sizes = infer_shape(sizes, extent)

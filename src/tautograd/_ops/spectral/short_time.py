@@ -11,6 +11,7 @@ import tautograd as torch
 
 from ..._arrays.checks import require_all
 from ..._tensor.tensor import Tensor
+from ..declare.elementwise_calls import require_tensor
 from ..declare.guarding import by_signature
 from .fft_functions import complex_transform, inverse_real, real_transform
 
@@ -60,6 +61,9 @@ def stft(
     align_to_window: bool | None = None,
 ) -> Tensor:
     """The frequencies in a signal as time goes on: `(…, frequencies, stretches)`."""
+    if center and align_to_window is not None:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
+    require_tensor("stft", input)
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     x = input.unsqueeze(0) if input.dim() == 1 else input

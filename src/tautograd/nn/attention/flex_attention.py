@@ -98,6 +98,11 @@ def flex_attention(
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Any, enable_gqa: bool) -> None:
+    if min(query.dim(), key.dim(), value.dim()) < 2:
+        raise ValueError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.dim()}, key.dim: {key.dim()} and value.dim: {value.dim()} instead."
+        )
     if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
         raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
     if query.shape[-1] != key.shape[-1]:

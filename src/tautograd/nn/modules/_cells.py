@@ -72,11 +72,14 @@ class RNNCellBase(Module):
                 f"{type(self).__name__}: Expected {what} to be 1D or 2D, got {value.dim()}D instead"
             )
 
-    def _one_state(self, step: Any, input: Any, hx: Any) -> Tensor:
-        """A step from one state to the next, of a batch or of one example."""
+    def _check_ranks(self, input: Any, hx: Any) -> None:
         self._check_rank(input, "input")
         if hx is not None:
             self._check_rank(hx, "hidden")
+
+    def _one_state(self, step: Any, input: Any, hx: Any) -> Tensor:
+        """A step from one state to the next, of a batch or of one example."""
+        self._check_ranks(input, hx)
         batched = input.dim() == 2
         if not batched:
             input = input.unsqueeze(0)
@@ -110,8 +113,10 @@ class RNNCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         steps = {"tanh": functions.rnn_tanh_cell, "relu": functions.rnn_relu_cell}
-        step = steps.get(self.nonlinearity)
+        chosen: Any = self.nonlinearity
+        step = steps.get(chosen) if isinstance(chosen, str) else None
         if step is None:
+            self._check_ranks(input, hx)
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._one_state(step, input, hx)
 

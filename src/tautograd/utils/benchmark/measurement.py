@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -19,8 +20,10 @@ _ENGLISH = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "
 def select_unit(t: float) -> tuple[str, float]:
     """The unit in which a time is a number from 1 to 1000, and its length in seconds."""
     t = _real(t, "t")
+    if math.isnan(t):
+        raise ValueError("cannot convert float NaN to integer (argument 't')")
     exponent = math.log10(t) // 3 if t > 0 else -3
-    unit = {-1: "ms", -2: "us", -3: "ns"}.get(int(max(exponent, -3)), "s")
+    unit = {-1: "ms", -2: "us", -3: "ns"}.get(int(max(exponent, -3)) if exponent < 0 else 0, "s")
     return unit, _UNITS[unit]
 
 
@@ -31,16 +34,30 @@ def unit_to_english(u: str) -> str:
 
 def trim_sigfig(x: float, n: int) -> float:
     """A number rounded to so many digits that count."""
-    x = _real(x, "x")
+    x, digits = _real(x, "x"), _real(n, "n")
+    if digits != math.floor(digits) if math.isfinite(digits) else True:
+        raise AssertionError("Number of significant figures must be an integer")
     if not x:
         return 0.0
-    magnitude = math.ceil(math.log10(abs(x)))
-    scale = 10 ** (magnitude - n)
+    if math.isnan(x):
+        raise ValueError("cannot convert float NaN to integer (argument 'x')")
+    if math.isinf(x):
+        raise OverflowError("cannot convert float infinity to integer (argument 'x')")
+    exponent = math.ceil(math.log10(abs(x))) - int(digits)
+    if exponent > sys.float_info.max_10_exp:  # 10 to that power would take all memory first
+        raise OverflowError("int too large to convert to float")
+    if exponent < sys.float_info.min_10_exp:
+        return x  # more digits than it has
+    scale = 10**exponent
     return float(round(x / scale) * scale)
 
 
 def _real(number: Any, name: str) -> float:
     """A number as Python's float; what is none is refused by name."""
+    if hasattr(number, "numel") and number.numel() != 1:
+        raise RuntimeError(
+            f"a Tensor with {number.numel()} elements cannot be converted to Scalar (argument '{name}')"
+        )
     try:
         return (
             float(number)

@@ -137,13 +137,13 @@ _MANY = 25  # from more rows than this on, a matrix product is faster
 
 @public(method=False, out=False)
 def cdist(
-    x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+    x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
     """The p-norm of the difference of every row of `x1` and every row of `x2`."""
+    if not isinstance(compute_mode, str) or compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     require_tensor("cdist", x1, "x1")
     require_tensor("cdist", x2, "x2", 2)
-    if compute_mode not in _MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     for x, label in ((x1, "X1"), (x2, "X2")):
         if x._data.ndim < 2:
             raise RuntimeError(

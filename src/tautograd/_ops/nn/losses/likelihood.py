@@ -77,8 +77,10 @@ _kl_div.__name__ = _kl_div.__qualname__ = "kl_div"
 function(_kl_div)
 
 
-def _poisson(input: Any, target: Any, log_input: bool, full: bool, eps: float) -> Any:
+def _poisson(input: Any, target: Any, log_input: bool, full: bool, eps: Any) -> Any:
     require_pair("poisson_nll_loss", input, target)
+    if isinstance(eps, Tensor):
+        eps = eps.item()  # a number to PyTorch, which takes no part in promotion
     if log_input:
         loss = input.exp() - target * input
     else:

@@ -59,13 +59,13 @@ def legacy_reduction(size_average: Any, reduce: Any) -> str:
     return chosen
 
 
-def chosen_reduction(reduction: str, size_average: Any = None, reduce: Any = None) -> str:
+def chosen_reduction(reduction: Any, size_average: Any = None, reduce: Any = None) -> str:
     """The reduction asked for, one of three."""
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
-    if reduction not in REDUCTIONS:
+    if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return reduction
+    return str(reduction)
 
 
 class _Unread(int):

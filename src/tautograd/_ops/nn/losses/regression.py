@@ -12,6 +12,7 @@ from ...._arrays.result_layout import as_iterated
 from ...._autograd.apply import apply
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import refuse, require_tensor
+from ...declare.promotion import plain_number
 from ...declare.record import Op
 from ...declare.undefined_dtypes import no_kernel
 from .reduction import (
@@ -201,6 +202,7 @@ def smooth_l1_loss(
     """Squared differences below `beta`, absolute ones above it."""
     reduction = chosen_reduction(reduction, size_average, reduce)
     same_size(input, target)
+    beta = beta if type(beta) is float else plain_number(beta)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
@@ -219,6 +221,7 @@ def huber_loss(
     """Half of squared differences below `delta`, absolute ones times `delta` above it."""
     reduction = chosen_reduction(reduction)
     same_size(input, target)
+    delta = delta if type(delta) is float else plain_number(delta)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if target._data.dtype != input._data.dtype and input.is_floating_point():

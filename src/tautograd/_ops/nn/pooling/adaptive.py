@@ -197,13 +197,16 @@ def _line_of(name: str, input: Any, output_size: Any) -> int:
 
 def _count(name: str, input: Any, output_size: Any, rank: int) -> Ints:
     """The size of the output; None keeps the input's."""
-    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,)
-    given = given * rank if len(given) == 1 else given
-    if len(given) != rank:
-        raise RuntimeError(f"{name}: output_size must be {rank}")
     shape = tuple(input._data.shape)
-    last = shape[-rank:] if len(shape) >= rank else (1,) * rank
-    return tuple([n if g is None else int_of(g) for g, n in zip(given, last, strict=True)])
+    if not isinstance(output_size, (tuple, list)):
+        count = int_of(output_size)
+        return (count,) * rank
+    if len(shape) <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    if len(output_size) != rank:
+        raise RuntimeError(f"{name}: output_size must be {rank}")
+    last = shape[-rank:]
+    return tuple([n if g is None else int_of(g) for g, n in zip(output_size, last, strict=True)])
 
 
 def _check(name: str, shape: Ints, rank: int, colon: str) -> None:
