@@ -567,13 +567,13 @@ def constant_pad_nd(input: Tensor, pad: Ints, value: TensorOrNumber=0, *, out: T
     """The tensor with `value` before and after its last dimensions, the last pair first."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
-    """A convolution over one dimension: `(batch, channels, length)`."""
+    """A convolution over `(batch, channels, length)`."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
-    """A convolution over two dimensions: `(batch, channels, height, width)`."""
+    """A convolution over `(batch, channels, height, width)`."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
-    """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
+    """A convolution over `(batch, channels, depth, height, width)`."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int=0) -> Tensor:
     """A convolution over time: `(time, batch, channels)`, weights `(kernel, channels, channels out)`."""
@@ -1220,7 +1220,7 @@ def max_pool1d(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=
     """The largest element of every window along the last dimension."""
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False) -> Tensor:
-    """`max_pool1d` and the position of every maximum."""
+    """`max_pool1d` and the flat position of every maximum."""
 
 def max_pool2d(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False) -> Tensor:
     """The largest element of every window of an image."""

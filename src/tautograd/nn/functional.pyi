@@ -34,22 +34,22 @@ def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None]
 def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int | None] | None) -> Tensor:
     """Means of as many windows of a volume as asked for."""
 
-def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool1d(input: Tensor, output_size: _int | None | Sequence[_int | None], return_indices: _bool=False) -> Tensor:
     """The largest element of as many windows as asked for."""
 
-def adaptive_max_pool1d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: _int | None | Sequence[_int | None], return_indices: _bool=False) -> Tensor:
     """`adaptive_max_pool1d` and the flat position of every maximum."""
 
-def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool2d(input: Tensor, output_size: _int | None | Sequence[_int | None], return_indices: _bool=False) -> Tensor:
     """The largest element of as many windows as asked for."""
 
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: _int | None | Sequence[_int | None], return_indices: _bool=False) -> Tensor:
     """`adaptive_max_pool2d` and the flat position of every maximum."""
 
-def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool3d(input: Tensor, output_size: _int | None | Sequence[_int | None], return_indices: _bool=False) -> Tensor:
     """The largest element of as many windows as asked for."""
 
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: _bool=False) -> Tensor:
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _int | None | Sequence[_int | None], return_indices: _bool=False) -> Tensor:
     """`adaptive_max_pool3d` and the flat position of every maximum."""
 
 def affine_grid(theta: Tensor, size: Ints, align_corners: _bool | None=None) -> Tensor:
@@ -61,10 +61,10 @@ def alpha_dropout(input: Tensor, p: _float=0.5, training: _bool=False, inplace: 
 def avg_pool1d(input: Tensor, kernel_size: Dims, stride: Dims=(), padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True) -> Tensor:
     """The mean of every window along the last dimension."""
 
-def avg_pool2d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None, *, out: Tensor | None=None) -> Tensor:
+def avg_pool2d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: _int | None=None, *, out: Tensor | None=None) -> Tensor:
     """The mean of every window of an image."""
 
-def avg_pool3d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: Any=None, *, out: Tensor | None=None) -> Tensor:
+def avg_pool3d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, ceil_mode: _bool=False, count_include_pad: _bool=True, divisor_override: _int | None=None, *, out: Tensor | None=None) -> Tensor:
     """The mean of every window of a volume."""
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None=None, bias: Tensor | None=None, training: _bool=False, momentum: _float=0.1, eps: _float=1e-05) -> Tensor:
@@ -89,13 +89,13 @@ def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels of every group dealt out over the groups."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
-    """A convolution over one dimension: `(batch, channels, length)`."""
+    """A convolution over `(batch, channels, length)`."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
-    """A convolution over two dimensions: `(batch, channels, height, width)`."""
+    """A convolution over `(batch, channels, height, width)`."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims | str=0, dilation: Dims=1, groups: _int=1) -> Tensor:
-    """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
+    """A convolution over `(batch, channels, depth, height, width)`."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int=0) -> Tensor:
     """A convolution over time: `(time, batch, channels)`, weights `(kernel, channels, channels out)`."""
@@ -151,16 +151,16 @@ def feature_alpha_dropout(input: Tensor, p: _float=0.5, training: _bool=False, i
 def fold(input: Tensor, output_size: _int | Sequence[_int | None] | None, kernel_size: Dims, dilation: Dims=1, padding: Dims=0, stride: Dims=1) -> Tensor:
     """Images from the columns of their sliding windows; what overlaps is added."""
 
-def fractional_max_pool2d(input: Tensor, kernel_size: Dims, output_size: _int | Sequence[_int | None] | None=None, output_ratio: Any=None, return_indices: _bool=False, _random_samples: Any=None) -> Tensor:
+def fractional_max_pool2d(input: Tensor, kernel_size: Dims, output_size: _int | None | Sequence[_int | None]=None, output_ratio: _float | Sequence[_float] | None=None, return_indices: _bool=False, _random_samples: Tensor | None=None) -> Tensor:
     """The largest element of windows that begin at random places."""
 
-def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Dims, output_size: _int | Sequence[_int | None] | None=None, output_ratio: Any=None, return_indices: _bool=False, _random_samples: Any=None) -> Tensor:
+def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Dims, output_size: _int | None | Sequence[_int | None]=None, output_ratio: _float | Sequence[_float] | None=None, return_indices: _bool=False, _random_samples: Tensor | None=None) -> Tensor:
     """`fractional_max_pool2d` and the flat position of every maximum."""
 
-def fractional_max_pool3d(input: Tensor, kernel_size: Dims, output_size: _int | Sequence[_int | None] | None=None, output_ratio: Any=None, return_indices: _bool=False, _random_samples: Any=None) -> Tensor:
+def fractional_max_pool3d(input: Tensor, kernel_size: Dims, output_size: _int | None | Sequence[_int | None]=None, output_ratio: _float | Sequence[_float] | None=None, return_indices: _bool=False, _random_samples: Tensor | None=None) -> Tensor:
     """The largest element of windows that begin at random places."""
 
-def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Dims, output_size: _int | Sequence[_int | None] | None=None, output_ratio: Any=None, return_indices: _bool=False, _random_samples: Any=None) -> Tensor:
+def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Dims, output_size: _int | None | Sequence[_int | None]=None, output_ratio: _float | Sequence[_float] | None=None, return_indices: _bool=False, _random_samples: Tensor | None=None) -> Tensor:
     """`fractional_max_pool3d` and the flat position of every maximum."""
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: _bool=False, eps: _float=1e-06, reduction: str='mean') -> Tensor:
@@ -265,13 +265,13 @@ def max_pool3d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, paddi
 def max_pool3d_with_indices(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
     """`max_pool3d` and the flat position of every maximum."""
 
-def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, output_size: _int | Sequence[_int | None] | None=None) -> Tensor:
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, output_size: Ints | None=None) -> Tensor:
     """A line of zeros with maxima put back where `max_pool1d` found them."""
 
-def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, output_size: _int | Sequence[_int | None] | None=None) -> Tensor:
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, output_size: Ints | None=None) -> Tensor:
     """An image of zeros with maxima put back where `max_pool2d` found them."""
 
-def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, output_size: _int | Sequence[_int | None] | None=None) -> Tensor:
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, output_size: Ints | None=None) -> Tensor:
     """A volume of zeros with maxima put back where `max_pool3d` found them."""
 
 def mish(input: Tensor, inplace: _bool=False) -> Tensor:

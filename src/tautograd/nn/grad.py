@@ -13,6 +13,7 @@ import numpy as np
 
 from .._autograd.apply import apply
 from .._ops.declare.python_surface import speak
+from .._ops.declare.signature_line import declared
 from .._ops.nn.convolution.conv_checks import check_dtypes, checked
 from .._ops.nn.convolution.trilinear import transposed_convolution_op, weight_correlation_op
 from .._tensor.tensor import Tensor, make
@@ -97,82 +98,26 @@ def _weight(rank: Spread, input: Tensor, size: Any, grad_output: Tensor, *given:
     return result
 
 
-def conv1d_input(
-    input_size: Any,
-    weight: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of `conv1d` with respect to its input, of which the size is given."""
-    return _input(_single, input_size, weight, grad_output, stride, padding, dilation, groups)
+def _gradients(rank: int, spread: Spread) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    rest = f"int[{rank}] stride=1, int[{rank}] padding=0, int[{rank}] dilation=1, int groups=1"
+    about = f"The gradient of `conv{rank}d` with respect to its"
+    with_input = declared(
+        f"conv{rank}d_input(int[] input_size, Tensor weight, Tensor grad_output, {rest}) -> Tensor",
+        _input,
+        spread,
+        doc=f"{about} input, of which the size is given.",
+    )
+    with_weight = declared(
+        f"conv{rank}d_weight(Tensor input, int[] weight_size, Tensor grad_output, {rest}) -> Tensor",
+        _weight,
+        spread,
+        doc=f"{about} weight, of which the size is given.",
+    )
+    return with_input, with_weight
 
 
-def conv1d_weight(
-    input: Any,
-    weight_size: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of `conv1d` with respect to its weight, of which the size is given."""
-    return _weight(_single, input, weight_size, grad_output, stride, padding, dilation, groups)
-
-
-def conv2d_input(
-    input_size: Any,
-    weight: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of `conv2d` with respect to its input, of which the size is given."""
-    return _input(_pair, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-def conv2d_weight(
-    input: Any,
-    weight_size: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of `conv2d` with respect to its weight, of which the size is given."""
-    return _weight(_pair, input, weight_size, grad_output, stride, padding, dilation, groups)
-
-
-def conv3d_input(
-    input_size: Any,
-    weight: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of `conv3d` with respect to its input, of which the size is given."""
-    return _input(_triple, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-def conv3d_weight(
-    input: Any,
-    weight_size: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """The gradient of `conv3d` with respect to its weight, of which the size is given."""
-    return _weight(_triple, input, weight_size, grad_output, stride, padding, dilation, groups)
-
+conv1d_input, conv1d_weight = _gradients(1, _single)
+conv2d_input, conv2d_weight = _gradients(2, _pair)
+conv3d_input, conv3d_weight = _gradients(3, _triple)
 
 speak(globals(), __all__)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _PARAMETER = re.compile(
     r"(?P<type>[A-Za-z]+(\??\[\d*\])?)(?P<optional>\??) (?P<name>\w+)(=(?P<default>.+))?"
 )
-_COMMA = re.compile(r", (?![^\[]*\])")  # one that is not inside a list
+COMMA = re.compile(r", (?![^\[]*\])")  # one that is not inside a list
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def parse(line: str) -> Signature:
         )
     parameters: list[Parameter] = []
     keyword_only = False
-    for part in _COMMA.split(rest[:-1]) if rest != ")" else ():
+    for part in COMMA.split(rest[:-1]) if rest != ")" else ():
         if part == "*":
             keyword_only = True
             continue

@@ -12,8 +12,9 @@ from ...._autograd.apply import apply
 from ...._tensor.tensor import Tensor
 from ...._user_code.sites import warning_level
 from ...declare.dims import no_signature
-from ...declare.public import FUNCTIONS, NN_FUNCTIONAL, public
+from ...declare.public import NN_FUNCTIONAL, public
 from ...declare.record import Op
+from ...declare.signature_line import declared
 from .conv_checks import check_dtypes, check_kernel, checked, expanded, fixed
 from .trilinear import convolution_op, transposed_convolution_op
 
@@ -228,100 +229,23 @@ def _convolve_transposed(
     return out.squeeze(0) if unbatched else out
 
 
-@public(method=False, out=False)
-def conv1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """A convolution over one dimension: `(batch, channels, length)`."""
-    return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
+_EXTENTS = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
-
-@public(method=False, out=False)
-def conv2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """A convolution over two dimensions: `(batch, channels, height, width)`."""
-    return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
-
-
-@public(method=False, out=False)
-def conv3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> Tensor:
-    """A convolution over three dimensions: `(batch, channels, depth, height, width)`."""
-    return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
-
-
-@public(method=False, out=False)
-def conv_transpose1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """The adjoint of `conv1d` in its input, with a bias."""
-    return _convolve_transposed(
-        1, input, weight, bias, stride, padding, output_padding, groups, dilation
+for _rank, _extents in _EXTENTS.items():
+    _ints = f"int[{_rank}]"
+    _forward = declared(
+        f"conv{_rank}d(Tensor input, Tensor weight, Tensor? bias=None, {_ints} stride=1, "
+        f"{_ints}|str padding=0, {_ints} dilation=1, int groups=1) -> Tensor",
+        _convolve,
+        _rank,
+        doc=f"A convolution over `(batch, channels, {_extents})`.",
     )
-
-
-@public(method=False, out=False)
-def conv_transpose2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """The adjoint of `conv2d` in its input, with a bias."""
-    return _convolve_transposed(
-        2, input, weight, bias, stride, padding, output_padding, groups, dilation
+    _adjoint = declared(
+        f"conv_transpose{_rank}d(Tensor input, Tensor weight, Tensor? bias=None, {_ints} stride=1, "
+        f"{_ints} padding=0, {_ints} output_padding=0, int groups=1, {_ints} dilation=1) -> Tensor",
+        _convolve_transposed,
+        _rank,
+        doc=f"The adjoint of `conv{_rank}d` in its input, with a bias.",
     )
-
-
-@public(method=False, out=False)
-def conv_transpose3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    """The adjoint of `conv3d` in its input, with a bias."""
-    return _convolve_transposed(
-        3, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
-
-for _name in ("conv1d", "conv2d", "conv3d"):
-    NN_FUNCTIONAL[_name] = FUNCTIONS[_name]
-for _name in ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"):
-    NN_FUNCTIONAL[_name] = FUNCTIONS[_name]
+    for _fn in (_forward, _adjoint):
+        NN_FUNCTIONAL[_fn.__name__] = public(method=False, out=False)(_fn)

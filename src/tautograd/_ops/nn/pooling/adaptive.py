@@ -15,6 +15,7 @@ from ...declare.elementwise_calls import refuse, require_tensor
 from ...declare.public import FUNCTIONS, NN_FUNCTIONAL, public
 from ...declare.record import LINEAR, Op
 from ...declare.samples import Sample, T
+from ...declare.signature_line import declared
 from ...declare.undefined_dtypes import no_kernel
 from ..convolution.windows import Ints, int_of, offsets
 from ..line_maps import Maps, apply_maps, constant, summing, transposed
@@ -300,27 +301,33 @@ def adaptive_max_pool1d(input: Any, output_size: Any) -> Any:
     return _largest_of_line(input, output_size)
 
 
-def _adaptive_max(rank: int) -> None:
-    """`nn.functional.adaptive_max_pool2d` and its like, with and without indices."""
-
-    def run(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-        if rank == 1:
-            found = _largest_of_line(input, output_size)
-            return found if return_indices else found[0]
+def _adaptive_max(rank: int, input: Any, output_size: Any, return_indices: bool) -> Any:
+    if rank > 1:
         return _largest(rank, input, output_size, return_indices)
+    found = _largest_of_line(input, output_size)
+    return found if return_indices else found[0]
 
-    def with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-        return run(input, output_size, True)
 
-    name = f"adaptive_max_pool{rank}d"
-    run.__doc__ = "The largest element of as many windows as asked for."
-    with_indices.__doc__ = f"`{name}` and the flat position of every maximum."
-    run.__name__ = run.__qualname__ = name
-    with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
-    NN_FUNCTIONAL[name] = autocasting(run)
-    NN_FUNCTIONAL[f"{name}_with_indices"] = autocasting(with_indices)
+def _with_indices(rank: int, input: Any, output_size: Any, _: bool) -> Any:
+    return _adaptive_max(rank, input, output_size, True)
 
 
 for _rank in (1, 2, 3):
-    _adaptive_max(_rank)
+    _name = f"adaptive_max_pool{_rank}d"
+    for _line, _pool, _doc in (
+        (_name, _adaptive_max, "The largest element of as many windows as asked for."),
+        (
+            f"{_name}_with_indices",
+            _with_indices,
+            f"`{_name}` and the flat position of every maximum.",
+        ),
+    ):
+        NN_FUNCTIONAL[_line] = autocasting(
+            declared(
+                f"{_line}(Tensor input, int?[{_rank}] output_size, bool return_indices=False) -> Any",
+                _pool,
+                _rank,
+                doc=_doc,
+            )
+        )
 NN_FUNCTIONAL["adaptive_avg_pool1d"] = FUNCTIONS["adaptive_avg_pool1d"]

@@ -12,6 +12,7 @@ from ...declare.elementwise_calls import refuse, require_tensor
 from ...declare.public import NN_FUNCTIONAL, public
 from ...declare.record import Op
 from ...declare.samples import Sample, T
+from ...declare.signature_line import declared
 from ...declare.undefined_dtypes import no_kernel
 from ..convolution.windows import Ints, int_of, offsets
 from ..line_maps import constant
@@ -171,36 +172,33 @@ def _check_samples(samples: Tensor, input: Tensor, rank: int) -> None:
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {rank}; got {have[2]}.")
 
 
-def _declare(rank: int) -> None:
-    def run(
-        input: Any,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Any = None,
-    ) -> Any:
-        found = _pooled(rank, input, kernel_size, output_size, output_ratio, _random_samples)
-        return found if return_indices else found[0]
+def _given(
+    rank: int, input: Any, kernel: Any, size: Any, ratio: Any, indices: bool, samples: Any
+) -> Any:
+    found = _pooled(rank, input, kernel, size, ratio, samples)
+    return found if indices else found[0]
 
-    def with_indices(
-        input: Any,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Any = None,
-    ) -> Any:
-        return _pooled(rank, input, kernel_size, output_size, output_ratio, _random_samples)
 
-    name = f"fractional_max_pool{rank}d"
-    run.__doc__ = "The largest element of windows that begin at random places."
-    with_indices.__doc__ = f"`{name}` and the flat position of every maximum."
-    run.__name__ = run.__qualname__ = name
-    with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
-    for function in (run, with_indices):
-        public(namespace=NN_FUNCTIONAL, method=False, out=False)(function)
+def _with_indices(
+    rank: int, input: Any, kernel: Any, size: Any, ratio: Any, indices: bool, samples: Any
+) -> Any:
+    return _pooled(rank, input, kernel, size, ratio, samples)
 
 
 for _rank in (2, 3):
-    _declare(_rank)
+    _name = f"fractional_max_pool{_rank}d"
+    _taken = (
+        f"Tensor input, int[{_rank}] kernel_size, int?[{_rank}] output_size=None, "
+        f"float[{_rank}]? output_ratio=None, bool return_indices=False, Tensor? _random_samples=None"
+    )
+    for _line, _found, _doc in (
+        (_name, _given, "The largest element of windows that begin at random places."),
+        (
+            f"{_name}_with_indices",
+            _with_indices,
+            f"`{_name}` and the flat position of every maximum.",
+        ),
+    ):
+        public(namespace=NN_FUNCTIONAL, method=False, out=False)(
+            declared(f"{_line}({_taken}) -> Any", _found, _rank, doc=_doc)
+        )

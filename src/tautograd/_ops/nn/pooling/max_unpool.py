@@ -11,11 +11,12 @@ from ...._arrays.checks import require_range
 from ...._arrays.dtypes import LEGACY_NAMES
 from ...._arrays.result_layout import as_channels, in_c_order
 from ...._autograd.apply import apply
-from ...._tensor.tensor import Tensor, make
+from ...._tensor.tensor import make
 from ...declare.elementwise_calls import refuse, require_tensor
 from ...declare.public import NN_FUNCTIONAL, public
 from ...declare.record import Op
 from ...declare.samples import Sample, T
+from ...declare.signature_line import declared
 from ...declare.undefined_dtypes import no_kernel
 from ..convolution.windows import Ints, int_of
 from .flat_positions import flattened, picked
@@ -170,40 +171,14 @@ def _unpooled(
     return result.squeeze(-1) if rank == 1 else result
 
 
-@public(namespace=NN_FUNCTIONAL, method=False, out=False)
-def max_unpool1d(
-    input: Any,
-    indices: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:
-    """A line of zeros with maxima put back where `max_pool1d` found them."""
-    return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)  # type: ignore[no-any-return]
-
-
-@public(namespace=NN_FUNCTIONAL, method=False, out=False)
-def max_unpool2d(
-    input: Any,
-    indices: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:
-    """An image of zeros with maxima put back where `max_pool2d` found them."""
-    return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)  # type: ignore[no-any-return]
-
-
-@public(namespace=NN_FUNCTIONAL, method=False, out=False)
-def max_unpool3d(
-    input: Any,
-    indices: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    output_size: Any = None,
-) -> Tensor:
-    """A volume of zeros with maxima put back where `max_pool3d` found them."""
-    return _unpooled(3, input, indices, kernel_size, stride, padding, output_size)  # type: ignore[no-any-return]
+for _rank, _what in ((1, "A line"), (2, "An image"), (3, "A volume")):
+    _ints = f"int[{_rank}]"
+    public(namespace=NN_FUNCTIONAL, method=False, out=False)(
+        declared(
+            f"max_unpool{_rank}d(Tensor input, Tensor indices, {_ints} kernel_size, "
+            f"{_ints}? stride=None, {_ints} padding=0, int[]? output_size=None) -> Tensor",
+            _unpooled,
+            _rank,
+            doc=f"{_what} of zeros with maxima put back where `max_pool{_rank}d` found them.",
+        )
+    )

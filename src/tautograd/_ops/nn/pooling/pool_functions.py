@@ -9,6 +9,7 @@ from ...._autograd.apply import apply
 from ...._tensor.tensor import Tensor
 from ...declare.elementwise_calls import refuse, require_tensor
 from ...declare.public import FUNCTIONS, NN_FUNCTIONAL, public
+from ...declare.signature_line import declared
 from ..convolution.windows import int_of
 from .average import AVERAGE_POOLS
 from .maximum import MAX_POOLS
@@ -118,99 +119,42 @@ def _check_line(
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
 
 
-@public(namespace=NN_FUNCTIONAL, method=False, out=False)
-def max_pool1d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of every window along the last dimension."""
-    return _max_pool_line(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+def _max_pool_of_rank(rank: int, *given: Any) -> Any:
+    return _max_pool_line(*given) if rank == 1 else _max_pool(rank, *given)
 
 
-@public(namespace=NN_FUNCTIONAL, method=False, out=False)
-def max_pool2d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of every window of an image."""
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+def _with_indices(rank: int, *given: Any) -> Any:
+    return _max_pool_of_rank(rank, *given[:6], True)
 
 
-@public(namespace=NN_FUNCTIONAL, method=False, out=False)
-def max_pool3d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of every window of a volume."""
-    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+def _without_indices(rank: int, *given: Any) -> Any:
+    return _max_pool_of_rank(rank, *given, False)
 
 
-def _without_indices(pool: Any, doc: str) -> Any:
-    """`torch.max_pool2d` and its like, which give no indices."""
+def _declare_max_pools(rank: int, where: str) -> None:
+    """`nn.functional` gives indices where they are asked for, the top level by names of their own."""
+    ints = f"int[{rank}]"
+    window = f"{ints} padding=0, {ints} dilation=1, bool ceil_mode=False"
+    schema = f"Tensor input, {ints} kernel_size, {ints} stride=(), {window}"
+    python = f"Tensor input, {ints} kernel_size, {ints}? stride=None, {window}, bool return_indices=False"
+    name, indexed = f"max_pool{rank}d", f"max_pool{rank}d_with_indices"
+    largest = f"The largest element of every window {where}."
+    places = f"`{name}` and the flat position of every maximum."
 
-    def run(
-        input: Any,
-        kernel_size: Any,
-        stride: Any = (),
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-    ) -> Any:
-        return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
+    def declare(line: str, pool: Any, doc: str, namespace: Any = None) -> None:
+        made = declared(line, pool, rank, doc=doc)
+        public(namespace=namespace, method=False, out=False)(made)
 
-    run.__name__ = run.__qualname__ = pool.__name__
-    run.__doc__ = doc
-    return run
-
-
-def _with_indices(pool: Any) -> Any:
-    def run(
-        input: Any,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> Any:
-        return pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-    run.__name__ = run.__qualname__ = f"{pool.__name__}_with_indices"
-    run.__doc__ = f"`{pool.__name__}` and the flat position of every maximum."
-    return run
+    declare(f"{name}({python}) -> Any", _max_pool_of_rank, largest, NN_FUNCTIONAL)
+    declare(f"{indexed}({python}) -> Any", _with_indices, places, NN_FUNCTIONAL)
+    declare(f"{name}({schema}) -> Tensor", _without_indices, largest)
+    if rank == 1:
+        declare(f"{indexed}({schema}) -> Any", _with_indices, places)
 
 
-for _pool in (max_pool1d, max_pool2d, max_pool3d):
-    public(method=False, out=False)(_without_indices(_pool, _pool.__doc__ or ""))
-    public(namespace=NN_FUNCTIONAL, method=False, out=False)(_with_indices(_pool))
-
-
-@public(method=False, out=False)
-def max_pool1d_with_indices(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> Any:
-    """`max_pool1d` and the position of every maximum."""
-    return _max_pool_line(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+_declare_max_pools(1, "along the last dimension")
+_declare_max_pools(2, "of an image")
+_declare_max_pools(3, "of a volume")
 
 
 def _average(
@@ -283,36 +227,17 @@ def avg_pool1d(
     return found.squeeze(ndim - 1)  # type: ignore[no-any-return]
 
 
-@public(namespace=NN_FUNCTIONAL, method=False)
-def avg_pool2d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: Any = None,
-) -> Tensor:
-    """The mean of every window of an image."""
-    return _average(
-        2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+for _rank, _what in ((2, "an image"), (3, "a volume")):
+    _ints = f"int[{_rank}]"
+    public(namespace=NN_FUNCTIONAL, method=False)(
+        declared(
+            f"avg_pool{_rank}d(Tensor input, {_ints} kernel_size, {_ints}? stride=None, "
+            f"{_ints} padding=0, bool ceil_mode=False, bool count_include_pad=True, "
+            "int? divisor_override=None) -> Tensor",
+            _average,
+            _rank,
+            doc=f"The mean of every window of {_what}.",
+        )
     )
-
-
-@public(namespace=NN_FUNCTIONAL, method=False)
-def avg_pool3d(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: Any = None,
-) -> Tensor:
-    """The mean of every window of a volume."""
-    return _average(
-        3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-
 
 NN_FUNCTIONAL["avg_pool1d"] = FUNCTIONS["avg_pool1d"]
