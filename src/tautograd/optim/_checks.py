@@ -17,13 +17,16 @@ def check_learning_rate(lr: Any, text: str = "Invalid learning rate: ") -> None:
     check(lr >= 0.0, f"{text}{lr}")
 
 
-def check_betas(betas: Any) -> None:
-    for i in range(2):
-        check(0.0 <= betas[i] < 1.0, f"Invalid beta parameter at index {i}: {betas[i]}")
-
-
-def check_not_negative(value: Any, name: str) -> None:
-    check(value >= 0.0, f"Invalid {name} value: {value}")
+def check_settings(**settings: Any) -> None:
+    """The settings that mean the same in every optimizer, in the order given."""
+    for name, value in settings.items():
+        if name == "lr":
+            check_learning_rate(value)
+        elif name == "betas":
+            for i in range(2):
+                check(0.0 <= value[i] < 1.0, f"Invalid beta parameter at index {i}: {value[i]}")
+        else:
+            check(value >= 0.0, f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
 
 
 def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:

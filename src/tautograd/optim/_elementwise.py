@@ -58,7 +58,7 @@ class Elementwise(Optimizer):
 
     def _flags(self, group: Group) -> tuple[Any, ...]:
         """What chooses between variants of the formula."""
-        raise NotImplementedError
+        return bool(group["maximize"]), group["weight_decay"] != 0
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         """The numbers of the formula at this step; `scalars` are arrays, changed in place."""

@@ -65,3 +65,25 @@ def addcdiv(x: Any, y: Any, z: Any, value: Any = None) -> Any:
 def detached(x: Any) -> Any:
     """The value without its history."""
     return Lifted(x.tensor.detach().clone()) if isinstance(x, Lifted) else x
+
+
+# --- steps that several formulas begin with --------------------------------------------------------
+
+
+def decayed(p: Any, g: Any, c: Any, maximize: Any, decays: Any) -> Any:
+    """The gradient to follow: its negative where the aim is a maximum, with the weight decay in it."""
+    if maximize:
+        g = -g
+    return add(g, p, c.decay) if decays else g
+
+
+def moments(p: Any, g: Any, states: Any, c: Any, flags: Any) -> tuple[Any, Any, Any, Any]:
+    """Adam's running averages of the gradient and its square, after a decay of either kind."""
+    maximize, decays, decoupled = flags
+    m, v = states
+    g = decayed(p, g, c, maximize, decays and not decoupled)
+    if decays and decoupled:
+        p = multiply(p, c.keep)
+    m = lerp(m, g, c.weight1)
+    v = addcmul(multiply(v, c.beta2), g, g, c.weight2)
+    return p, g, m, v

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check, check_learning_rate, check_not_negative
+from ._checks import check, check_settings
 from ._elementwise import CAPTURABLE, USUAL_SETTINGS, Elementwise, Group, advance, number
-from ._formulas import add, addcmul, divide, multiply, sqrt
+from ._formulas import add, addcmul, decayed, divide, multiply, sqrt
 
 __all__ = ["Adadelta"]
 
@@ -32,10 +32,9 @@ class Adadelta(Elementwise):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
+        check_settings(lr=lr)
         check(0.0 <= rho <= 1.0, f"Invalid rho value: {rho}")
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_not_negative(weight_decay, "weight_decay")
+        check_settings(eps=eps, weight_decay=weight_decay)
         defaults = {
             "lr": lr,
             "rho": rho,
@@ -50,9 +49,6 @@ class Adadelta(Elementwise):
 
     def _names(self, group: Group) -> tuple[str, ...]:
         return "square_avg", "acc_delta"
-
-    def _flags(self, group: Group) -> tuple[Any, ...]:
-        return bool(group["maximize"]), group["weight_decay"] != 0
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])
@@ -69,10 +65,7 @@ class Adadelta(Elementwise):
     def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
         maximize, decays = flags
         squares, deltas = states
-        if maximize:
-            g = -g
-        if decays:
-            g = add(g, p, c.decay)
+        g = decayed(p, g, c, maximize, decays)
         squares = addcmul(multiply(squares, c.rho), g, g, c.weight)
         ratio = divide(sqrt(add(deltas, c.eps)), sqrt(add(squares, c.eps)))
         delta = multiply(ratio, g)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor, make
-from ._checks import check, check_fused, check_learning_rate, check_not_negative
+from ._checks import check_fused, check_settings
 from ._elementwise import Elementwise, Group, State, advance, number, scalar
-from ._formulas import add, addcdiv, addcmul, sqrt
+from ._formulas import add, addcdiv, addcmul, decayed, sqrt
 
 __all__ = ["Adagrad"]
 
@@ -39,11 +39,8 @@ class Adagrad(Elementwise):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_learning_rate(lr)
-        check_not_negative(lr_decay, "lr_decay")
-        check_not_negative(weight_decay, "weight_decay")
-        check_not_negative(initial_accumulator_value, "initial_accumulator_value")
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        check_settings(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay)
+        check_settings(initial_accumulator_value=initial_accumulator_value, eps=eps)
         defaults = {
             "lr": lr,
             "lr_decay": lr_decay,
@@ -78,9 +75,6 @@ class Adagrad(Elementwise):
     def _names(self, group: Group) -> tuple[str, ...]:
         return ("sum",)
 
-    def _flags(self, group: Group) -> tuple[Any, ...]:
-        return bool(group["maximize"]), group["weight_decay"] != 0
-
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])
         decayed = 1 + (scalars[0].item(0) - 1) * group["lr_decay"]
@@ -94,9 +88,6 @@ class Adagrad(Elementwise):
     def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
         maximize, decays = flags
         (total,) = states
-        if maximize:
-            g = -g
-        if decays:
-            g = add(g, p, c.decay)
+        g = decayed(p, g, c, maximize, decays)
         total = addcmul(total, g, g)
         return addcdiv(p, g, add(sqrt(total), c.eps), c.size), (total,)

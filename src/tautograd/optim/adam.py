@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
-from ._checks import check, check_betas, check_fused, check_learning_rate, check_not_negative
+from ._checks import check, check_fused, check_settings
 from ._elementwise import Elementwise, Group, advance, number
-from ._formulas import add, addcdiv, addcmul, divide, lerp, multiply, sqrt
+from ._formulas import add, addcdiv, divide, moments, sqrt
 
 __all__ = ["Adam"]
 
@@ -45,10 +45,7 @@ class Adam(Elementwise):
         decoupled_weight_decay: bool = False,
     ) -> None:
         _check_tensor("lr", lr, foreach, capturable)
-        check_learning_rate(lr)
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_betas(betas)
-        check_not_negative(weight_decay, "weight_decay")
+        check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         kinds = [isinstance(beta, Tensor) for beta in betas]
         check(
             all(kinds) or all(isinstance(beta, float) for beta in betas),
@@ -108,16 +105,8 @@ class Adam(Elementwise):
 
     @staticmethod
     def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
-        maximize, decays, decoupled = flags
         m, v, *largest = states
-        if maximize:
-            g = -g
-        if decays and decoupled:
-            p = multiply(p, c.keep)
-        elif decays:
-            g = add(g, p, c.decay)
-        m = lerp(m, g, c.weight1)
-        v = addcmul(multiply(v, c.beta2), g, g, c.weight2)
+        p, g, m, v = moments(p, g, (m, v), c, flags)
         if largest:
             largest = [np.maximum(largest[0], v)]
         denominator = add(divide(sqrt(largest[0] if largest else v), c.root), c.eps)

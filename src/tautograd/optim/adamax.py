@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor
-from ._checks import check, check_betas, check_learning_rate, check_not_negative
+from ._checks import check_settings
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
-from ._formulas import add, addcdiv, lerp, multiply
+from ._formulas import add, addcdiv, decayed, lerp, multiply
 
 __all__ = ["Adamax"]
 
@@ -33,10 +33,7 @@ class Adamax(Elementwise):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_betas(betas)
-        check_not_negative(weight_decay, "weight_decay")
+        check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -51,9 +48,6 @@ class Adamax(Elementwise):
 
     def _names(self, group: Group) -> tuple[str, ...]:
         return "exp_avg", "exp_inf"
-
-    def _flags(self, group: Group) -> tuple[Any, ...]:
-        return bool(group["maximize"]), group["weight_decay"] != 0
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])
@@ -70,10 +64,7 @@ class Adamax(Elementwise):
     def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
         maximize, decays = flags
         m, largest = states
-        if maximize:
-            g = -g
-        if decays:
-            g = add(g, p, c.decay)
+        g = decayed(p, g, c, maximize, decays)
         m = lerp(m, g, c.weight1)
         largest = np.maximum(multiply(largest, c.beta2), add(np.abs(g), c.eps))
         return addcdiv(p, m, largest, c.size), (m, largest)

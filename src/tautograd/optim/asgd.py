@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check_learning_rate, check_not_negative
+from ._checks import check_settings
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, number, scalar
-from ._formulas import add, multiply
+from ._formulas import add, decayed, multiply
 
 __all__ = ["ASGD"]
 
@@ -35,8 +35,7 @@ class ASGD(Elementwise):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check_not_negative(weight_decay, "weight_decay")
+        check_settings(lr=lr, weight_decay=weight_decay)
         defaults = {
             "lr": lr,
             "lambd": lambd,
@@ -56,9 +55,6 @@ class ASGD(Elementwise):
 
     def _names(self, group: Group) -> tuple[str, ...]:
         return ("ax",)
-
-    def _flags(self, group: Group) -> tuple[Any, ...]:
-        return bool(group["maximize"]), group["weight_decay"] != 0
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         steps, etas, mus = scalars
@@ -86,10 +82,7 @@ class ASGD(Elementwise):
     def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
         maximize, decays = flags
         (average,) = states
-        if maximize:
-            g = -g
-        if decays:
-            g = add(g, p, c.decay)
+        g = decayed(p, g, c, maximize, decays)
         p = add(multiply(p, c.keep), g, c.size)
         if hasattr(c, "mu"):
             average = add(average, multiply(add(p, -average), c.mu))

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check, check_betas, check_learning_rate, check_not_negative
+from ._checks import check_settings
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, at, number, scalar
-from ._formulas import add, addcdiv, addcmul, divide, lerp, multiply, sqrt
+from ._formulas import add, addcdiv, divide, moments, sqrt
 
 __all__ = ["NAdam"]
 
@@ -35,11 +35,8 @@ class NAdam(Elementwise):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_betas(betas)
-        check_not_negative(weight_decay, "weight_decay")
-        check_not_negative(momentum_decay, "momentum_decay")
+        check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
+        check_settings(momentum_decay=momentum_decay)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -61,11 +58,8 @@ class NAdam(Elementwise):
         return "exp_avg", "exp_avg_sq"
 
     def _flags(self, group: Group) -> tuple[Any, ...]:
-        return (
-            bool(group["maximize"]),
-            group["weight_decay"] != 0,
-            group["weight_decay"] != 0 and bool(group["decoupled_weight_decay"]),
-        )
+        maximize, decays = super()._flags(group)
+        return maximize, decays, decays and bool(group["decoupled_weight_decay"])
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         steps, products = scalars
@@ -94,16 +88,7 @@ class NAdam(Elementwise):
 
     @staticmethod
     def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
-        maximize, decays, decoupled = flags
-        m, v = states
-        if maximize:
-            g = -g
-        if decays and decoupled:
-            p = multiply(p, c.keep)
-        elif decays:
-            g = add(g, p, c.decay)
-        m = lerp(m, g, c.weight1)
-        v = addcmul(multiply(v, c.beta2), g, g, c.weight2)
+        p, g, m, v = moments(p, g, states, c, flags)
         denominator = add(sqrt(divide(v, c.correction)), c.eps)
         p = addcdiv(p, g, denominator, c.size_now)
         return addcdiv(p, m, denominator, c.size_next), (m, v)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check, check_betas, check_learning_rate, check_not_negative
+from ._checks import check_settings
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
-from ._formulas import add, addcmul, divide, lerp, multiply, over, sqrt
+from ._formulas import add, divide, moments, multiply, over, sqrt
 
 __all__ = ["RAdam"]
 
@@ -33,10 +33,7 @@ class RAdam(Elementwise):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_betas(betas)
-        check_not_negative(weight_decay, "weight_decay")
+        check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -54,11 +51,7 @@ class RAdam(Elementwise):
         return "exp_avg", "exp_avg_sq"
 
     def _flags(self, group: Group) -> tuple[Any, ...]:
-        return (
-            bool(group["maximize"]),
-            group["weight_decay"] != 0,
-            bool(group["decoupled_weight_decay"]),
-        )
+        return *super()._flags(group), bool(group["decoupled_weight_decay"])
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])
@@ -89,16 +82,7 @@ class RAdam(Elementwise):
 
     @staticmethod
     def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
-        maximize, decays, decoupled = flags
-        m, v = states
-        if maximize:
-            g = -g
-        if decays and decoupled:
-            p = multiply(p, c.keep)
-        elif decays:
-            g = add(g, p, c.decay)
-        m = lerp(m, g, c.weight1)
-        v = addcmul(multiply(v, c.beta2), g, g, c.weight2)
+        p, g, m, v = moments(p, g, states, c, flags)
         update = multiply(divide(m, c.correction1), c.lr)
         if hasattr(c, "rectified"):
             update = multiply(update, over(c.root, add(sqrt(v), c.eps)))

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check, check_learning_rate, check_not_negative
+from ._checks import check_settings
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, advance, number
-from ._formulas import add, addcdiv, addcmul, lerp, multiply, sqrt
+from ._formulas import add, addcdiv, addcmul, decayed, lerp, multiply, sqrt
 
 __all__ = ["RMSprop"]
 
@@ -32,11 +32,7 @@ class RMSprop(Elementwise):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_not_negative(momentum, "momentum")
-        check_not_negative(weight_decay, "weight_decay")
-        check_not_negative(alpha, "alpha")
+        check_settings(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         defaults = {
             "lr": lr,
             "momentum": momentum,
@@ -56,12 +52,7 @@ class RMSprop(Elementwise):
         return ("square_avg", *momentum, *(("grad_avg",) if group["centered"] else ()))
 
     def _flags(self, group: Group) -> tuple[Any, ...]:
-        return (
-            bool(group["maximize"]),
-            group["weight_decay"] != 0,
-            group["momentum"] > 0,
-            bool(group["centered"]),
-        )
+        return *super()._flags(group), group["momentum"] > 0, bool(group["centered"])
 
     def _constants(self, group: Group, scalars: list[Any]) -> dict[str, Any]:
         advance(scalars[0])
@@ -79,10 +70,7 @@ class RMSprop(Elementwise):
     def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
         maximize, decays, has_momentum, centered = flags
         squares, *others = states
-        if maximize:
-            g = -g
-        if decays:
-            g = add(g, p, c.decay)
+        g = decayed(p, g, c, maximize, decays)
         squares = variance = addcmul(multiply(squares, c.alpha), g, g, c.weight)
         if centered:
             mean = others[-1] = lerp(others[-1], g, c.weight)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor.tensor import Tensor, make
-from ._checks import check, check_learning_rate
+from ._checks import check, check_settings
 from ._elementwise import USUAL_SETTINGS, Elementwise, Group, State, advance, scalar
 from ._formulas import add, multiply, narrow, rounded
 
@@ -32,7 +32,7 @@ class Rprop(Elementwise):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_learning_rate(lr)
+        check_settings(lr=lr)
         check(0.0 < etas[0] < 1.0 < etas[1], f"Invalid eta values: {etas[0]}, {etas[1]}")
         defaults = {
             "lr": lr,

@@ -10,7 +10,7 @@ import numpy as np
 from .._tensor.tensor import Tensor, make
 from ._checks import check, check_fused
 from ._elementwise import Elementwise, Group, State, number
-from ._formulas import add, detached, multiply
+from ._formulas import add, decayed, detached, multiply
 
 __all__ = ["SGD"]
 
@@ -110,10 +110,7 @@ class SGD(Elementwise):
     @staticmethod
     def _formula(p: Any, g: Any, states: Any, c: Any, flags: Any) -> Any:
         maximize, decays, has_momentum, nesterov, first = flags
-        if maximize:
-            g = -g
-        if decays:
-            g = add(g, p, c.decay)
+        g = decayed(p, g, c, maximize, decays)
         if has_momentum:
             (total,) = states
             total = detached(g) if first else add(multiply(total, c.momentum), g, c.weight)

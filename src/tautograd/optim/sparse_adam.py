@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._tensor.tensor import Tensor
-from ._checks import check, check_betas
+from ._checks import check, check_settings
 from .optimizer import Optimizer
 
 __all__ = ["SparseAdam"]
@@ -26,7 +26,7 @@ class SparseAdam(Optimizer):
         check(not isinstance(lr, Tensor) or lr.numel() == 1, "Tensor lr must be 1-element")
         check(lr > 0.0, f"Invalid learning rate: {lr}")
         check(eps > 0.0, f"Invalid epsilon value: {eps}")
-        check_betas(betas)
+        check_settings(betas=betas)
         defaults = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
         super().__init__(params, defaults)
         for kind, needs in (

@@ -8,27 +8,15 @@ from collections.abc import Sequence
 import tautograd as torch
 from tautograd import Size, Tensor
 
-from .. import constraints
-from ..distribution import Distribution
+from ._loc_scale import LocScale
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocScale):
     """The quotient of two normal numbers, around `loc`; half of the draws are within `scale`."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _expanded = ("loc", "scale")
-
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(
-        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
-    ) -> None:
-        self._take(validate_args, loc=loc, scale=scale)
 
     def _constant(self, value: float) -> Tensor:
         shape = self._extended_shape()

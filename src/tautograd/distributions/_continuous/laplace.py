@@ -7,37 +7,16 @@ from collections.abc import Sequence
 import tautograd as torch
 from tautograd import Size, Tensor
 
-from .. import constraints
-from ..distribution import Distribution
+from .._members import Symmetric
+from ._loc_scale import LocScale
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(Symmetric, LocScale):
     """Numbers around `loc` whose mean distance from it is `scale`."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _expanded = ("loc", "scale")
-
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(
-        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
-    ) -> None:
-        self._take(validate_args, loc=loc, scale=scale)
-
-    @property
-    def mean(self) -> Tensor:
-        """`loc`."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """`loc`."""
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -9,39 +9,19 @@ from typing import Any
 import tautograd as torch
 from tautograd import Size, Tensor
 
-from .. import constraints
+from .._members import Symmetric
 from ..exp_family import ExponentialFamily
 from ..utils import _standard_normal
+from ._loc_scale import LocScale
 
 __all__ = ["Normal"]
 
 
-class Normal(ExponentialFamily):
+class Normal(Symmetric, LocScale, ExponentialFamily):
     """Numbers around `loc` with the standard deviation `scale`."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _mean_carrier_measure = 0
     _expanded = ("loc", "scale")
-
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(
-        self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None
-    ) -> None:
-        self._take(validate_args, loc=loc, scale=scale)
-
-    @property
-    def mean(self) -> Tensor:
-        """`loc`."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """`loc`."""
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

@@ -10,6 +10,7 @@ import tautograd as torch
 from tautograd import Size, Tensor
 
 from .. import constraints
+from .._members import Symmetric
 from ..distribution import Distribution
 from ..utils import lazy_property
 
@@ -68,7 +69,7 @@ def _rejection_sample(loc: Tensor, concentration: Tensor, proposal_r: Tensor, x:
     return (x + math.pi + loc) % (2 * math.pi) - math.pi
 
 
-class VonMises(Distribution):
+class VonMises(Symmetric, Distribution):
     """Angles around `loc`, the closer the larger `concentration` is; computed in double precision."""
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
@@ -118,16 +119,6 @@ class VonMises(Distribution):
         validate_args = self.__dict__.get("_validate_args")
         loc, concentration = (p.expand(batch_shape) for p in (self.loc, self.concentration))
         return type(self)(loc, concentration, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """The circular mean, `loc`."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """`loc`."""
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

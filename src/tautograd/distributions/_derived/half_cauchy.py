@@ -6,66 +6,30 @@ import math
 from typing import Any
 
 import tautograd as torch
-from tautograd import Tensor, inf
+from tautograd import Tensor
 
-from .. import constraints
 from .._continuous.cauchy import Cauchy
-from ..transforms import AbsTransform
-from .transformed_distribution import TransformedDistribution
+from .._members import delegated
+from ._half import Half
 
 __all__ = ["HalfCauchy"]
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(Half):
     """|x| of x drawn from Cauchy(0, scale)."""
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
+    _whole = Cauchy
     _expanded = ()
 
-    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        base = Cauchy(0, scale, validate_args=False)
-        super().__init__(base, AbsTransform(), validate_args=validate_args)
-
-    @property
-    def scale(self) -> Tensor:
-        """That of the whole distribution."""
-        return self.base_dist.scale  # type: ignore[no-any-return]
+    variance: Any = delegated("base_dist.variance", "Infinite.")
 
     @property
     def mean(self) -> Tensor:
         """Infinite."""
-        kind: dict[str, Any] = {"dtype": self.scale.dtype, "device": self.scale.device}
-        return torch.full(self._extended_shape(), math.inf, **kind)
-
-    @property
-    def mode(self) -> Tensor:
-        """Zero."""
-        return torch.zeros_like(self.scale)
-
-    @property
-    def variance(self) -> Tensor:
-        """Infinite."""
-        return self.base_dist.variance  # type: ignore[no-any-return]
+        return torch.full_like(self.scale.expand(self._extended_shape()), math.inf)
 
     def log_prob(self, value: Any) -> Tensor:
-        """Twice the density, above zero."""
+        """Twice the density, above zero; where nothing is validated, a number will do."""
         self._check(value)
         kind: dict[str, Any] = {"dtype": self.scale.dtype, "device": self.scale.device}
-        value = torch.as_tensor(value, **kind)
-        log_prob = self.base_dist.log_prob(value) + math.log(2)
-        return torch.where(value >= 0, log_prob, -inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        """What lies on both sides of zero."""
-        self._check(value)
-        return 2 * self.base_dist.cdf(value) - 1  # type: ignore[no-any-return]
-
-    def icdf(self, prob: Tensor) -> Tensor:
-        """The upper quantile of the whole."""
-        return self.base_dist.icdf((prob + 1) / 2)  # type: ignore[no-any-return]
-
-    def entropy(self) -> Tensor:
-        """log 2 less than the whole has."""
-        return self.base_dist.entropy() - math.log(2)  # type: ignore[no-any-return]
+        return super().log_prob(torch.as_tensor(value, **kind))

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from tautograd import Size, Tensor
 
 from .. import constraints
+from .._members import delegated
 from ..distribution import Distribution
 from ..utils import _sum_rightmost
 
@@ -48,10 +49,7 @@ class Independent(Distribution, Generic[D]):
     _parts = ("base_dist",)
     _kept = ("reinterpreted_batch_ndims",)
 
-    @property
-    def has_rsample(self) -> bool:
-        """As the base."""
-        return self.base_dist.has_rsample  # type: ignore[no-any-return]
+    has_rsample: bool = delegated("base_dist.has_rsample", "As the base.")
 
     @property
     def has_enumerate_support(self) -> bool:
@@ -68,20 +66,9 @@ class Independent(Distribution, Generic[D]):
             result = constraints.independent(result, self.reinterpreted_batch_ndims)
         return result
 
-    @property
-    def mean(self) -> Tensor:
-        """The base's."""
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        """The base's."""
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        """The base's."""
-        return self.base_dist.variance
+    mean: Tensor = delegated("base_dist.mean", "The base's.")
+    mode: Tensor = delegated("base_dist.mode", "The base's.")
+    variance: Tensor = delegated("base_dist.variance", "The base's.")
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The base's draws."""

@@ -7,6 +7,7 @@ from tautograd import Tensor
 
 from .. import constraints
 from .._continuous.gamma import Gamma
+from .._members import delegated
 from ..transforms import PowerTransform
 from .transformed_distribution import TransformedDistribution
 
@@ -31,15 +32,8 @@ class InverseGamma(TransformedDistribution):
         inverted = PowerTransform(-base.rate.new_ones(()))
         super().__init__(base, inverted, validate_args=validate_args)
 
-    @property
-    def concentration(self) -> Tensor:
-        """The gamma distribution's."""
-        return self.base_dist.concentration  # type: ignore[no-any-return]
-
-    @property
-    def rate(self) -> Tensor:
-        """The gamma distribution's."""
-        return self.base_dist.rate  # type: ignore[no-any-return]
+    concentration: Tensor = delegated("base_dist.concentration", "The gamma distribution's.")
+    rate: Tensor = delegated("base_dist.rate", "The gamma distribution's.")
 
     @property
     def mean(self) -> Tensor:

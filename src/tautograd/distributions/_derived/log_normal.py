@@ -6,6 +6,7 @@ from tautograd import Tensor
 
 from .. import constraints
 from .._continuous.normal import Normal
+from .._members import delegated
 from ..transforms import ExpTransform
 from .transformed_distribution import TransformedDistribution
 
@@ -26,15 +27,8 @@ class LogNormal(TransformedDistribution):
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the logarithm."""
-        return self.base_dist.loc  # type: ignore[no-any-return]
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale  # type: ignore[no-any-return]
+    loc: Tensor = delegated("base_dist.loc", "The mean of the logarithm.")
+    scale: Tensor = delegated("base_dist.scale", "The standard deviation of the logarithm.")
 
     @property
     def mean(self) -> Tensor:

@@ -6,6 +6,7 @@ from tautograd import Tensor
 
 from .. import constraints
 from .._continuous.normal import Normal
+from .._members import delegated
 from ..transforms import StickBreakingTransform
 from .transformed_distribution import TransformedDistribution
 
@@ -28,12 +29,5 @@ class LogisticNormal(TransformedDistribution):
             base = base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        """The means of the normal numbers."""
-        return self.base_dist.base_dist.loc  # type: ignore[no-any-return]
-
-    @property
-    def scale(self) -> Tensor:
-        """Their standard deviations."""
-        return self.base_dist.base_dist.scale  # type: ignore[no-any-return]
+    loc: Tensor = delegated("base_dist.base_dist.loc", "The means of the normal numbers.")
+    scale: Tensor = delegated("base_dist.base_dist.scale", "Their standard deviations.")

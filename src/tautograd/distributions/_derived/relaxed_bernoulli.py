@@ -13,6 +13,7 @@ import tautograd as torch
 from tautograd import Size, Tensor
 
 from .. import constraints
+from .._members import delegated
 from .._probs_logits import ProbsOrLogits
 from ..transforms import SigmoidTransform
 from ..utils import broadcast_all, clamp_probs
@@ -74,17 +75,6 @@ class RelaxedBernoulli(TransformedDistribution):
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self.base_dist.temperature  # type: ignore[no-any-return]
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of 1."""
-        return self.base_dist.logits  # type: ignore[no-any-return]
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return self.base_dist.probs  # type: ignore[no-any-return]
+    temperature: Tensor = delegated("base_dist.temperature", "The temperature.")
+    logits: Tensor = delegated("base_dist.logits", "The log-odds of 1.")
+    probs: Tensor = delegated("base_dist.probs", "The probability of 1.")

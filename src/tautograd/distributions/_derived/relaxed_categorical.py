@@ -13,8 +13,8 @@ import tautograd as torch
 from tautograd import Size, Tensor
 
 from .. import constraints
-from .._discrete.categorical import Categorical
-from ..distribution import Distribution
+from .._discrete._over_categorical import OverCategorical
+from .._members import delegated
 from ..transforms import ExpTransform
 from ..utils import broadcast_all, clamp_probs
 from .transformed_distribution import TransformedDistribution
@@ -22,10 +22,9 @@ from .transformed_distribution import TransformedDistribution
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OverCategorical):
     """The logarithms of `RelaxedOneHotCategorical`'s draws."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector  # the draws lie on a surface in it
     has_rsample = True
     _expanded = ()
@@ -39,28 +38,9 @@ class ExpRelaxedCategorical(Distribution):
         logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._categorical = Categorical(probs, logits)
+        self._choose_from(probs, logits)
         self.temperature = temperature
-        event_shape = self._categorical.param_shape[-1:]
-        super().__init__(self._categorical.batch_shape, event_shape, validate_args=validate_args)
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._categorical._new(*args, **kwargs)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of what was given."""
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Tensor:
-        """The log probabilities of the classes."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self._categorical.probs
+        self._begin(validate_args)
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """The logits and Gumbel numbers, over the temperature, normalised."""
@@ -99,17 +79,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self.base_dist.temperature  # type: ignore[no-any-return]
-
-    @property
-    def logits(self) -> Tensor:
-        """The log probabilities of the classes."""
-        return self.base_dist.logits  # type: ignore[no-any-return]
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self.base_dist.probs  # type: ignore[no-any-return]
+    temperature: Tensor = delegated("base_dist.temperature", "The temperature.")
+    logits: Tensor = delegated("base_dist.logits", "The log probabilities of the classes.")
+    probs: Tensor = delegated("base_dist.probs", "The probabilities of the classes.")

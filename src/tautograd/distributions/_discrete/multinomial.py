@@ -9,18 +9,16 @@ import tautograd as torch
 from tautograd import Size, Tensor, inf
 
 from .. import constraints
-from ..distribution import Distribution
 from ..utils import broadcast_all
+from ._over_categorical import OverCategorical
 from .binomial import Binomial
-from .categorical import Categorical
 
 __all__ = ["Multinomial"]
 
 
-class Multinomial(Distribution):
+class Multinomial(OverCategorical):
     """How often each class comes in `total_count` draws of it."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _expanded = ()
     _parts = ("_categorical", "_binomial")
     _kept = ("total_count",)
@@ -37,34 +35,15 @@ class Multinomial(Distribution):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs=probs, logits=logits)
+        self._choose_from(probs, logits)
         # The count of each class by itself.
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
-        event_shape = self._categorical.param_shape[-1:]
-        super().__init__(self._categorical.batch_shape, event_shape, validate_args=validate_args)
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._categorical._new(*args, **kwargs)
+        self._begin(validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
         """Counts that add up to no more than the draws."""
         return constraints.multinomial(self.total_count)
-
-    @property
-    def logits(self) -> Tensor:
-        """The log probabilities of the classes."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self._categorical.probs
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of what was given."""
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Tensor:

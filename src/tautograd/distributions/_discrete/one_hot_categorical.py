@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tautograd as torch
 from tautograd import Size, Tensor
 from tautograd.nn.functional import one_hot
 
 from .. import constraints
-from ..distribution import Distribution
-from .categorical import Categorical
+from ._over_categorical import OverCategorical
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(OverCategorical):
     """`Categorical`, with one-hot vectors for indices."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
     has_enumerate_support = True
     _expanded = ()
@@ -31,26 +28,8 @@ class OneHotCategorical(Distribution):
         logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._categorical = Categorical(probs, logits)
-        event_shape = self._categorical.param_shape[-1:]
-        super().__init__(self._categorical.batch_shape, event_shape, validate_args=validate_args)
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._categorical._new(*args, **kwargs)
-
-    @property
-    def _param(self) -> Tensor:
-        return self._categorical._param
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """Their logarithms."""
-        return self._categorical.logits
+        self._choose_from(probs, logits)
+        self._begin(validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -67,11 +46,6 @@ class OneHotCategorical(Distribution):
     def variance(self) -> Tensor:
         """p (1 - p)."""
         return self._categorical.probs * (1 - self._categorical.probs)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of what was given."""
-        return self._categorical.param_shape
 
     def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws."""

@@ -14,6 +14,7 @@ import tautograd as torch
 from tautograd import Size, Tensor
 
 from .. import constraints
+from .._members import Symmetric
 from ..distribution import Distribution
 from ..utils import _standard_normal, lazy_property
 from .multivariate_normal import _batch_mahalanobis, _batch_mv
@@ -45,7 +46,7 @@ def _batch_lowrank_mahalanobis(W: Tensor, D: Tensor, x: Tensor, capacitance_tril
     return (x.pow(2) / D).sum(-1) - _batch_mahalanobis(capacitance_tril, projected)
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(Symmetric, Distribution):
     """Vectors around `loc` with the covariance `cov_factor @ cov_factor.T + diag(cov_diag)`."""
 
     arg_constraints = {
@@ -90,16 +91,6 @@ class LowRankMultivariateNormal(Distribution):
         self._unbroadcasted_cov_diag = cov_diag
         self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
         super().__init__(self.loc.shape[:-1], event_shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        """`loc`."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """`loc`."""
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

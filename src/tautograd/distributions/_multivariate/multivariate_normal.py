@@ -10,6 +10,7 @@ import tautograd as torch
 from tautograd import Size, Tensor
 
 from .. import constraints
+from .._members import Symmetric
 from ..distribution import Distribution
 from ..utils import _standard_normal, lazy_property
 
@@ -59,7 +60,7 @@ def half_log_det(tril: Tensor) -> Tensor:
     return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-class MultivariateNormal(Distribution):
+class MultivariateNormal(Symmetric, Distribution):
     """Vectors around `loc`, with a covariance, its inverse, or its Cholesky factor.
 
     Exactly one of `covariance_matrix`, `precision_matrix` and `scale_tril` is given; the others
@@ -128,16 +129,6 @@ class MultivariateNormal(Distribution):
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         return self._batched(torch.cholesky_inverse(self._unbroadcasted_scale_tril))
-
-    @property
-    def mean(self) -> Tensor:
-        """`loc`."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """`loc`."""
-        return self.loc
 
     @property
     def variance(self) -> Tensor:
