@@ -73,10 +73,10 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
     """`input1 @ weight[o] @ input2` for each output `o`, over the last dimensions, plus a bias."""
 
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """-(y log x + (1 - y) log(1 - x)) of probabilities."""
 
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, reduce: str | None=None, reduction: str='mean', pos_weight: Tensor | None=None) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean', pos_weight: Tensor | None=None) -> Tensor:
     """Binary cross entropy of `sigmoid(input)`, without its rounding."""
 
 def celu(input: Tensor, alpha: Number=1.0, inplace: _bool=False) -> Tensor:
@@ -109,13 +109,13 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None=None, st
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None=None, stride: Dims=1, padding: Dims=0, output_padding: Dims=0, groups: _int=1, dilation: Dims=1) -> Tensor:
     """The adjoint of `conv3d` in its input, with a bias."""
 
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float=0, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float=0, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int=1, eps: _float=1e-08) -> Tensor:
     """The cosine of the angle between `x1` and `x2` along `dim`, with norms of at least `eps`."""
 
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, ignore_index: _int=-100, reduce: str | None=None, reduction: str='mean', label_smoothing: _float=0.0) -> Tensor:
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: _bool | None=None, ignore_index: _int=-100, reduce: _bool | None=None, reduction: str='mean', label_smoothing: _float=0.0) -> Tensor:
     """Minus the log-likelihood of the targets (classes or probabilities) under softmax."""
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int=0, reduction: str='mean', zero_infinity: _bool=False) -> Tensor:
@@ -196,7 +196,7 @@ def hardtanh(input: Tensor, min_val: _float=-1.0, max_val: _float=1.0, inplace: 
 def hardtanh_(input: Tensor, min_val: _float=-1.0, max_val: _float=1.0) -> Tensor:
     """In-place version of `hardtanh`."""
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float=1.0, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float=1.0, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """The distance itself where the target is 1, max(0, margin - distance) where it is -1."""
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: _float=1.0, weight: Tensor | None=None) -> Tensor:
@@ -244,7 +244,7 @@ def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: Dims, stride: Dims 
 def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Dims, stride: Dims | None=None, ceil_mode: _bool=False) -> Tensor:
     """The norm of every window of a volume."""
 
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float=0, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float=0, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """max(0, -y (x1 - x2) + margin)."""
 
 def max_pool1d(input: Tensor, kernel_size: Dims, stride: Dims | None=None, padding: Dims=0, dilation: Dims=1, ceil_mode: _bool=False, return_indices: _bool=False) -> Tensor:
@@ -283,16 +283,16 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str 
 def multi_head_attention_forward(query: Any, key: Any, value: TensorOrNumber, embed_dim_to_check: _int, num_heads: _int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Any, out_proj_bias: Any, training: _bool=True, key_padding_mask: Any=None, need_weights: _bool=True, attn_mask: Any=None, use_separate_proj_weight: _bool=False, q_proj_weight: Any=None, k_proj_weight: Any=None, v_proj_weight: Any=None, static_k: Any=None, static_v: Any=None, average_attn_weights: _bool=True, is_causal: _bool=False) -> tuple[Tensor, Tensor | None]:
     """Attention of `num_heads` heads, and its weights if they are needed."""
 
-def multi_margin_loss(input: Tensor, target: Tensor, p: _int=1, margin: _float=1.0, weight: Tensor | None=None, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def multi_margin_loss(input: Tensor, target: Tensor, p: _int=1, margin: _float=1.0, weight: Tensor | None=None, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """The mean over classes of max(0, margin - x[target] + x[class]) to the power of p."""
 
-def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """Margins of every class in a set (listed up to the first -1) over every class outside of it."""
 
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """Binary cross entropy of logits, averaged over the classes (the last dimension)."""
 
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: Any=None, ignore_index: _int=-100, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None=None, size_average: _bool | None=None, ignore_index: _int=-100, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """Minus the log-likelihood of each target's class, weighted by class."""
 
 def normalize(input: Tensor, p: _float=2.0, dim: _int=1, eps: _float=1e-12, out: Tensor | None=None) -> Tensor:
@@ -316,7 +316,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Pixels turned into channels: the image shrinks by the factor in both directions."""
 
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool=True, full: _bool=False, size_average: Any=None, eps: _float=1e-08, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool=True, full: _bool=False, size_average: _bool | None=None, eps: _float=1e-08, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """Minus the log-likelihood of counts, given (the logarithm of) their rate."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -355,10 +355,10 @@ def sigmoid(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def silu(input: Tensor, inplace: _bool=False) -> Tensor:
     """`x * sigmoid(x)`."""
 
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean', beta: _float=1.0) -> Tensor:
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean', beta: _float=1.0) -> Tensor:
     """Squared differences below `beta`, absolute ones above it."""
 
-def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """log(1 + exp(-y x)), for targets of -1 and 1."""
 
 def softmax(input: Tensor, dim: _int | None=None, _stacklevel: _int=3, dtype: _dtype | None=None) -> Tensor:
@@ -388,7 +388,7 @@ def threshold(input: Tensor, threshold: Number, value: TensorOrNumber, inplace: 
 def threshold_(input: Tensor, threshold: Number, value: TensorOrNumber) -> Tensor:
     """x, or `value` up to the threshold."""
 
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float=1.0, p: _float=2, eps: _float=1e-06, swap: _bool=False, size_average: Any=None, reduce: str | None=None, reduction: str='mean') -> Tensor:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float=1.0, p: _float=2, eps: _float=1e-06, swap: _bool=False, size_average: _bool | None=None, reduce: _bool | None=None, reduction: str='mean') -> Tensor:
     """max(0, margin + distance to the positive - distance to the negative)."""
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any=None, margin: _float=1.0, swap: _bool=False, reduction: str='mean') -> Tensor:

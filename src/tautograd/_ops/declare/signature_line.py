@@ -23,8 +23,20 @@ _LIST = re.compile(r"(?P<word>\w+\??)\[(?P<length>\d*)\]")
 _WORDS = {"SymInt": "int", "Scalar": "Number", "ScalarType": "dtype", "Device": "DeviceLike"}
 
 
-def declared(line: str, compute: Function, *first: Any, doc: str) -> Function:
-    """The function of a line, which returns `compute(*first, …)` of its arguments in order."""
+def declared(
+    line: str,
+    compute: Function,
+    *first: Any,
+    doc: str,
+    prepare: str = "",
+    dropped: tuple[str, ...] = (),
+    **names: Any,
+) -> Function:
+    """The function of a line, which returns `compute(*first, …)` of its arguments in order.
+
+    `prepare` is a statement about them that comes first, with `names` to use; after it those of
+    `dropped` are not handed on.
+    """
     match = _LINE.fullmatch(line)
     if match is None:
         raise ValueError(f"'{line}' is not a signature: 'name(Kind parameter=default) -> Kind'")
@@ -40,10 +52,12 @@ def declared(line: str, compute: Function, *first: Any, doc: str) -> Function:
         if found is None:
             raise ValueError(f"'{part}' in the signature of '{name}' is not 'Kind name=default'")
         heads.append(found["name"] + (f"={found['default']}" if found["default"] else ""))
-        handed.append(found["name"])
+        if found["name"] not in dropped:
+            handed.append(found["name"])
         annotations[found["name"]] = annotation(found["kind"])
-    known: dict[str, Any] = {"_compute": compute, "_first": first}
-    text = f"def {name}({', '.join(heads)}):\n    return _compute({', '.join(handed)})\n"
+    known: dict[str, Any] = {"_compute": compute, "_first": first, **names}
+    head = f"def {name}({', '.join(heads)}):\n{prepare and f'    {prepare}'}\n"
+    text = f"{head}    return _compute({', '.join(handed)})\n"
     exec(compile(text, __file__, "exec"), known)
     fn: Any = known[name]
     fn.__annotations__ = {**annotations, "return": annotation(match["result"])}

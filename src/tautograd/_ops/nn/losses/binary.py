@@ -19,9 +19,8 @@ from ...declare.undefined_dtypes import no_kernel, refuse_gradients
 from ...elementwise.activations import logsigmoid, sigmoid_op
 from ...indexing.index_arguments import spoken
 from .reduction import (
-    chosen_reduction,
     fold,
-    functional,
+    loss,
     loss_record,
     loss_samples,
     reduced,
@@ -114,17 +113,14 @@ def _check_probabilities(name: str, data: Any) -> None:
     )
 
 
-@functional
+@loss(
+    "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, "
+    "bool? size_average=None, bool? reduce=None, str reduction='mean')"
+)
 def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
     """-(y log x + (1 - y) log(1 - x)) of probabilities."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input size "
@@ -206,18 +202,15 @@ def _logits(*shape: int) -> tuple[T, T]:
     return T(*shape, low=-3, high=3), T(*shape, low=0.1, high=0.9, seed=1)
 
 
-@functional
+@loss(
+    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, "
+    "bool? size_average=None, bool? reduce=None, str reduction='mean', "
+    "Tensor? pos_weight=None)"
+)
 def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, pos_weight: Tensor | None
 ) -> Tensor:
     """Binary cross entropy of `sigmoid(input)`, without its rounding."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(
             f"Target size ({target.size()}) must be the same as input size ({input.size()})"
@@ -273,16 +266,12 @@ def _soft_back(g: Any, x: Any, y: Any, reduction: str) -> Any:
     return share(g, slope.size, reduction) * slope
 
 
-@functional
-def soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
+@loss(
+    "soft_margin_loss(Tensor input, Tensor target, bool? size_average=None, "
+    "bool? reduce=None, str reduction='mean')"
+)
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     """log(1 + exp(-y x)), for targets of -1 and 1."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     require_pair("soft_margin_loss", input, target)
     refuse_gradients("soft_margin_loss", target=target)
     x, y = input._data, target._data
@@ -301,17 +290,14 @@ def soft_margin_loss(
     return apply(soft_margin_op, (input, target), {"reduction": reduction})  # type: ignore[no-any-return]
 
 
-@functional
+@loss(
+    "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, "
+    "bool? size_average=None, bool? reduce=None, str reduction='mean')"
+)
 def multilabel_soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
     """Binary cross entropy of logits, averaged over the classes (the last dimension)."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     negative: Any = -input
     loss: Any = -(target * logsigmoid(input) + (1 - target) * logsigmoid(negative))
     if weight is not None:

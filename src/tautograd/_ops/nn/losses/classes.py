@@ -24,7 +24,7 @@ from ...indexing.gathering import scatter_op
 from ...indexing.index_arguments import spoken
 from ...reductions.softmaxes import log_softmax, log_softmax_op
 from ...shape.views import reshape_to
-from .reduction import chosen_reduction, functional, reduced, sum_of
+from .reduction import loss, reduced, sum_of
 
 _ndarray = np.ndarray
 _div_by_count = renamed(div_op, "DivBackward1")
@@ -218,25 +218,10 @@ def _ignored(target: Any, classes: int, ignore_index: int) -> int | None:
     return ignore_index
 
 
-@functional
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Minus the log-likelihood of each target's class, weighted by class."""
-    return _likelihood(
-        input, target, weight, ignore_index, chosen_reduction(reduction, size_average, reduce)
-    )
-
-
 def _likelihood(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
+    """Minus the log-likelihood of each target's class, weighted by class."""
     _check_target(input, target)
     ignore_index = int(ignore_index)  # a tensor of one element will do
     x = input._data
@@ -266,22 +251,28 @@ def _likelihood(
     return apply(op, (input, target, weight), parameters)  # type: ignore[no-any-return]
 
 
+nll_loss = loss(
+    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, "
+    "int ignore_index=-100, bool? reduce=None, str reduction='mean')"
+)(_likelihood)
+
+
 # --- cross entropy -------------------------------------------------------------------------------
 
 
-@functional
+@loss(
+    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, "
+    "int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0)"
+)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
 ) -> Tensor:
     """Minus the log-likelihood of the targets (classes or probabilities) under softmax."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     x, y = input._data, target._data
     if tuple(x.shape) == tuple(y.shape):
         return _of_probabilities(input, target, weight, ignore_index, reduction, label_smoothing)

@@ -19,6 +19,7 @@ from .reduction import (
     function,
     functional,
     legacy_reduction,
+    loss,
     numbered_reduction,
     reduced,
     require_pair,
@@ -91,19 +92,14 @@ def _poisson(input: Any, target: Any, log_input: bool, full: bool, eps: Any) -> 
     return loss
 
 
-@functional
+@loss(
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, "
+    "bool? size_average=None, float eps=1e-8, bool? reduce=None, str reduction='mean')"
+)
 def poisson_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    log_input: bool = True,
-    full: bool = False,
-    size_average: Any = None,
-    eps: float = 1e-8,
-    reduce: Any = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: str
 ) -> Tensor:
     """Minus the log-likelihood of counts, given (the logarithm of) their rate."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     found: Tensor = reduced(_poisson(input, target, log_input, full, eps), reduction)
     return found
 

@@ -14,7 +14,7 @@ from ...declare.record import Op
 from ...declare.samples import Sample, T
 from ...declare.undefined_dtypes import no_kernel, refuse_gradients
 from ...indexing.index_arguments import spoken
-from .reduction import chosen_reduction, fold, functional, share
+from .reduction import fold, loss, share
 
 # --- of classes ----------------------------------------------------------------------------------
 
@@ -116,19 +116,15 @@ def _check_long(target: Tensor) -> None:
         raise RuntimeError(f"expected scalar type Long but found {spoken(target)}")
 
 
-@functional
+@loss(
+    "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, "
+    "Tensor? weight=None, bool? size_average=None, bool? reduce=None, "
+    "str reduction='mean')"
+)
 def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None, reduction: str
 ) -> Tensor:
     """The mean over classes of max(0, margin - x[target] + x[class]) to the power of p."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     shape = tuple(input._data.shape)
@@ -224,16 +220,12 @@ multilabel_margin_op = Op(
 )
 
 
-@functional
-def multilabel_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
+@loss(
+    "multilabel_margin_loss(Tensor input, Tensor target, bool? size_average=None, "
+    "bool? reduce=None, str reduction='mean')"
+)
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     """Margins of every class in a set (listed up to the first -1) over every class outside of it."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     shape = tuple(input._data.shape)
     _check_matrix(shape)
     if tuple(target._data.shape) != shape:

@@ -10,9 +10,8 @@ from ...declare.elementwise_calls import require_tensor
 from .distances import pairwise_distance
 from .reduction import (
     UNREAD_MEAN,
-    chosen_reduction,
     function,
-    functional,
+    loss,
     numbered_reduction,
     reduced,
     require_pair,
@@ -35,33 +34,24 @@ def _where_not(target: Any, value: int, other: Any) -> Any:
     return FUNCTIONS["where"](target != value, other, FUNCTIONS["zeros_like"](other))
 
 
-@functional
-def hinge_embedding_loss(
-    input: Tensor,
-    target: Tensor,
-    margin: float = 1.0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
+@loss(
+    "hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, "
+    "bool? size_average=None, bool? reduce=None, str reduction='mean')"
+)
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float, reduction: str) -> Tensor:
     """The distance itself where the target is 1, max(0, margin - distance) where it is -1."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     found: Tensor = reduced(_hinge(input, target, margin), reduction)
     return found
 
 
-@functional
+@loss(
+    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, "
+    "bool? size_average=None, bool? reduce=None, str reduction='mean')"
+)
 def margin_ranking_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str
 ) -> Tensor:
     """max(0, -y (x1 - x2) + margin)."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     if input1.dim() != input2.dim() or input1.dim() != target.dim():
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
@@ -102,18 +92,14 @@ def _cosine(input1: Any, input2: Any, target: Any, margin: float, reduction: str
     return reduced(loss, reduction)  # type: ignore[no-any-return]
 
 
-@functional
+@loss(
+    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, "
+    "bool? size_average=None, bool? reduce=None, str reduction='mean')"
+)
 def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str
 ) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     return _cosine(input1, input2, target, margin, reduction)
 
 
@@ -135,21 +121,22 @@ def _triplet(
     return (margin + near - far).clamp_min(0)
 
 
-@functional
+@loss(
+    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, "
+    "float margin=1.0, float p=2, float eps=1e-6, bool swap=False, "
+    "bool? size_average=None, bool? reduce=None, str reduction='mean')"
+)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
     negative: Tensor,
-    margin: float = 1.0,
-    p: float = 2,
-    eps: float = 1e-6,
-    swap: bool = False,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
+    margin: float,
+    p: float,
+    eps: float,
+    swap: bool,
+    reduction: str,
 ) -> Tensor:
     """max(0, margin + distance to the positive - distance to the negative)."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
 
@@ -160,19 +147,20 @@ def triplet_margin_loss(
     return reduced(loss, reduction)  # type: ignore[no-any-return]
 
 
-@functional
+@loss(
+    "triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, "
+    "Any distance_function=None, float margin=1.0, bool swap=False, str reduction='mean')"
+)
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
     negative: Tensor,
-    *,
-    distance_function: Any = None,
-    margin: float = 1.0,
-    swap: bool = False,
-    reduction: str = "mean",
+    distance_function: Any,
+    margin: float,
+    swap: bool,
+    reduction: str,
 ) -> Tensor:
     """`triplet_margin_loss` with a distance of your own."""
-    reduction = chosen_reduction(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     distance = pairwise_distance if distance_function is None else distance_function

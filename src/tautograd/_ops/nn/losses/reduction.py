@@ -23,6 +23,7 @@ from ...declare.public import FUNCTIONS, NN_FUNCTIONAL
 from ...declare.record import Op
 from ...declare.rule_calls import written
 from ...declare.samples import Sample, T
+from ...declare.signature_line import declared
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 
@@ -36,6 +37,30 @@ def functional(fn: Declared) -> Declared:
     """Declare a function of `nn.functional`."""
     NN_FUNCTIONAL[fn.__name__] = autocasting(fn)
     return NN_FUNCTIONAL[fn.__name__]  # type: ignore[return-value]
+
+
+def loss(line: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Declare a loss of `nn.functional` by its signature; it is given the reduction that was chosen.
+
+    So no loss reads `size_average` and `reduce`, the deprecated spellings of it.
+    """
+    old = ("size_average", "reduce") if "size_average" in line else ()
+    choice = f"_choose({', '.join(('reduction', *old))})"
+    asked = " or ".join((*(f"{name} is not None" for name in old), "reduction not in _known"))
+
+    def declare(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        made = declared(
+            f"{line} -> Tensor",
+            compute,
+            doc=compute.__doc__ or "",
+            prepare=f"if {asked}: reduction = {choice}",
+            dropped=old,
+            _choose=chosen_reduction,
+            _known=REDUCTIONS,
+        )
+        return functional(made)
+
+    return declare
 
 
 def function(fn: Declared) -> Declared:

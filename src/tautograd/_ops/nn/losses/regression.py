@@ -20,6 +20,7 @@ from .reduction import (
     chosen_reduction,
     fold,
     functional,
+    loss,
     loss_record,
     loss_samples,
     reduced,
@@ -190,17 +191,12 @@ def l1_loss(
     return reduced(loss, reduction)  # type: ignore[no-any-return]
 
 
-@functional
-def smooth_l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    beta: float = 1.0,
-) -> Tensor:
+@loss(
+    "smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, "
+    "bool? reduce=None, str reduction='mean', float beta=1.0)"
+)
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str, beta: float) -> Tensor:
     """Squared differences below `beta`, absolute ones above it."""
-    reduction = chosen_reduction(reduction, size_average, reduce)
     same_size(input, target)
     beta = beta if type(beta) is float else plain_number(beta)
     if beta < 0:
@@ -210,16 +206,14 @@ def smooth_l1_loss(
     return _compared(smooth_l1_op, input, target, {"reduction": reduction, "beta": beta})
 
 
-@functional
+@loss(
+    "huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0, "
+    "Tensor? weight=None)"
+)
 def huber_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: str = "mean",
-    delta: float = 1.0,
-    weight: Tensor | None = None,
+    input: Tensor, target: Tensor, reduction: str, delta: float, weight: Tensor | None
 ) -> Tensor:
     """Half of squared differences below `delta`, absolute ones times `delta` above it."""
-    reduction = chosen_reduction(reduction)
     same_size(input, target)
     delta = delta if type(delta) is float else plain_number(delta)
     if delta <= 0:
