@@ -1,6 +1,7 @@
 """Would a wrong rule be noticed? Every VJP and JVP rule is broken on purpose, in three ways.
 
-Per input (per output slot of a joint rule): sign flipped, scaled by 1.01, zeroed. LINEAR and
+Per input: sign flipped, scaled by 1.01, zeroed. Of a joint VJP every slot it returns, of a joint JVP every
+tangent it is given and every one it returns; a slot that no sample reaches is a failure. LINEAR and
 MULTILINEAR stand for explicit rules, which are broken likewise. Each must fail the first-order
 check of test_numerical; a rule that is zero everywhere (a step function's) cannot be broken by a
 factor, so it is given a slope instead. Caught and total are printed; one not caught is a failure.
@@ -50,6 +51,8 @@ def test_broken_rules_are_caught(name: str, tally: Any) -> None:
     if refuses_derivative(name):
         return
     vjp, jvp = declared(op)
+    for part in unreached(op, calls):
+        problems.add("all samples", f"{part} is reached by none")
     try:
         for what, broken_vjp, broken_jvp in mutants(op, calls, vjp, jvp):
             op.set_rules(broken_vjp, broken_jvp)
@@ -90,6 +93,35 @@ def mutants(op: Op, calls: list[RecordCall], vjp: Any, jvp: Any) -> Iterator[tup
     for part, rule in _parts(op, explicit, jvp_parts):
         for how, change in (CHANGES if jvp_parts.get(part, True) else SLOPES).items():
             yield f"JVP of {_named(op, part)} {how}", vjp, _with(explicit, part, rule, change)
+
+    if callable(explicit):
+        for slot, is_live in _live_tangents(calls).items():
+            for how, change in CHANGES.items() if is_live else ():
+                what = f"JVP along {op.inputs[min(slot, len(op.inputs) - 1)]} {how}"
+                yield what, vjp, _with_tangent(explicit, slot, change)
+
+
+def unreached(op: Op, calls: list[RecordCall]) -> list[str]:
+    """Inputs of a joint rule that are numbers with a derivative, and in no call are given as such."""
+    if not op.joint or op.variadic or not calls:
+        return []
+    given = {i for call in calls for i, x in enumerate(call.inputs) if x is not None}
+    exact = {
+        i for call in calls for i, x in enumerate(call.inputs) if i not in call.slots()
+    } & given
+    reached = {slot for call in calls for slot in call.slots()}
+    return [name for i, name in enumerate(op.inputs) if i not in reached | exact]
+
+
+def _live_tangents(calls: list[RecordCall]) -> dict[int, bool]:
+    """For each input: whether anything moves with it somewhere."""
+    live: dict[int, bool] = {}
+    for call in calls:
+        out = call.forward()
+        for slot in call.slots():
+            tangents = run_jvp(call, call.inputs, out, {slot: random_like(call.inputs[slot], 1)})
+            live[slot] = live.get(slot, False) or any(map(np.any, tangents))
+    return live
 
 
 def _named(op: Op, part: Any) -> str:
@@ -135,6 +167,18 @@ def _with(rules: Any, part: Any, rule: Any, change: Callable[[Any], Any]) -> Any
         return tuple(change(r) if i == part and r is not None else r for i, r in enumerate(result))
 
     return _wrapped(rule, change_slot)
+
+
+def _with_tangent(rule: Any, slot: int, change: Callable[[Any], Any]) -> Any:
+    """A joint JVP that is given one tangent changed."""
+
+    def before(t: Any) -> tuple[Any, ...]:
+        return tuple(change(x) if i == slot and x is not None else x for i, x in enumerate(t))
+
+    code = rule.__code__
+    names = code.co_varnames[: code.co_argcount]
+    given = ", ".join(f"before({n})" if n == "t" else n for n in names)
+    return eval(f"lambda {', '.join(names)}: rule({given})", {"rule": rule, "before": before})
 
 
 def _each(result: Any, change: Callable[[Any], Any]) -> Any:
