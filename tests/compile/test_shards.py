@@ -168,7 +168,7 @@ def _blocks(compiled: Any) -> list[Block]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_steps_in_parts(name: str, everywhere: None, threads: int) -> None:
-    compiled = lockstep(MODELS[name], 6, backend="llvm", bound=SUMS, floor=1.0)
+    compiled = lockstep(MODELS[name], 6, backend="llvm", bound=SUMS)
     assert compiled.records == 1
     for block in _blocks(compiled):
         assert block.slots == threads
@@ -176,7 +176,7 @@ def test_steps_in_parts(name: str, everywhere: None, threads: int) -> None:
 
 
 def test_most_of_a_language_model_is_done_in_parts(everywhere: None) -> None:
-    compiled = lockstep(_language, 3, backend="llvm", bound=SUMS, floor=1.0)
+    compiled = lockstep(_language, 3, backend="llvm", bound=SUMS)
     (block,) = _blocks(compiled)
     program = compiled._last.replay_of.program
     assert not [i for i in program.instructions if isinstance(i, Product)]
@@ -330,7 +330,7 @@ def test_a_thread_goes_on_when_the_main_one_has_ended(
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        compiled = lockstep(MODELS["clipped"], 4, backend="llvm", bound=SUMS, floor=1.0)
+        compiled = lockstep(MODELS["clipped"], 4, backend="llvm", bound=SUMS)
     finally:
         torch.set_num_threads(before)
     assert [block.slots for block in _blocks(compiled)] == [2]

@@ -70,7 +70,7 @@ def try_form(
             except AttributeError as error:
                 problems.add("all samples", f"missing: {error}")
                 break
-            problem = compare_case(record(name), sample, dtype, programs, words=False)
+            problem = compare_case(record(name), sample, dtype, programs)
             problems.add(f"sample{i} {sample}", problem, dtype)
             tally(what)
     problems.fail_if_any()

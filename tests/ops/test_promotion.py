@@ -55,6 +55,6 @@ def test_promotes_as_pytorch(name: str, tally: Any) -> None:
     assert sample is not None
     problems = Problems(name)
     for label, mixed in operands(sample):
-        problems.add(label, compare_case(record(name), mixed, "float32", words=False))
+        problems.add(label, compare_case(record(name), mixed, "float32"))
         tally("comparisons of mixed dtypes")
     problems.fail_if_any()

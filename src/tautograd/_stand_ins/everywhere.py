@@ -7,6 +7,7 @@ place; it is found when the last one leaves, and gets the function itself.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -49,6 +50,27 @@ class _Known:
 
 _known: dict[int, _Known] = {}  # by the identity of a function, or of what stands in for it
 _searched: set[str] = set()  # modules that have run to their end before they were searched
+_postponed: list[_Known] | None = None  # whose places are looked for at the end of `in_one_search`
+
+
+@contextlib.contextmanager
+def in_one_search() -> Iterator[None]:
+    """All that goes on, off or ends inside is put in its places at the end, in one search.
+
+    A search looks at every global of every module that is loaded.
+    """
+    global _postponed
+    with lock:
+        if _postponed is not None:
+            yield
+            return
+        waiting: list[_Known] = []
+        _postponed = waiting
+        try:
+            yield
+        finally:
+            _postponed = None
+            _settle(waiting)
 
 
 class Functions:
@@ -93,12 +115,9 @@ class Functions:
                 return
             _searched.clear()
             self._is_on = False
-            self._change(_Known.leave)
             for known, _ in self._wanted:
                 known.users -= 1
-                if not known.users:
-                    for key in (id(known.function), *known.stand_ins):
-                        _known.pop(key, None)
+            self._change(_Known.leave)
             self._wanted = []
 
     def _change(self, change: Callable[[_Known, Layer], None]) -> None:
@@ -106,9 +125,22 @@ class Functions:
             change(known, layer)
             known.refresh()
             _known.update(dict.fromkeys(known.stand_ins, known))
-        _search()
-        for known, _ in self._wanted:
-            known.put()
+        changed = [known for known, _ in self._wanted]
+        if _postponed is None:
+            _settle(changed)
+        else:
+            _postponed.extend(changed)
+
+
+def _settle(changed: list[_Known]) -> None:
+    """Put functions in all their places, and forget those that nobody uses any more."""
+    _search()
+    for known in changed:
+        known.put()
+    for known in changed:
+        if not known.users:
+            for key in (id(known.function), *known.stand_ins):
+                _known.pop(key, None)
 
 
 def _search() -> None:

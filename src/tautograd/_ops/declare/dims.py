@@ -6,6 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from .wrong_argument import WrongArgument
+
 # Functions of several signatures: PyTorch says only that no signature fits the arguments.
 OVERLOADED = frozenset(
     ("all", "any", "argsort", "count_nonzero", "max", "mean", "min", "nanquantile", "narrow",
@@ -81,7 +83,7 @@ def require_int(value: Any, name: str | None, argument: str, wanted: str = "int"
 def no_signature(name: str | None, *arguments: Any) -> TypeError:
     """The error where arguments fit none of a function's signatures."""
     kinds = ", ".join(type(a).__name__ for a in arguments)
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds})")
+    return WrongArgument(f"{name}() received an invalid combination of arguments - got ({kinds})")
 
 
 def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:

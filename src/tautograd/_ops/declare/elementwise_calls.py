@@ -23,6 +23,7 @@ from .promotion import compute_dtype, number_as
 from .public import Namespace, public
 from .record import Op
 from .rule_calls import DerivedRule, Rule, written
+from .wrong_argument import WrongArgument
 
 
 def conj(x: Any) -> Any:
@@ -34,7 +35,7 @@ def conj(x: Any) -> Any:
 
 def require_tensor(name: str, value: Any, argument: str = "input", position: int = 1) -> None:
     if not isinstance(value, Tensor):
-        raise TypeError(
+        raise WrongArgument(
             f"{name}(): argument '{argument}' (position {position}) must be Tensor, not "
             f"{type(value).__name__}"
         )
@@ -42,7 +43,7 @@ def require_tensor(name: str, value: Any, argument: str = "input", position: int
 
 def require_operand(name: str, value: Any, argument: str, position: int) -> None:
     if not isinstance(value, (Tensor, int, float, complex, np.number, np.bool_)):
-        raise TypeError(
+        raise WrongArgument(
             f"{name}(): argument '{argument}' (position {position}) must be Tensor, not "
             f"{type(value).__name__}"
         )

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..._arrays.room import out_of_memory
 from ..._tensor.tensor import Tensor
+from .wrong_argument import WrongArgument
 
 Function = Callable[..., Any]
 Declared = TypeVar("Declared", bound=Function)
@@ -51,7 +52,10 @@ def explain(
     if isinstance(error, Warning) or sys._getframe(2).f_code.co_filename.startswith(_INSIDE):
         return
     whose = _origin(error)
-    if whose == "program" or (whose == "ours" and isinstance(error, (TypeError, AttributeError))):
+    if whose == "program":
+        return
+    speaks = isinstance(error, (TypeError, AttributeError)) and type(error) is not WrongArgument
+    if whose == "ours" and speaks:
         return
     if method and not (args and isinstance(args[0], Tensor)):
         raise no_method(name, args) from None

@@ -25,6 +25,7 @@ from ..._tensor.tensor import Tensor
 from ..._user_code.sites import warning_level
 from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
 from .guarding import explain, guarded, marked, no_method, with_numbers
+from .in_place_checks import BEFORE, OWN_SHAPE
 from .memory_overlap import (
     SCATTERING,
     check_expanded,
@@ -335,6 +336,7 @@ def inplace_twin(name: str, fn: Function, update: Function | None = None) -> Fun
     """
 
     refuse_shared = refuse_any_overlap if name in SCATTERING else refuse_partial_overlap
+    check = BEFORE.get(name)
 
     @functools.wraps(fn)
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -350,6 +352,8 @@ def inplace_twin(name: str, fn: Function, update: Function | None = None) -> Fun
             others = (*args, *kwargs.values())
             check_writable(self, *others)
             refuse_shared(self, *others)
+            if check is not None:
+                check(self, *args, **kwargs)
             if modes.special:
                 if modes.function_modes:  # called by its function, which no method is in front of
                     from ..._autograd.function_modes import shown
@@ -361,7 +365,8 @@ def inplace_twin(name: str, fn: Function, update: Function | None = None) -> Fun
             try:
                 result = fn(self, *args, **kwargs)
             except RuntimeError as error:  # NotImplementedError is one
-                if isinstance(error, NotImplementedError) or str(error) == "ZeroDivisionError":
+                refused = isinstance(error, NotImplementedError)
+                if (refused or str(error) == "ZeroDivisionError") and name not in OWN_SHAPE:
                     _check_room(self, others)
                 raise
             return write_into(self, result, name)

@@ -48,3 +48,16 @@ def refuse_gradients(function: str, **arguments: Any) -> None:
                 f"The function '{function}' is not differentiable with respect to argument "
                 f"'{name}'. This input cannot have requires_grad True."
             )
+
+
+NO_NEGATION = (
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+    "invert a mask, use the `~` or `logical_not()` operator instead."
+)
+
+
+def negated(x: Any) -> Any:
+    """-x in a rule whose input may be of bools: there PyTorch's refuses, too."""
+    if x.dtype.kind == "b":
+        raise RuntimeError(NO_NEGATION)
+    return -x

@@ -23,7 +23,7 @@ from ..declare.promotion import as_number, common_dtype, is_number, number_as, p
 from ..declare.public import CONTIGUOUS_OUT, FUNCTIONS, METHODS, attach, public
 from ..declare.record import LINEAR, MULTILINEAR, Op
 from ..declare.samples import Sample, T, over, pairs
-from ..declare.undefined_dtypes import no_kernel, refusal
+from ..declare.undefined_dtypes import NO_NEGATION, no_kernel, refusal
 from .complex import sgn_op
 
 _BOOL = np.dtype(np.bool_)
@@ -244,11 +244,7 @@ neg_op = unary(
     jvp=lambda t: -t,
     promotion="common",
     aliases=("negative",),
-    refuses=refusal(
-        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-        "invert a mask, use the `~` or `logical_not()` operator instead.",
-        "b",
-    ),
+    refuses=refusal(NO_NEGATION, "b"),
     doc="Minus each element.",
     samples=over(),
 )

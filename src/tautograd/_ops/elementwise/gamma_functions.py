@@ -24,7 +24,7 @@ from ..declare.promotion import compute_dtype
 from ..declare.public import FUNCTIONS, SPECIAL, attach, inplace_twin, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T, over, pairs
-from ..declare.undefined_dtypes import no_kernel, refusal
+from ..declare.undefined_dtypes import negated, no_kernel, refusal
 from .special_functions import scipy_function
 
 _zeta, _psi = scipy_function("zeta"), scipy_function("psi")
@@ -295,7 +295,7 @@ def _by_second(x: tuple[float, float], y: tuple[float, float]) -> list[Sample]:
 
 def _zeta_slope(x: Any, y: Any) -> Any:
     # d/dq sum (q + k)^-x = -x sum (q + k)^-(x + 1)
-    return -x * zeta_op(x + 1, y)
+    return negated(x) * zeta_op(x + 1, y)
 
 
 def _beyond_zeta(x: Any, y: Any) -> Any:

@@ -100,8 +100,7 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
     return where(condition, self, other)
 
 
-cls: Any = Tensor
-cls.where = _where_method
+attach("where", _where_method)
 COUNTERPARTS[np.where] = choose
 
 # --- the larger and the smaller ------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ..._autograd.node import rename_node
 from ..declare.elementwise_calls import binary, conj, unary
 from ..declare.public import FUNCTIONS, NN_FUNCTIONAL, as_function, attach, inplace_twin
 from ..declare.samples import over, pairs
-from ..declare.undefined_dtypes import no_kernel, refusal
+from ..declare.undefined_dtypes import negated, no_kernel, refusal
 from .exponential import rsqrt_op
 
 sin_op = unary("sin", np.sin, d=lambda x: np.cos(x), doc="The sine.", samples=over())
@@ -108,7 +108,7 @@ atan2_op = binary(
     np.arctan2,
     d={
         "x": lambda x, y: y * _inverse_square(x, y),
-        "y": lambda x, y: -x * _inverse_square(x, y),
+        "y": lambda x, y: negated(x) * _inverse_square(x, y),
     },
     promotion="float",
     aliases=("arctan2",),

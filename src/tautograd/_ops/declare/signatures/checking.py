@@ -35,7 +35,9 @@ def complaint(
 
     `method`: the first argument is the tensor whose method it is, and is not counted.
     """
-    forms = [Form(signature, method) for signature in signatures]
+    forms = [
+        Form(signature, method) for signature in signatures if _is_form(name, signature, method)
+    ]
     found: list[tuple[Form, Exception]] = []
     for form in forms:
         error, fits = form.verdict(name, args[1:] if method else args, kwargs)
@@ -55,6 +57,18 @@ def complaint(
     if len(plausible) == 1:
         return plausible[0]
     return _invalid_combination(name, args[1:] if method else args, kwargs, forms)
+
+
+def _is_form(name: str, signature: Signature, method: bool) -> bool:
+    """Whether PyTorch's parser knows an overload by this name.
+
+    As a method none of which `self` is no tensor; and none that takes a number for its second operand,
+    where that of tensors does so as well.
+    """
+    kinds = {p.name: p.kind for p in signature.parameters}
+    if method and kinds.get("self", "Tensor") != "Tensor":
+        return False
+    return not (name in _NUMBERS_AS_TENSORS and kinds.get("other") == "Scalar")
 
 
 class Form:

@@ -112,4 +112,6 @@ def type_name(value: Any) -> str:
     """A value's type, as PyTorch's errors have it."""
     if isinstance(value, (dtype, layout, memory_format, device, Generator)):
         return f"torch.{type(value).__name__}"
+    if isinstance(value, (np.ndarray, np.generic)):  # a class of C's goes by its module, too
+        return f"numpy.{type(value).__name__}"
     return type(value).__name__
