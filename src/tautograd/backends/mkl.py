@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ._verbose import Verbose
 
 __all__ = ["is_available", "verbose"]
 
 VERBOSE_OFF, VERBOSE_ON = 0, 1
 
 
-class verbose:  # noqa: N801  (PyTorch's name)
+class verbose(Verbose):  # noqa: N801  (PyTorch's name)
     """A `with` block in which MKL would print what it runs: it runs nothing."""
 
     def __init__(self, enable: int) -> None:
         self.enable = enable
-
-    def __enter__(self) -> verbose:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        return None
 
 
 def is_available() -> bool:

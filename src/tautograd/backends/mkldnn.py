@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ._switches import Precision, switches
+from ._verbose import Verbose
 
 __all__ = [
     "allow_tf32",
@@ -30,17 +29,11 @@ set_flags, flags = switches(
 )
 
 
-class verbose:  # noqa: N801  (PyTorch's name)
+class verbose(Verbose):  # noqa: N801  (PyTorch's name)
     """A `with` block in which oneDNN would print what it runs: it runs nothing."""
 
     def __init__(self, level: int) -> None:
         self.level = level
-
-    def __enter__(self) -> verbose:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        return None
 
 
 def is_available() -> bool:

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
-from ... import amp
+from ...amp._older_scalers import OlderGradScaler
 
 __all__ = ["GradScaler"]
 
 
-class GradScaler(amp.GradScaler):
+class GradScaler(OlderGradScaler):
     """`amp.GradScaler("cuda", …)`."""
 
-    def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ) -> None:
-        warnings.warn(
-            "`torch.cuda.amp.GradScaler(args...)` is deprecated. Please use "
-            "`torch.amp.GradScaler('cuda', args...)` instead.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        factors = (init_scale, growth_factor, backoff_factor, growth_interval)
-        super().__init__("cuda", *factors, enabled)
+    _device_type = "cuda"

@@ -183,58 +183,54 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         self.reset_parameters()
 
 
-def _check_rank(input: Tensor, *ranks: int) -> None:
-    if input.dim() not in ranks:
-        wanted = " or ".join(f"{rank}D" for rank in ranks)
-        raise ValueError(f"expected {wanted} input (got {input.dim()}D input)")
+class _OfRank:
+    """Says how many dimensions an input may have."""
 
-
-class BatchNorm1d(_BatchNorm):
-    """Batch norm of (N, C) or (N, C, L)."""
+    _ranks: tuple[int, ...]
 
     def _check_input_dim(self, input: Tensor) -> None:
-        _check_rank(input, 2, 3)
+        if input.dim() not in self._ranks:
+            wanted = " or ".join(f"{rank}D" for rank in self._ranks)
+            raise ValueError(f"expected {wanted} input (got {input.dim()}D input)")
 
 
-class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
+class BatchNorm1d(_OfRank, _BatchNorm):
+    """Batch norm of (N, C) or (N, C, L)."""
+
+    _ranks = (2, 3)
+
+
+class LazyBatchNorm1d(_LazyNormBase, _OfRank, _BatchNorm):
     """A `BatchNorm1d` that learns the number of channels from its first input."""
 
     cls_to_become = BatchNorm1d
-
-    def _check_input_dim(self, input: Tensor) -> None:
-        _check_rank(input, 2, 3)
+    _ranks = (2, 3)
 
 
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(_OfRank, _BatchNorm):
     """Batch norm of (N, C, H, W)."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        _check_rank(input, 4)
+    _ranks = (4,)
 
 
-class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
+class LazyBatchNorm2d(_LazyNormBase, _OfRank, _BatchNorm):
     """A `BatchNorm2d` that learns the number of channels from its first input."""
 
     cls_to_become = BatchNorm2d
-
-    def _check_input_dim(self, input: Tensor) -> None:
-        _check_rank(input, 4)
+    _ranks = (4,)
 
 
-class BatchNorm3d(_BatchNorm):
+class BatchNorm3d(_OfRank, _BatchNorm):
     """Batch norm of (N, C, D, H, W)."""
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        _check_rank(input, 5)
+    _ranks = (5,)
 
 
-class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
+class LazyBatchNorm3d(_LazyNormBase, _OfRank, _BatchNorm):
     """A `BatchNorm3d` that learns the number of channels from its first input."""
 
     cls_to_become = BatchNorm3d
-
-    def _check_input_dim(self, input: Tensor) -> None:
-        _check_rank(input, 5)
+    _ranks = (5,)
 
 
 class SyncBatchNorm(_BatchNorm):

@@ -65,7 +65,31 @@ def _shape_of(normalized_shape: Any) -> tuple[int, ...]:
     return tuple(normalized_shape)
 
 
-class LayerNorm(Module):
+class _Affine(Module):
+    """What is normalised may be scaled by a weight, and moved by a bias."""
+
+    weight: Any
+    bias: Any
+
+    def _make_affine(
+        self, shape: Any, weight: bool, bias: bool | None, device: Any, dtype: Any
+    ) -> None:
+        """Parameters of this shape, each None where it is not wanted; a `bias` of None is no name at all."""
+        for name, wanted in (("weight", weight), ("bias", bias)):
+            if wanted is not None:
+                empty = torch.empty(shape, device=device, dtype=dtype)
+                self.register_parameter(name, Parameter(empty) if wanted else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self._parameters.get("bias") is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(_Affine):
     """Each example minus its mean over the last dimensions, over its deviation."""
 
     normalized_shape: tuple[int, ...]
@@ -85,19 +109,9 @@ class LayerNorm(Module):
         self.normalized_shape = _shape_of(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.weight: Any
-        self.bias: Any
-        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            empty = torch.empty(self.normalized_shape, device=device, dtype=dtype)
-            self.register_parameter(name, Parameter(empty) if wanted else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.elementwise_affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        self._make_affine(
+            self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -109,7 +123,7 @@ class LayerNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """Each group of channels of each example minus its mean, over its deviation."""
 
     num_groups: int
@@ -137,19 +151,7 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        self.weight: Any
-        self.bias: Any
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            empty = torch.empty(num_channels, device=device, dtype=dtype)
-            self.register_parameter(name, Parameter(empty) if wanted else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        self._make_affine(num_channels, affine, affine and bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -161,7 +163,7 @@ class GroupNorm(Module):
         )
 
 
-class RMSNorm(Module):
+class RMSNorm(_Affine):
     """Each example over the root of its mean square, over the last dimensions."""
 
     normalized_shape: tuple[int, ...]
@@ -180,15 +182,7 @@ class RMSNorm(Module):
         self.normalized_shape = _shape_of(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.weight: Any
-        empty = torch.empty(self.normalized_shape, device=device, dtype=dtype)
-        self.register_parameter("weight", Parameter(empty) if elementwise_affine else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1."""
-        if self.elementwise_affine:
-            init.ones_(self.weight)
+        self._make_affine(self.normalized_shape, elementwise_affine, None, device, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
