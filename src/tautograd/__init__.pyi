@@ -479,7 +479,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 def cat(tensors: Tensors, dim: _int=0, *, out: Tensor | None=None) -> Tensor:
     """Tensors one after the other along an existing dimension."""
 
-def cdist(x1: Tensor, x2: Tensor, p: _float=2.0, compute_mode: str='use_mm_for_euclid_dist_if_necessary') -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: _float=2.0, compute_mode: Any='use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The p-norm of the difference of every row of `x1` and every row of `x2`."""
 
 def ceil(input: Tensor, *, out: Tensor | None=None) -> Tensor:
