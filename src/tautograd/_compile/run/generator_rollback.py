@@ -11,7 +11,7 @@ from ..program.memory import bytes_at
 
 _WORDS = 624
 _BYTES = 4 * _WORDS + 4  # of the words, and of the place of the next one
-_REST = ("_initial_seed", "_untouched", "next_double_normal", "next_float_normal", "draws")
+_REST = ("_initial_seed", "_untouched", "next_double_normal", "next_float_normal")
 _rest_of = attrgetter(*_REST)
 
 
