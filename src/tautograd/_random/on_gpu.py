@@ -36,13 +36,12 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def _reals(
-    generator: Any, shape: Any, dtype: Any, distribution: philox.Distribution, *numbers: float,
-    vector: int = 1,
-) -> Any:  # fmt: skip
+    generator: Any, shape: Any, dtype: Any, distribution: philox.Distribution, *numbers: float
+) -> Any:
     """Numbers from a kernel in float or double; other element types are converted from float."""
     wanted = np.dtype(dtype)
     out = cuda_array.backend.empty(_sizes(shape), "d" if wanted.char == "d" else "f")
-    philox.fill(generator, out, distribution, *map(float, numbers), vector=vector)
+    philox.fill(generator, out, distribution, *map(float, numbers))
     found = wrap(out)
     return found if found.dtype == wanted else found.astype(wanted)
 
@@ -184,7 +183,7 @@ def _permutation(generator: Any, n: int, dtype: Any) -> Any:
     # PyTorch draws signed numbers below the largest one; their lowest bits are those of the remainder.
     most = 2**32 - 1 if bits <= 32 else 2**64 - 1
     keys = _Words(generator).random64(n) % np.uint64(most) & np.uint64(2**bits - 1)
-    order = np.argsort(keys, kind="stable").astype(np.int64)
+    order: Any = np.argsort(keys, kind="stable").astype(np.int64)
     if not _compiled:
         _compiled.append(backend.compile(philox.HASH + _TIES, "ties"))
     seed, offset = philox.next_draw(generator, n)

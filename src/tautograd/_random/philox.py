@@ -180,9 +180,7 @@ def fill(
     generator: Any,
     out: Any,
     distribution: Distribution,
-    a: float = 0.0,
-    b: float = 0.0,
-    c: float = 0.0,
+    *numbers: float,
     vector: int = 1,
     blocks: int = 0,
     words: int = 0,
@@ -210,6 +208,7 @@ def fill(
             _told(seed, offset), lambda: _told(*next_draw(generator, words))
         )
         memory = backend.address(room)
+    a, b, c = (*numbers, 0.0, 0.0, 0.0)[:3]
     at = backend.address(out), out.size, seed, offset, memory, vector, a, b, c
     backend.launch(kernel, blocks, BLOCK, 0, _PACK, at)
     return out

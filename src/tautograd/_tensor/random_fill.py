@@ -109,6 +109,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     def drawn(source: Any, rates: Any) -> Any:
         if 0 in shape:
             return np.empty(shape, kind)  # whatever shape the two have together
+        assert order is not None
         rates = np.ascontiguousarray(np.transpose(np.broadcast_to(rates, shape), order))
         values = _random.bernoulli_from(source, rates, kind, rates.shape)
         return np.transpose(values, np.argsort(order))

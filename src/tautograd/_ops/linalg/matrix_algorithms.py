@@ -76,7 +76,7 @@ def _substitute(a: Any, b: Any, upper: bool) -> Any:
 
 def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
     """L and U in one array, the order of rows, and LAPACK's pivots (from one) of P A = L U."""
-    found = _by_lapack(lapack.lu, a)
+    found: tuple[Any, Any, Any] | None = _by_lapack(lapack.lu, a)
     if found is not None:
         return found
     m, n = a.shape[-2:]
