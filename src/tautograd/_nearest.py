@@ -7,36 +7,17 @@ from collections.abc import Iterable
 
 # Below this likeness a suggestion misleads more often than it helps ("complex" for "compile").
 _LIKENESS = 0.66
-# Parts of PyTorch that are known by name and are not here: no other name is what was meant.
-_OF_PYTORCH = frozenset(
-    (
-        *(
-            "ao",
-            "cond",
-            "distributed",
-            "distributions",
-            "export",
-            "func",
-        ),
-        *(
-            "futures",
-            "fx",
-            "jit",
-            "library",
-            "masked",
-            "monitor",
-            "mps",
-            "mtia",
-        ),
-        *("nested", "onnx", "overrides", "package", "profiler", "quantization", "sparse"),
-        *(
-            "tensorboard",
-            "torchvision",
-            "xpu",
-            "while_loop",
-            "quantize_per_tensor",
-        ),
-    )
+# Modules that a name may have been meant to be taken from (`nn.relu` is `nn.functional.relu`).
+_USUAL_HOMES = (
+    *("torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.optim"),
+    *("torch.nn.utils.rnn", "torch.optim.lr_scheduler", "torch.utils.data", "torch.autograd"),
+    *(
+        "torch.autograd.functional",
+        "torch.linalg",
+        "torch.distributions",
+        "torch.fft",
+        "torch.func",
+    ),
 )
 
 
@@ -64,6 +45,10 @@ def missing_name(module_name: str, name: str, candidates: Iterable[str]) -> str:
 
     >>> missing_name("torch.nn", "functionl", ["functional", "Linear"])
     "tautograd has no 'torch.nn.functionl'; did you mean 'torch.nn.functional'?"
+    >>> missing_name("torch", "Adam", ["amax"])
+    "tautograd has no 'torch.Adam'; did you mean 'torch.optim.Adam'?"
+    >>> missing_name("torch", "mtia", ["mT"])
+    "tautograd has no 'torch.mtia', which PyTorch has: it is for Meta's accelerators"
 
     In a module's ``__getattr__``, raise it with the name given::
 
@@ -73,11 +58,40 @@ def missing_name(module_name: str, name: str, candidates: Iterable[str]) -> str:
     Given a name and no object, Python leaves the message alone; otherwise it adds a second
     "Did you mean" of its own.
     """
-    public = (candidate for candidate in candidates if not candidate.startswith("_"))
-    message = f"tautograd has no '{module_name}.{name}'"
-    if name in _OF_PYTORCH:
-        return f"{message}, which PyTorch has"
-    suggestion = nearest(name, public)
-    if suggestion is not None and suggestion != name:
-        message += f"; did you mean '{module_name}.{suggestion}'?"
-    return message
+    from ._names.table import is_public
+
+    path = f"{module_name}.{name}"
+    message = f"tautograd has no '{path}'"
+    if is_public(path):
+        return f"{message}, which PyTorch has{said_of(path)}"
+    suggestion = suggested(module_name, name, candidates)
+    return f"{message}; did you mean '{suggestion}'?" if suggestion else message
+
+
+def said_of(path: str) -> str:
+    """Why a name of PyTorch's is not here, and what to use instead, to follow "which PyTorch has"."""
+    from ._names.reasons import reason
+
+    why, instead = reason(path)
+    return (f": it is {why}" if why else "") + (f" (use {instead})" if instead else "")
+
+
+def suggested(module_name: str, name: str, candidates: Iterable[str]) -> str | None:
+    """The path that was most likely meant: the same name in another module, or one nearly the same here."""
+    from ._names.table import homes_of
+
+    public = [candidate for candidate in candidates if not candidate.startswith("_")]
+    found = nearest(name, public)
+    if found is None or found.casefold() != name.casefold():
+        engine, _, within = module_name.partition(".")
+        homes = [home for home in homes_of(name) if home in _USUAL_HOMES]
+        for home in sorted(homes, key=lambda home: not home.startswith(f"torch.{within}")):
+            if _is_here(f"{home}.{name}"):
+                return f"{home}.{name}".replace("torch", engine, 1)
+    return f"{module_name}.{found}" if found is not None and found != name else None
+
+
+def _is_here(path: str) -> bool:
+    from ._names.resolve import is_here
+
+    return is_here(path)

@@ -23,6 +23,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
+from tautograd._names.resolve import PRIVATE_AND_KNOWN
 from tautograd._nearest import missing_name
 from tautograd.torch_version import TorchVersion
 
@@ -33,11 +34,6 @@ _STANDS_FOR = "2.13.0+tautograd"  # PyTorch's release, with a local part that sa
 # A module of another package that reads files into PyTorch's tensors, and the one that does here.
 _SAFETENSORS = "safetensors.torch", "tautograd.safetensors"
 _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_path")
-
-# Private by name, and used by so many that tautograd has them under PyTorch's names.
-_PRIVATE_AND_KNOWN = (
-    *("__future__", "_C", "_dynamo", "_nn", "_pytree", "_trace_wrapped_higher_order_op", "_utils"),
-)
 
 _alias_of: dict[str, str] = {}
 """The `torch` path of each of tautograd's modules met so far, by the module's own name."""
@@ -133,7 +129,7 @@ def _own_module(foreign_name: str) -> ModuleType:
     parent_name, _, last = foreign_name.rpartition(".")
     parent = sys.modules.get(parent_name) or _own_module(parent_name)
     # A private module of tautograd has nothing to do with PyTorch's of the same name.
-    if not last.startswith("_") or last in _PRIVATE_AND_KNOWN:
+    if not last.startswith("_") or last in PRIVATE_AND_KNOWN:
         if own_name in sys.modules or PathFinder.find_spec(own_name, _search_path(parent)):
             return importlib.import_module(own_name)
         attribute = getattr(parent, last, None)

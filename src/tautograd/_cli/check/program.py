@@ -1,0 +1,141 @@
+"""A program as its files: the script, and the modules of its own that it imports, read and not run.
+
+A module is the program's own if it lies beside the script or in a package below it. What a file imports from
+another of them (`from .layers import nn`) stands for what it stands for there.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tautograd._names.table import ENGINES
+
+from .scopes import Scope, scope_of
+from .uses import Use, uses_in
+
+_MANY = 2000  # files: a program is smaller, and whoever checks a whole disk should say so
+
+
+class CannotRead(Exception):
+    """A file of the program cannot be read or is not Python."""
+
+
+@dataclass
+class File:
+    """One file of the program."""
+
+    path: Path
+    name: str  # the module's dotted name, as others of the program import it
+    tree: ast.Module
+    scope: Scope
+
+    @property
+    def package(self) -> str:
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
+
+class Program:
+    """The files that a script leads to."""
+
+    def __init__(self, script: Path, name: str = "__main__", root: Path | None = None) -> None:
+        self.root = script.parent if root is None else root
+        self.files: dict[str, File] = {}
+        self.unread: list[tuple[Path, str]] = []
+        self._read(script, name, required=True)
+        for file in self.files.values():
+            self._follow_stars(file)
+        for file in self.files.values():
+            file.scope.bound = {
+                name: path if path is None else self._outside(file, path)
+                for name, path in file.scope.bound.items()
+            }
+
+    def _read(self, path: Path, name: str, required: bool = False) -> None:
+        if name in self.files or len(self.files) >= _MANY:
+            return
+        try:
+            with tokenize.open(path) as stream:
+                tree = ast.parse(stream.read(), str(path))
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            if required:
+                raise CannotRead(_said(path, error)) from error
+            self.unread.append((path, _said(path, error)))
+            return
+        file = self.files[name] = File(path, name, tree, scope_of(tree, None))
+        for module in _imported(tree, file.package):
+            self._find(module)
+
+    def _find(self, module: str) -> None:
+        """Read a module, and the packages it is in, if they are the program's own."""
+        steps = module.split(".")
+        for length in range(1, len(steps) + 1):
+            part = ".".join(steps[:length])
+            place = self.root.joinpath(*steps[:length])
+            for path in (place.with_suffix(".py"), place / "__init__.py"):
+                if path.is_file():
+                    self._read(path, part)
+                    break
+
+    def _follow_stars(self, file: File) -> None:
+        """`from .common import *` binds what that module of the program binds."""
+        for module in file.scope.stars:
+            other = self.files.get(_absolute(module, file.package))
+            if other is None or other is file:
+                continue
+            for name, path in other.scope.bound.items():
+                if not name.startswith("_"):
+                    file.scope.bound.setdefault(name, path)
+
+    def _outside(self, file: File, path: str, depth: int = 0) -> str | None:
+        """What a path stands for once the program's own modules are looked through."""
+        path = _absolute(path, file.package)
+        if depth > 8 or path.partition(".")[0] in ENGINES:
+            return path
+        steps = path.split(".")
+        for length in range(len(steps) - 1, 0, -1):
+            other = self.files.get(".".join(steps[:length]))
+            if other is None:
+                continue
+            first, *rest = steps[length:]
+            there = other.scope.bound.get(first)
+            if there is None or there == path:
+                return None
+            found = self._outside(other, there, depth + 1)
+            return None if found is None else ".".join((found, *rest))
+        return path
+
+    def uses(self) -> Iterator[tuple[Path, Use]]:
+        for file in self.files.values():
+            for use in uses_in(file.tree, file.scope):
+                yield file.path, use
+
+
+def _imported(tree: ast.Module, package: str) -> Iterator[str]:
+    """The modules that a file imports, by their full names; for `from x import y` also `x.y`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = _absolute("." * node.level + (node.module or ""), package)
+            for alias in node.names:
+                yield ".".join(filter(None, (module, alias.name)))
+
+
+def _absolute(path: str, package: str) -> str:
+    """A path that begins with dots, from the package it is written in."""
+    rest = path.lstrip(".")
+    level = len(path) - len(rest)
+    if not level:
+        return path
+    steps = package.split(".") if package else []
+    return ".".join(filter(None, (*steps[: len(steps) - level + 1], rest)))
+
+
+def _said(path: Path, error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return f"{path}:{error.lineno or 1}: not Python: {error.msg}"
+    return f"{path}: {error.strerror if isinstance(error, OSError) else error}"
