@@ -22,6 +22,7 @@ PROGRAMS = {
     # a name that something else binds is unknown
     "import torch\ndef f(torch):\n    return torch.rellu\n": [],
     "import torch\nfor torch in range(3):\n    torch.rellu\n": [],
+    "import torch\nF = torch.nn\nF = 3\nF.rellu\n": [],
     "import torch\n[torch.rellu for torch in ()]\n": [],
     "class torch:\n    rellu = 1\nprint(torch.rellu)\n": [],
     "import torch\ndef f():\n    torch = 3\n    return torch.rellu\n": [],

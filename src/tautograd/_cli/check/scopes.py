@@ -63,11 +63,11 @@ def scope_of(node: ast.AST, outer: Scope | None) -> Scope:
     scope = Scope(outer=outer, is_class=isinstance(node, ast.ClassDef))
     for argument in _arguments(node):
         scope.bind(argument, None)
-    later: list[tuple[str, ast.expr]] = []
+    later: list[tuple[ast.Name, ast.expr]] = []
     for statement in _of_this_scope(node):
         _bind(statement, scope, later)
-    for name, value in later:  # once all imports of the scope are known
-        scope.bind(name, path_of(value, scope))
+    for target, value in later:  # once all imports of the scope are known
+        scope.bind(target.id, path_of(value, scope))
     return scope
 
 
@@ -87,7 +87,7 @@ def _of_this_scope(node: ast.AST) -> Iterator[ast.AST]:
             yield from _of_this_scope(child)
 
 
-def _bind(node: ast.AST, scope: Scope, later: list[tuple[str, ast.expr]]) -> None:
+def _bind(node: ast.AST, scope: Scope, later: list[tuple[ast.Name, ast.expr]]) -> None:
     if isinstance(node, ast.Import):
         for alias in node.names:
             first = alias.name.partition(".")[0]
@@ -105,15 +105,16 @@ def _bind(node: ast.AST, scope: Scope, later: list[tuple[str, ast.expr]]) -> Non
     elif isinstance(node, ast.Assign):
         _assign(node.targets, node.value, later)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-        if node.id not in {name for name, _ in later} and node.id not in scope.declared:
+        followed = any(node is target for target, _ in later)
+        if not followed and node.id not in scope.declared:
             scope.bind(node.id, None)
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or (
-        isinstance(node, ast.ExceptHandler) and node.name
-    ):
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         scope.bind(node.name, None)
+    elif isinstance(node, ast.ExceptHandler):
+        scope.bind(node.name or "", None)
 
 
-def _assign(targets: list[ast.expr], value: ast.expr, later: list[tuple[str, ast.expr]]) -> None:
+def _assign(targets: list[ast.expr], value: ast.expr, later: list[tuple[ast.Name, ast.expr]]) -> None:
     """`Tensor = torch.Tensor`: a name for a path. Two paths for one name make it unknown."""
     if len(targets) == 1 and isinstance(targets[0], ast.Name) and dotted(value) is not None:
-        later.append((targets[0].id, value))
+        later.append((targets[0], value))
