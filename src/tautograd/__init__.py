@@ -34,6 +34,7 @@ from ._tensor import random as _random_functions
 from ._tensor import random_fill as _random_fill
 from ._tensor import ranges as _ranges
 from ._tensor import settings as _settings
+from ._tensor import sparse_methods as _sparse_methods
 from ._tensor.creation import LEGACY_TYPES as _LEGACY_TYPES
 from ._tensor.creation import tensor
 from ._tensor.printing import get_printoptions, set_printoptions
@@ -80,6 +81,7 @@ _PARTS = {
         "safetensors",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "storage",
         "testing",
@@ -90,6 +92,15 @@ _PARTS = {
     ),
 }
 _ELSEWHERE = {
+    **dict.fromkeys(
+        (
+            *("sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor"),
+            "sparse_csr_tensor",
+        ),
+        "_ops.sparse.creation",
+    ),
+    **dict.fromkeys(("hspmm", "smm", "sspaddmm"), "_ops.sparse.products"),
+    **dict.fromkeys(("dsmm", "hsmm", "saddmm", "spmm"), "_ops.sparse.older_names"),
     "istft": "_ops.spectral.short_time",
     "stft": "_ops.spectral.short_time",
     **dict.fromkeys(

@@ -81,6 +81,7 @@ from . import return_types as return_types
 from . import safetensors as safetensors
 from . import serialization as serialization
 from . import signal as signal
+from . import sparse as sparse
 from . import special as special
 from . import storage as storage
 from . import testing as testing
@@ -88,6 +89,17 @@ from . import torch_version as torch_version
 from . import types as types
 from . import utils as utils
 from . import version as version
+from ._ops.sparse.creation import sparse_compressed_tensor as sparse_compressed_tensor
+from ._ops.sparse.creation import sparse_coo_tensor as sparse_coo_tensor
+from ._ops.sparse.creation import sparse_csc_tensor as sparse_csc_tensor
+from ._ops.sparse.creation import sparse_csr_tensor as sparse_csr_tensor
+from ._ops.sparse.products import hspmm as hspmm
+from ._ops.sparse.products import smm as smm
+from ._ops.sparse.products import sspaddmm as sspaddmm
+from ._ops.sparse.older_names import dsmm as dsmm
+from ._ops.sparse.older_names import hsmm as hsmm
+from ._ops.sparse.older_names import saddmm as saddmm
+from ._ops.sparse.older_names import spmm as spmm
 from ._ops.spectral.short_time import istft as istft
 from ._ops.spectral.short_time import stft as stft
 from ._ops.spectral.windows import bartlett_window as bartlett_window
@@ -168,6 +180,11 @@ channels_last: _memory_format
 channels_last_3d: _memory_format
 contiguous_format: _memory_format
 preserve_format: _memory_format
+sparse_bsc: _layout
+sparse_bsr: _layout
+sparse_coo: _layout
+sparse_csc: _layout
+sparse_csr: _layout
 strided: _layout
 BFloat16Tensor: _type[Tensor]
 BoolTensor: _type[Tensor]

@@ -222,8 +222,6 @@ def lacking() -> dict[str, Any]:
             "float8": torch.ones(2).to(torch.float8_e4m3fn),
             "uint16": torch.ones(2, dtype=torch.uint16),
             "dtype": torch.uint32,
-            "sparse": torch.eye(2).to_sparse(),
-            "csr": torch.eye(2).to_sparse_csr(),
             "quantized": torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
             "meta": torch.ones(2, device="meta"),
             "storage": torch.ones(2).untyped_storage(),

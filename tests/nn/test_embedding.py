@@ -131,13 +131,6 @@ def test_sparse_in_name(torch: Any) -> Any:
         return repr(module), module(torch.tensor([1, 2]))
 
 
-def test_sparse_gradients_are_refused() -> None:
-    import tautograd
-
-    with pytest.raises(NotImplementedError, match="sparse gradients are not available"):
-        tautograd.nn.Embedding(4, 3, sparse=True)(tautograd.tensor([1]))
-
-
 @pytest.mark.parametrize("args", [([0, 2, 1],), ([[0, 2], [1, 1]], 4), ([], 3), (1, 2)], ids=str)
 @same
 def test_one_hot(torch: Any, args: tuple[Any, ...]) -> Any:

@@ -1,6 +1,6 @@
 """Layouts and memory formats: PyTorch's names for how elements lie in memory.
 
-Every tensor here is strided. A memory format is a wish about the order of the dimensions
+A tensor is strided, or sparse (`_arrays/sparse`). A memory format is a wish about the order of the dimensions
 in memory; `empty_in_order` grants it.
 """
 
@@ -30,7 +30,7 @@ class _Named:
 
 
 class layout(_Named):  # noqa: N801  (PyTorch's name)  # noqa: N801 - PyTorch's name
-    """How a tensor stores its elements; there is `strided`."""
+    """How a tensor stores its elements: `strided`, or one of the sparse layouts."""
 
     __module__ = "torch"
     __slots__ = ()
@@ -44,6 +44,8 @@ class memory_format(_Named):  # noqa: N801  (PyTorch's name)  # noqa: N801 - PyT
 
 
 strided = layout("strided")
+sparse_coo, sparse_csr, sparse_csc = (layout(f"sparse_{kind}") for kind in ("coo", "csr", "csc"))
+sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
@@ -51,7 +53,10 @@ channels_last_3d = memory_format("channels_last_3d")
 
 FORMAT_NAMES: dict[str, Any] = {
     f.name: f
-    for f in (strided, contiguous_format, preserve_format, channels_last, channels_last_3d)
+    for f in (
+        *(strided, contiguous_format, preserve_format, channels_last, channels_last_3d),
+        *(sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc),
+    )
 }
 # Channels come last in memory, though they are the second dimension.
 _CHANNELS = {channels_last: (4, (0, 2, 3, 1)), channels_last_3d: (5, (0, 2, 3, 4, 1))}

@@ -159,8 +159,17 @@ def _keeps(leaf: Tensor, grad: Any) -> bool:
 
 
 def _fits(present: Any, grad: Any) -> bool:
-    """Whether a sum can be written where one summand is: not if only the other is a batch."""
+    """Whether a sum can be written where one summand is: not if only the other is a batch, or dense."""
+    if type(present) is not _ndarray and hasattr(present, "is_sparse_array"):
+        return hasattr(grad, "is_sparse_array")
     return type(grad) is _ndarray or levels_of(grad) == levels_of(present)
+
+
+def sum_of(a: Any, b: Any) -> Any:
+    """Two gradients together; one that is sparse is added to one that is dense, never the other way."""
+    if type(a) is not _ndarray and hasattr(a, "is_sparse_array"):
+        a, b = b, a
+    return modes.quietly(np.add, a, b)
 
 
 def _room_for_gradient(data: Any) -> Any:
@@ -214,4 +223,4 @@ def _add_to_grad(tensor: Tensor, grad: Any, lifted: bool, anew: bool = False) ->
             modes.quietly(np.add, present._data, grad, out=present._data)
             present._version_box[0] += 1
         else:
-            tensor._grad = make(modes.quietly(np.add, present._data, grad))
+            tensor._grad = make(sum_of(present._data, grad))

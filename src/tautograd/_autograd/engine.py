@@ -23,7 +23,7 @@ import numpy as np
 from .._tensor.tensor import Tensor
 from .._user_code.sites import mark
 from .apply import edge_of
-from .arrivals import ALONE, accumulate_leaf, arrive, call_leaf_hooks
+from .arrivals import ALONE, accumulate_leaf, arrive, call_leaf_hooks, sum_of
 from .captures import Captures, Needed
 from .chain_rule import fit, run_node, run_rules
 from .modes import change, modes, set_grad
@@ -341,7 +341,7 @@ def deliver(pending: dict[Any, Any], edge: Any, nr: int, grad: Any) -> None:
 
 
 def _sum(present: Any, grad: Any) -> Any:
-    return present + grad if isinstance(present, Tensor) else modes.quietly(np.add, present, grad)
+    return present + grad if isinstance(present, Tensor) else sum_of(present, grad)
 
 
 _marking = (

@@ -36,14 +36,18 @@ def _device(allowance: Allowance, args: tuple[Any, ...]) -> Any:
     return device(*args)
 
 
+_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc")
+
+
 def _layout(allowance: Allowance, args: tuple[Any, ...]) -> Any:
     if len(args) != 1 or type(args[0]) is not str:
         raise _refuse("a layout")
-    if args[0] != "torch.strided":
+    name = args[0].removeprefix("torch.")
+    if name not in _LAYOUTS:
         raise UnsafeFile(
             f"the file has a tensor of layout {shown(args[0])}, which tautograd does not have"
         )
-    return FORMAT_NAMES["strided"]
+    return FORMAT_NAMES[name]
 
 
 def _encoded(allowance: Allowance, args: tuple[Any, ...]) -> bytes:

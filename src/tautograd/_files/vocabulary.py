@@ -35,7 +35,6 @@ _REFERENCE = 600  # and a storage that is looked at as so many elements of a dty
 
 # What PyTorch has and tautograd does not, by how its name begins, to say so.
 _LACKING = {
-    "torch._utils._rebuild_sparse": "a sparse tensor",
     "torch._utils._rebuild_qtensor": "a quantized tensor",
     "torch._utils._rebuild_nested": "a nested tensor",
     "torch._utils._rebuild_meta": "a tensor on the device meta",
@@ -200,6 +199,30 @@ class TorchVocabulary:
             self._give(made, args[3])
         return made
 
+    def sparse(self, args: tuple[Any, ...]) -> Tensor:
+        """`_rebuild_sparse_tensor`: its parts are tensors of this file; that they fit is checked."""
+        from .._ops.sparse.copies import MAKERS, put_together
+
+        if len(args) != 2 or type(args[0]) is not layout or type(args[1]) is not tuple:
+            raise DamagedFile("a sparse tensor in the file is not described")
+        kind, parts = str(args[0]), args[1]
+        count = 2 if kind == "torch.sparse_coo" else 3
+        if kind not in MAKERS or not count + 1 <= len(parts) <= count + 2:
+            raise DamagedFile(f"a sparse tensor in the file is of layout {kind} or lacks a part")
+        *held, size = parts[: count + 1]
+        if any(type(part) is not Tensor for part in held) or type(size) is not Size:
+            raise DamagedFile("a sparse tensor in the file has a part that is no tensor")
+        if any(type(n) is not int or not 0 <= n < 1 << 31 for n in size):
+            raise DamagedFile("a sparse tensor in the file has a size that none can have")
+        self.allowance.take(TENSOR + sum(part.nbytes for part in held))
+        coalesced = len(parts) > count + 1 and parts[-1] is True
+        try:
+            return put_together(kind, tuple(held), size, coalesced)
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            raise DamagedFile(
+                f"a sparse tensor in the file does not fit together: {error}"
+            ) from None
+
     def typed(self, args: tuple[Any, ...]) -> Any:
         """`_rebuild_from_type_v2`: a tensor or parameter that has attributes."""
         if len(args) != 4:
@@ -260,6 +283,7 @@ def _charged(maker: PlainMaker) -> Maker:
 _TENSOR = _named("torch._utils", "_rebuild_tensor_v2", TorchVocabulary.tensor)
 _PARAMETER = _named("torch._utils", "_rebuild_parameter", TorchVocabulary.parameter)
 _named("torch._utils", "_rebuild_parameter_with_state", lambda v, args: v.parameter(args, True))
+_named("torch._utils", "_rebuild_sparse_tensor", TorchVocabulary.sparse)
 _named("torch._tensor", "_rebuild_from_type_v2", TorchVocabulary.typed)
 _CLASS_OF = {
     _TENSOR: _NAMES["torch", "Tensor"],

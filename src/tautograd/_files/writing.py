@@ -143,6 +143,8 @@ class Writer:
     def _tensor(self, tensor: Tensor, where: str) -> _Call:
         from ..nn.parameter import Parameter
 
+        if hasattr(tensor._data, "is_sparse_array"):
+            return self._sparse(tensor, where)
         array = moved(tensor._data, CPU) if tensor.is_cuda else tensor._data
         if not isinstance(array, np.ndarray):
             raise TypeError(f"save(): the tensor at {where} has no memory of its own to write")
@@ -178,6 +180,16 @@ class Writer:
             return rebuilt
         args: tuple[Any, ...] = (rebuilt, tensor.requires_grad, OrderedDict())
         return _Call(_name("torch._utils", "_rebuild_parameter"), args)
+
+    def _sparse(self, tensor: Tensor, where: str) -> _Call:
+        """A sparse tensor as its parts."""
+        from .._ops.sparse.copies import parts_of
+
+        parts = (*parts_of(tensor), tensor.shape)
+        if tensor.is_sparse:
+            parts = (*parts, bool(tensor._data.coalesced))
+        args = (self.plain(tensor.layout, where), self.plain(parts, where))
+        return _Call(_name("torch._utils", "_rebuild_sparse_tensor"), args)
 
 
 def write(obj: Any, file: IO[bytes], name: str = "archive") -> None:

@@ -58,6 +58,10 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if id(self) in memo:
         found: Tensor = memo[id(self)]
         return found
+    if hasattr(self._data, "is_sparse_array"):
+        from .._ops.sparse.copies import copied
+
+        return copied(self, memo)  # type: ignore[no-any-return]
     owner = storage_of(self._data)
     storages = memo.setdefault("storages of tensors", {})  # type: ignore[call-overload]
     if id(owner) not in storages:
@@ -105,6 +109,10 @@ def rebuild(
 
 def reduce(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     """What `pickle` writes: the elements as they lie in memory, without gaps between views."""
+    if hasattr(self._data, "is_sparse_array"):
+        from .._ops.sparse.copies import reduced
+
+        return reduced(self)
     array = moved(self._data, CPU)
     strides = strides_of(array)
     reach = sum((n - 1) * s for n, s in zip(array.shape, strides, strict=True))

@@ -96,6 +96,19 @@ def _new(
     return finish(array, requires_grad)
 
 
+def _held_nowhere(
+    name: str, shape: tuple[int, ...], kind: Any, layout: Any, requires_grad: bool
+) -> Tensor:
+    """A sparse tensor of zeros, none of which is held."""
+    from .._arrays.sparse.coo import empty
+    from .._ops.sparse.methods import to_sparse
+
+    if name == "ones":
+        raise NotImplementedError(f"Could not run 'aten::fill_.Scalar' for the layout {layout}")
+    out = make(empty(shape, kind.numpy))
+    return finish(to_sparse(out, layout=layout)._data, requires_grad)
+
+
 def _variadic(name: str, value: Any, doc: str) -> Any:
     def create(
         *size: Any,
@@ -115,6 +128,8 @@ def _variadic(name: str, value: Any, doc: str) -> Any:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(options))}'")
         kind = wanted_dtype(name, dtype) or get_default_dtype()
         shape = checked_size(name, size)
+        if layout is not None and str(layout) != "torch.strided":
+            return _held_nowhere(name, shape, kind, layout, requires_grad)
         if pin_memory:
             refuse_pinned()
         if out is not None and dtype is not None and out.dtype is not kind:

@@ -517,6 +517,9 @@ class TensorMethods:
     def cauchy_(self, median: _float=0.0, sigma: _float=1.0, *, generator: Generator | None=None) -> Tensor:
         """Fill with Cauchy-distributed numbers."""
 
+    def ccol_indices(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
     def cdouble(self, *, memory_format: _memory_format | None=None) -> Tensor:
         """This tensor as `complex128`."""
 
@@ -570,6 +573,12 @@ class TensorMethods:
 
     def clone(self, *, memory_format: _memory_format | None=None) -> Tensor:
         """A copy that passes gradients back to the original."""
+
+    def coalesce(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
+    def col_indices(self, *args: Any, **options: Any) -> Tensor:
+        ...
 
     def combinations(self, r: _int=2, with_replacement: _bool=False) -> Tensor:
         """All ways to choose `r` elements of a vector, in order, as rows."""
@@ -625,6 +634,9 @@ class TensorMethods:
     def cross(self, other: TensorOrNumber, dim: _int | None=None) -> Tensor:
         """The vector product along `dim`, or along the first dimension of size three."""
 
+    def crow_indices(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
     def cuda(self, device: DeviceLike | None=None, non_blocking: _bool=False) -> Tensor:
         """This tensor on a GPU; an error where there is none."""
 
@@ -656,6 +668,9 @@ class TensorMethods:
 
     def deg2rad_(self) -> Tensor:
         """In-place version of `deg2rad`."""
+
+    def dense_dim(self, *args: Any, **options: Any) -> Tensor:
+        ...
 
     def det(self) -> Tensor:
         """The determinant of square matrices."""
@@ -995,6 +1010,9 @@ class TensorMethods:
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of `input` along `dim` at the positions in `index`."""
 
+    def indices(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
     def inner(self, other: TensorOrNumber) -> Tensor:
         """The sum of products over the last dimension of both."""
 
@@ -1003,6 +1021,9 @@ class TensorMethods:
 
     def inverse(self) -> Tensor:
         """The inverse of square matrices."""
+
+    def is_coalesced(self, *args: Any, **options: Any) -> Tensor:
+        ...
 
     def is_complex(self) -> _bool:
         """Whether the dtype is complex."""
@@ -1593,6 +1614,9 @@ class TensorMethods:
     def round_(self, *, decimals: _int=0) -> Tensor:
         """In-place version of `round`."""
 
+    def row_indices(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
     def rsqrt(self) -> Tensor:
         """One over the square root."""
 
@@ -1692,11 +1716,26 @@ class TensorMethods:
     def slogdet(self) -> return_types.slogdet:
         """The sign of the determinant and the logarithm of its absolute value."""
 
+    def smm(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
     def softmax(self, dim: _int, dtype: _dtype | None=None) -> Tensor:
         """`exp(x) / sum(exp(x))` along a dimension."""
 
     def sort(self, dim: _int=-1, descending: _bool=False, *, stable: _bool | None=None) -> return_types.sort:
         """Sorted values along `dim`, and where each came from."""
+
+    def sparse_dim(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
+    def sparse_mask(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
+    def sparse_resize_(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
+    def sparse_resize_and_clear_(self, *args: Any, **options: Any) -> Tensor:
+        ...
 
     def split(self, split_size: Dims, dim: _int=0) -> tuple[Tensor, ...]:
         """Views of `split_size` indices each (the last may be smaller), or of the sizes listed."""
@@ -1721,6 +1760,9 @@ class TensorMethods:
 
     def squeeze_(self, dim: Dims | None=None) -> Tensor:
         """Drop this tensor's dimensions of size one: all of them, or those named that are."""
+
+    def sspaddmm(self, *args: Any, **options: Any) -> Tensor:
+        ...
 
     @overload
     def std(self, dim: Dims | None=None, *, correction: _float | None=None, keepdim: _bool=False) -> Tensor:
@@ -1836,6 +1878,21 @@ class TensorMethods:
     def to(self, other: Tensor, non_blocking: _bool=False, copy: _bool=False, *, memory_format: _memory_format | None=None) -> Tensor:
         """This tensor with another dtype or device; itself where nothing is to change."""
 
+    def to_dense(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
+    def to_sparse(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
+    def to_sparse_coo(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
+    def to_sparse_csc(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
+    def to_sparse_csr(self, *args: Any, **options: Any) -> Tensor:
+        ...
+
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
 
@@ -1935,6 +1992,9 @@ class TensorMethods:
 
     def untyped_storage(self) -> UntypedStorage:
         """The memory this tensor looks into."""
+
+    def values(self, *args: Any, **options: Any) -> Tensor:
+        ...
 
     @overload
     def var(self, dim: Dims | None=None, *, correction: _float | None=None, keepdim: _bool=False) -> Tensor:

@@ -213,3 +213,15 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 def ipc_collect() -> None:
     """Collect memory shared with other processes: none is."""
+
+
+def __getattr__(name: str) -> Any:
+    if name.endswith("Tensor"):
+        from ._old_types import TENSOR_TYPES
+
+        if name in TENSOR_TYPES:
+            globals()[name] = TENSOR_TYPES[name]
+            return TENSOR_TYPES[name]
+    from .._nearest import missing_name
+
+    raise AttributeError(missing_name(__name__, name, globals()), name=name)

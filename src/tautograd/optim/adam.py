@@ -18,6 +18,7 @@ __all__ = ["Adam"]
 class Adam(Elementwise):
     """Adam (Kingma and Ba, 2015), with AMSGrad (Reddi et al., 2018) and decoupled weight decay."""
 
+    _for_sparse_gradients = "SparseAdam"
     _defaults_of_old = {  # noqa: RUF012
         "amsgrad": False,
         "maximize": False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
@@ -29,6 +30,10 @@ __all__ = [
 ]
 
 
+# The module of sparse arrays: loaded once a program makes one.
+SPARSE = "tautograd._arrays.sparse.base"
+
+
 class _Required:
     """In place of a setting that has no default."""
 
@@ -47,6 +52,7 @@ class Optimizer:
     param_groups: list[dict[str, Any]]
 
     profile_hook_step = staticmethod(with_hooks)
+    _for_sparse_gradients = ""  # the optimizer that takes them in place of this one
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -213,6 +219,10 @@ class Optimizer:
         set_grad(bool(self.defaults.get("differentiable")))
         try:
             for number, group in enumerate(self.param_groups):
+                if SPARSE in sys.modules:  # a program without sparse tensors has no such gradients
+                    from ._sparse_gradients import dense_only
+
+                    group = dense_only(self, group)
                 self._update_group(group, number)
         finally:
             set_grad(before)
@@ -224,7 +234,9 @@ class Optimizer:
 
     def _check_dense(self, parameter: Tensor) -> None:
         if parameter._grad.is_sparse:
-            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+            instead = self._for_sparse_gradients
+            hint = f", please consider {instead} instead" if instead else ""
+            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{hint}")
 
     # --- hooks ---------------------------------------------------------------------------------
 

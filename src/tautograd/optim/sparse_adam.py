@@ -1,4 +1,4 @@
-"""SparseAdam: Adam for gradients that are mostly absent, which this engine does not produce."""
+"""SparseAdam: Adam for gradients that are mostly absent, as of an `Embedding(sparse=True)`."""
 
 from __future__ import annotations
 

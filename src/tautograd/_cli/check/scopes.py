@@ -114,7 +114,9 @@ def _bind(node: ast.AST, scope: Scope, later: list[tuple[ast.Name, ast.expr]]) -
         scope.bind(node.name or "", None)
 
 
-def _assign(targets: list[ast.expr], value: ast.expr, later: list[tuple[ast.Name, ast.expr]]) -> None:
+def _assign(
+    targets: list[ast.expr], value: ast.expr, later: list[tuple[ast.Name, ast.expr]]
+) -> None:
     """`Tensor = torch.Tensor`: a name for a path. Two paths for one name make it unknown."""
     if len(targets) == 1 and isinstance(targets[0], ast.Name) and dotted(value) is not None:
         later.append((targets[0], value))

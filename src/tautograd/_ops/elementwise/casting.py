@@ -198,11 +198,16 @@ _LEGACY_DTYPES = {f"torch.{name}Tensor": kind for kind, name in LEGACY_NAMES.ite
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **options: Any) -> Any:
     """The name of this tensor's type; or, given a dtype or such a name, the tensor cast to it."""
     if dtype is None:
-        return f"torch.{LEGACY_NAMES[self.dtype]}Tensor"
-    wanted = dtype if _is_plain_dtype(dtype) else _LEGACY_DTYPES.get(_type_text(dtype))
+        place = "" if type(self._data) is np.ndarray or self.device.type != "cuda" else "cuda."
+        return f"torch.{place}{LEGACY_NAMES[self.dtype]}Tensor"
+    if _is_plain_dtype(dtype):
+        return cast(self, dtype)
+    name = _type_text(dtype)
+    on_gpu = name.startswith("torch.cuda.")
+    wanted = _LEGACY_DTYPES.get(name.replace("torch.cuda.", "torch.", 1))
     if wanted is None:
-        raise ValueError(f"invalid type: '{_type_text(dtype)}'")
-    return cast(self, wanted)
+        raise ValueError(f"invalid type: '{name}'")
+    return cast(self, wanted).cuda() if on_gpu else cast(self, wanted).cpu()
 
 
 def _is_plain_dtype(value: Any) -> bool:
@@ -214,7 +219,9 @@ def _type_text(value: Any) -> str:
         return value
     module = getattr(value, "__module__", "builtins")
     name = getattr(value, "__name__", str(value))
-    return name if module == "builtins" else f"torch.{name}"
+    if module == "builtins":
+        return str(name)
+    return f"torch.cuda.{name}" if module == "torch.cuda" else f"torch.{name}"
 
 
 @public(function=False, out=False)

@@ -144,12 +144,9 @@ def check_indices(name: str, indices: Any, what: str = "indices") -> None:
         )
 
 
-def refuse_sparse(sparse: bool, weight: Tensor) -> None:
-    if sparse and modes.grad and weight.requires_grad:
-        raise NotImplementedError(
-            "sparse gradients are not available: there are no sparse tensors. Leave sparse=False; "
-            "the gradient is then dense, and its values are the same."
-        )
+def wants_sparse(sparse: bool, weight: Tensor) -> bool:
+    """Whether the gradient of a table is to be a sparse tensor, which is loaded then."""
+    return bool(sparse) and modes.grad and weight.requires_grad
 
 
 @function
@@ -166,13 +163,17 @@ def embedding(
     if weight._data.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     check_indices("embedding", indices)
-    refuse_sparse(sparse, weight)
     require_range(indices._data, 0, weight._data.shape[0], out_of_range)
     if weight._data.dtype.kind == "c" and modes.grad and weight.requires_grad:
         raise RuntimeError(
             "embedding does not support automatic differentiation for outputs with complex dtype."
         )
     parameters = {"padding_idx": padding_idx, "scale": scale_grad_by_freq}
+    if wants_sparse(sparse, weight):
+        from ..sparse.embeddings import sparse_embedding_op
+
+        out: Tensor = apply(sparse_embedding_op, (weight, indices), parameters)
+        return out
     found: Tensor = apply(embedding_op, (weight, indices), parameters)
     return found
 

@@ -20,7 +20,7 @@ from ..declare.record import Op
 from ..declare.samples import Sample, T
 from ..indexing.gathering import scatter_add_op
 from ..indexing.index_arguments import own_copy, taken
-from .embedding import check_indices, refuse_sparse, renormalise, rows_at, sum_rows
+from .embedding import check_indices, renormalise, rows_at, sum_rows, wants_sparse
 from .losses.reduction import functional
 
 # --- sums and means ------------------------------------------------------------------------------
@@ -63,11 +63,18 @@ def _weight_vjp(
     padding_idx: int,
     scale: bool,
 ) -> Any:
+    rows = rows_of_bags(g, samples, index, bag, bags, mean, padding_idx)
+    return sum_rows(rows, index, weight_shape[0], -1, scale)
+
+
+def rows_of_bags(
+    g: Any, samples: Any, index: Any, bag: Any, bags: int, mean: bool, padding_idx: int
+) -> Any:
+    """The gradient of each row that went into a bag."""
     rows = rows_at(g, bag)
     factors = _factors(rows, index, bag, bags, mean, padding_idx)
     rows = rows if factors is None else rows * factors
-    rows = rows if samples is None else rows * np.expand_dims(samples, -1)
-    return sum_rows(rows, index, weight_shape[0], -1, scale)
+    return rows if samples is None else rows * np.expand_dims(samples, -1)
 
 
 def _samples_vjp(
@@ -255,7 +262,6 @@ def embedding_bag(
         )
     check_indices("embedding_bag", input)
     _check_weight(weight, per_sample_weights)
-    refuse_sparse(sparse, weight)
     if max_norm is not None:  # which writes, so after all that can be refused
         renormalise(weight, input, max_norm, norm_type)
     count = weight._data.shape[0]
@@ -284,7 +290,10 @@ def embedding_bag(
     if per_sample_weights is not None:
         per_sample_weights = per_sample_weights.reshape(-1)
     parameters.update(mean=mode == "mean", scale=scale_grad_by_freq)
-    return apply(bag_sum_op, (weight, per_sample_weights, index, bag), parameters)  # type: ignore[no-any-return]
+    op = bag_sum_op
+    if wants_sparse(sparse, weight):
+        from ..sparse.embeddings import sparse_bag_op as op
+    return apply(op, (weight, per_sample_weights, index, bag), parameters)  # type: ignore[no-any-return]
 
 
 def _bags(input: Any, offsets: Any, include_last_offset: bool) -> tuple[Tensor, Tensor, int]:

@@ -1,0 +1,78 @@
+"""Matrices compressed by rows (CSR) or by columns (CSC): where each row begins, and which columns follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .base import SparseArray
+from .coo import CooArray
+
+LAYOUTS = ("csr", "csc")
+
+
+class CompressedArray(SparseArray):
+    """Row `i` holds `values[starts[i]:starts[i + 1]]`, in the columns `others` of the same range.
+
+    With `kind` "csc" the two dimensions are the other way round.
+    """
+
+    __slots__ = ("kind", "others", "starts")
+
+    def __init__(self, kind: str, starts: Any, others: Any, values: Any, shape: Any) -> None:
+        self.kind = kind
+        self.starts, self.others, self.values = starts, others, values
+        self.shape = tuple(shape)
+
+    @property
+    def backend(self) -> str:  # type: ignore[override]
+        return f"Sparse{self.kind.title()}CPU"
+
+    @property
+    def nnz(self) -> int:
+        return int(self.others.shape[-1])
+
+    def of_values(self, values: Any) -> CompressedArray:
+        return CompressedArray(self.kind, self.starts, self.others, values, self.shape)
+
+    def scipy(self) -> Any:
+        """As SciPy's matrix."""
+        from scipy import sparse
+
+        maker = sparse.csr_array if self.kind == "csr" else sparse.csc_array
+        return maker((self.values, self.others, self.starts), shape=self.shape)
+
+    def coo(self) -> CooArray:
+        counts = np.diff(self.starts)
+        own = np.repeat(np.arange(len(counts)), counts)
+        pair = (own, self.others) if self.kind == "csr" else (self.others, own)
+        found = CooArray(np.stack(pair).astype(np.int64), self.values, self.shape)
+        if self.kind == "csr":
+            found.coalesced = _is_ordered(found)
+        return found.coalesce()
+
+    def dense(self) -> Any:
+        return self.coo().dense()
+
+
+def _is_ordered(array: CooArray) -> bool:
+    keys = array.keys()
+    return bool(np.all(keys[1:] > keys[:-1]))
+
+
+def compressed(array: Any, kind: str) -> CompressedArray:
+    """A matrix of coordinates, or one compressed the other way, compressed by rows or columns."""
+    if isinstance(array, CompressedArray):
+        if array.kind == kind:
+            return array
+        array = array.coo()
+    array = array.coalesce()
+    indices, values = array.indices, array.values
+    own, others = (0, 1) if kind == "csr" else (1, 0)
+    if kind == "csc":
+        order = np.lexsort((indices[0], indices[1]))
+        indices, values = indices[:, order], values[order]
+    counts = np.bincount(indices[own], minlength=array.shape[own])
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return CompressedArray(kind, starts, indices[others].copy(), values, array.shape)

@@ -1,0 +1,186 @@
+"""Making sparse tensors: from places and elements (`sparse_coo_tensor`), or from compressed rows or columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._arrays.dtypes import as_dtype, get_default_dtype
+from ..._arrays.formats import sparse_csc, sparse_csr
+from ..._arrays.sparse.compressed import CompressedArray
+from ..._arrays.sparse.coo import CooArray, empty
+from ..._autograd.apply import apply
+from ..._tensor.creation import tensor
+from ..._tensor.tensor import Tensor, make
+from . import kinds  # noqa: F401  (what a sparse tensor says of itself)
+from .records import from_values_op
+
+
+def _as_tensor(value: Any, dtype: Any = None) -> Tensor:
+    return value if isinstance(value, Tensor) else tensor(value, dtype=dtype)
+
+
+def _places(indices: Any) -> Any:
+    found = indices._data if isinstance(indices, Tensor) else np.asarray(indices)
+    if found.ndim != 2 and not (found.ndim == 1 and not found.size):
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(found.shape)}")
+    if found.ndim == 1:
+        found = found.reshape(0, 0)
+    return np.array(found, np.int64)
+
+
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
+    """A tensor of the elements `values` at the places `indices`, and of zeros elsewhere.
+
+    A place that is listed twice has the sum. What lies outside of `size` is an error here, also where
+    PyTorch leaves it unchecked.
+    """
+    kind = None if dtype is None else as_dtype(dtype)
+    if values is None:
+        shape = tuple(int(n) for n in (indices if size is None else size))
+        out = make(empty(shape, (kind or get_default_dtype()).numpy))
+        out.requires_grad = requires_grad
+        return out
+    given = _as_tensor(values, dtype)
+    if kind is not None and given.dtype is not kind:
+        given = given.to(kind)
+    places = _places(indices)
+    shape = _checked(places, given, size)
+    coalesced = bool(is_coalesced)
+    options = {"indices": places, "size": shape, "coalesced": coalesced}
+    if requires_grad:
+        given = given.detach()
+    made: Tensor = apply(from_values_op, (given,), options)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def _checked(places: Any, values: Tensor, size: Any) -> tuple[int, ...]:
+    """The shape of the tensor, if the parts fit together."""
+    sparse_dim, nnz = places.shape
+    held = values._data.shape
+    if not held:
+        raise RuntimeError("values must have at least one dimension, but it is a scalar")
+    if held[0] != nnz:
+        raise RuntimeError(
+            "indices and values must have same nnz, but got nnz from indices: "
+            f"{nnz}, nnz from values: {held[0]}"
+        )
+    for dim, row in enumerate(places):
+        if nnz and row.min() < 0:
+            raise RuntimeError(f"found negative index {row.min()} for dim {dim}")
+    if size is None:
+        extents = [int(row.max()) + 1 if nnz else 0 for row in places]
+        return (*extents, *held[1:])
+    shape = tuple(int(n) for n in size)
+    if len(shape) != sparse_dim + len(held) - 1:
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, "
+            f"sparse_dim = {sparse_dim}, dense_dim = {len(held) - 1}"
+        )
+    for dim, row in enumerate(places):
+        if nnz and row.max() >= shape[dim]:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but found "
+                f"index {row.max()}"
+            )
+    if shape[sparse_dim:] != held[1:]:
+        raise RuntimeError(
+            f"'values' has incorrect size, expected {[nnz, *shape[sparse_dim:]]}, got {list(held)}"
+        )
+    return shape
+
+
+def _compressed(
+    kind: str, starts: Any, others: Any, values: Any, size: Any, dtype: Any, requires_grad: bool
+) -> Tensor:
+    names = ("crow_indices", "col_indices") if kind == "csr" else ("ccol_indices", "row_indices")
+    parts = [np.array(_as_tensor(part)._data) for part in (starts, others)]
+    held = _as_tensor(values, dtype)
+    if dtype is not None:
+        held = held.to(as_dtype(dtype))
+    for name, part in zip(names, parts, strict=True):
+        if part.ndim != 1:
+            raise RuntimeError(f"{name} must have dimensionality 1 but got {part.ndim}")
+    starts, others = (part.astype(np.int64) for part in parts)
+    own = len(starts) - 1
+    if size is None:
+        other = int(others.max()) + 1 if others.size else 0
+        size = (own, other) if kind == "csr" else (other, own)
+    shape = tuple(int(n) for n in size)
+    extents = shape if kind == "csr" else shape[::-1]
+    if own != extents[0]:
+        raise RuntimeError(
+            f"`{names[0]}.shape[-1]` must be equal to the number of {_spoken(kind)} + 1 "
+            f"({extents[0] + 1}), but got {own + 1}"
+        )
+    if starts[0] != 0 or starts[-1] != len(others):
+        raise RuntimeError(f"`{names[0]}` must begin with 0 and end with nnz ({len(others)})")
+    if np.any(np.diff(starts) < 0):
+        raise RuntimeError(f"`{names[0]}` must not decrease")
+    if len(others) != held._data.shape[0]:
+        raise RuntimeError(
+            f"`{names[1]}` and `values` must have the same number of elements, but got "
+            f"{len(others)} and {held._data.shape[0]}"
+        )
+    if others.size and (others.min() < 0 or others.max() >= extents[1]):
+        raise RuntimeError(f"`{names[1]}.max()` must be less than {extents[1]}, none below 0")
+    out = make(CompressedArray(kind, starts, others, held._data, shape))
+    out.requires_grad = requires_grad
+    return out
+
+
+def _spoken(kind: str) -> str:
+    return "rows" if kind == "csr" else "columns"
+
+
+def sparse_csr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """A matrix compressed by rows: where each begins, its columns, and the elements there."""
+    return _compressed("csr", crow_indices, col_indices, values, size, dtype, requires_grad)
+
+
+def sparse_csc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """A matrix compressed by columns."""
+    return _compressed("csc", ccol_indices, row_indices, values, size, dtype, requires_grad)
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """A compressed matrix of the layout that is named."""
+    kinds_of = {sparse_csr: "csr", sparse_csc: "csc"}
+    if layout not in kinds_of:
+        raise RuntimeError(
+            f"sparse_compressed_tensor expected sparse compressed tensor layout but got {layout}: "
+            "there are torch.sparse_csr and torch.sparse_csc"
+        )
+    kind = kinds_of[layout]
+    return _compressed(kind, compressed_indices, plain_indices, values, size, dtype, requires_grad)
+
+
+def held_at(indices: Any, values: Any, size: Any) -> Tensor:
+    """A tensor of coordinates around arrays, with nothing checked."""
+    return make(CooArray(indices, values, size))

@@ -1,0 +1,247 @@
+"""Methods of tensors that have to do with sparse ones: conversions both ways, and what a sparse one holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._arrays.formats import sparse_coo, sparse_csc, sparse_csr
+from ..._arrays.sparse.base import is_sparse, not_for
+from ..._arrays.sparse.compressed import CompressedArray
+from ..._arrays.sparse.coo import CooArray
+from ..._autograd.apply import apply
+from ..._autograd.views import bump
+from ..._tensor.tensor import Tensor, make
+from . import kinds  # noqa: F401  (what a sparse tensor says of itself)
+from .records import coalesce_op, mask_op, to_dense_op, to_sparse_dim_op, to_sparse_op, values_op
+
+METHODS: dict[str, Callable[..., Any]] = {}
+_KINDS = {sparse_coo: "coo", sparse_csr: "csr", sparse_csc: "csc"}
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    METHODS[function.__name__] = function
+    return function
+
+
+# --- conversions -------------------------------------------------------------------------------------
+
+
+def _converted(
+    self: Tensor, kind: str, sparse_dim: int | None = None, op: Any = to_sparse_op
+) -> Tensor:
+    data = self._data
+    if getattr(data, "kind", "coo" if isinstance(data, CooArray) else None) == kind:
+        return self
+    dims = data.ndim if sparse_dim is None else sparse_dim
+    if kind != "coo" and data.ndim != 2:
+        raise RuntimeError(
+            f"to_sparse_{kind}: conversion from {'Sparse' if is_sparse(data) else 'Strided'} to "
+            f"Sparse{kind.title()} for a tensor of {data.ndim} dimensions is not supported: matrices only"
+        )
+    if not 0 <= dims <= data.ndim:
+        raise IndexError(
+            f"to_sparse: sparse_dim argument needs to be between 0 and {data.ndim}, but got {dims}"
+        )
+    return apply(op, (self,), {"sparse_dim": dims, "kind": kind})  # type: ignore[no-any-return]
+
+
+@_method
+def to_sparse(
+    self: Tensor, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
+) -> Tensor:  # fmt: skip
+    """A sparse copy: of coordinates, or in the layout that is named."""
+    if isinstance(sparse_dim, int):
+        return _converted(self, "coo", sparse_dim, to_sparse_dim_op)
+    if layout is not None and layout not in _KINDS:
+        raise RuntimeError(f"to_sparse: conversion to layout {layout} is not supported")
+    kind = "coo" if layout is None else _KINDS[layout]
+    return _converted(self, kind)
+
+
+@_method
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """A sparse copy of coordinates."""
+    return _converted(self, "coo")
+
+
+@_method
+def to_sparse_csr(self: Tensor, dense_dim: Any = None) -> Tensor:
+    """A copy compressed by rows."""
+    return _converted(self, "csr")
+
+
+@_method
+def to_sparse_csc(self: Tensor, dense_dim: Any = None) -> Tensor:
+    """A copy compressed by columns."""
+    return _converted(self, "csc")
+
+
+@_method
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """All elements, the zeros too; a dense tensor is itself."""
+    found: Tensor = self if not is_sparse(self._data) else apply(to_dense_op, (self,))
+    return found if dtype is None else found.to(dtype)
+
+
+@_method
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """This tensor at the places of a sparse one."""
+    if self._data.shape != mask._data.shape:
+        raise RuntimeError(
+            "sparse_mask(): operands have incompatible sizes; self has size "
+            f"{list(self._data.shape)} but mask has size {list(mask._data.shape)}"
+        )
+    return apply(mask_op, (self, mask))  # type: ignore[no-any-return]
+
+
+# --- what is held --------------------------------------------------------------------------------------
+
+
+def _coo_of(self: Tensor, name: str) -> CooArray:
+    if not isinstance(self._data, CooArray):
+        layout = getattr(self._data, "backend", "StridedCPU").removesuffix("CPU")
+        raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got {layout}")
+    return self._data
+
+
+@_method
+def coalesce(self: Tensor) -> Tensor:
+    """Each place once and in order, with the sum of what stood there."""
+    data = _coo_of(self, "coalesce")
+    return self if data.coalesced else apply(coalesce_op, (self,))
+
+
+@_method
+def is_coalesced(self: Tensor) -> bool:
+    """Whether each place is listed once, in order."""
+    return _coo_of(self, "is_coalesced").coalesced
+
+
+def _held(self: Tensor, what: str) -> CooArray:
+    data = _coo_of(self, what)
+    if not data.coalesced:
+        raise RuntimeError(
+            f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first"
+        )
+    return data
+
+
+@_method
+def indices(self: Tensor) -> Tensor:
+    """The places, one to a column."""
+    return make(_held(self, "indices").indices)
+
+
+@_method
+def values(self: Tensor) -> Tensor:
+    """The elements that are held."""
+    if not isinstance(self._data, CompressedArray):
+        _held(self, "values")
+    return apply(values_op, (self,))  # type: ignore[no-any-return]
+
+
+@_method
+def _indices(self: Tensor) -> Tensor:
+    """The places as they are listed."""
+    return make(_coo_of(self, "_indices").indices)
+
+
+@_method
+def _values(self: Tensor) -> Tensor:
+    """The elements as they are listed; not part of any graph."""
+    return make(self._data.values)
+
+
+@_method
+def _nnz(self: Tensor) -> int:
+    """How many elements are listed."""
+    if not is_sparse(self._data):
+        raise not_for("_nnz", "CPU")
+    return int(self._data.nnz)
+
+
+@_method
+def sparse_dim(self: Tensor) -> int:
+    """How many dimensions a place fixes."""
+    return int(getattr(self._data, "sparse_dim", 2 if is_sparse(self._data) else 0))
+
+
+@_method
+def dense_dim(self: Tensor) -> int:
+    """How many dimensions what is held has."""
+    return int(self._data.ndim) - (sparse_dim(self) if is_sparse(self._data) else 0)
+
+
+def _part(name: str, kind: str, attribute: str) -> Callable[..., Any]:
+    def method(self: Tensor) -> Tensor:
+        if getattr(self._data, "kind", None) != kind:
+            dense = "Strided" if not is_sparse(self._data) else "Sparse"
+            raise RuntimeError(
+                f"{name} expected sparse {'row' if kind == 'csr' else 'column'} compressed tensor "
+                f"layout but got {dense}"
+            )
+        return make(getattr(self._data, attribute))
+
+    method.__name__ = name
+    return method
+
+
+for _name, _kind, _attribute in (
+    ("crow_indices", "csr", "starts"),
+    ("col_indices", "csr", "others"),
+    ("ccol_indices", "csc", "starts"),
+    ("row_indices", "csc", "others"),
+):
+    METHODS[_name] = _part(_name, _kind, _attribute)
+
+
+@_method
+def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Give a sparse tensor another size, in place; what it holds must fit."""
+    data = _coo_of(self, "sparse_resize_")
+    shape = tuple(int(n) for n in size)
+    if sparse_dim + dense_dim != len(shape):
+        raise RuntimeError(
+            "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+            f"{len(shape)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}"
+        )
+    if data.nnz and (sparse_dim != data.sparse_dim or any(
+        new < old for new, old in zip(shape, data.shape, strict=True)
+    )):  # fmt: skip
+        raise RuntimeError("changing the number of sparse dimensions, or shrinking the size, of a "
+                           "non-empty sparse tensor is not supported")  # fmt: skip
+    kept = data.indices if data.nnz else np.zeros((sparse_dim, 0), np.int64)
+    held = data.values if data.nnz else np.zeros((0, *shape[sparse_dim:]), data.dtype)
+    data.become(CooArray(kept, held, shape, data.coalesced))
+    bump(self)
+    return self
+
+
+@_method
+def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Give a sparse tensor another size, in place, with nothing held."""
+    data = _coo_of(self, "sparse_resize_and_clear_")
+    shape = tuple(int(n) for n in size)
+    held = np.zeros((0, *shape[sparse_dim:]), data.dtype)
+    data.become(CooArray(np.zeros((sparse_dim, 0), np.int64), held, shape, True))
+    bump(self)
+    return self
+
+
+@_method
+def smm(self: Tensor, mat: Tensor) -> Tensor:
+    """The product with a dense matrix, as a sparse tensor."""
+    from .products import smm as product
+
+    return product(self, mat)
+
+
+@_method
+def sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """This sparse matrix plus the product of a sparse and a dense one, sparse."""
+    from .products import sspaddmm as product
+
+    return product(self, mat1, mat2, beta=beta, alpha=alpha)
