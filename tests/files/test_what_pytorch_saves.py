@@ -223,7 +223,6 @@ def lacking() -> dict[str, Any]:
             "uint16": torch.ones(2, dtype=torch.uint16),
             "dtype": torch.uint32,
             "quantized": torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
-            "meta": torch.ones(2, device="meta"),
             "storage": torch.ones(2).untyped_storage(),
             "nested": torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
         }

@@ -38,7 +38,9 @@ OF_VMAP = frozenset(("to_batched", "from_batched", "sum_batch", "show_batch"))
 OF_GPUS = frozenset(("cross_entropy_of_many",))
 # A record whose results have no elements: there is no value that could be wrong (`test_conv` runs it).
 EMPTY = frozenset(("convolution_of_no_channels",))
-RECORDS = tuple(sorted({*REGISTRY, *INTERNAL} - OF_VMAP - OF_GPUS - EMPTY))
+# Records of sparse tensors, loaded by the first of those; `tests/sparse` tests them by what they give.
+OF_SPARSE = frozenset(n for n in INTERNAL if n.startswith(("sparse_", "to_sparse")))
+RECORDS = tuple(sorted({*REGISTRY, *INTERNAL} - OF_VMAP - OF_GPUS - EMPTY - OF_SPARSE))
 
 
 def record(name: str) -> Op:

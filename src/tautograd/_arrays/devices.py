@@ -99,6 +99,7 @@ def device_named(name: str) -> device:
 
 
 CPU = device("cpu")
+META = device("meta")  # shapes without memory
 _GPUS: dict[int, device] = {}
 
 
@@ -145,6 +146,8 @@ def as_device(value: Any) -> device:
     found = value if isinstance(value, device) else device(value)
     if found.type == "cuda":
         return _usable(found)
+    if found.type == "meta":
+        return META
     if found.type != "cpu":
         raise RuntimeError(
             f"device '{found}' is not available: this build of tautograd computes on the CPU and, with "
@@ -182,6 +185,10 @@ def creator(where: device) -> Any:
     """The module whose `empty`, `zeros`, `asarray`, … make arrays on this device."""
     if where.type == "cpu":
         return np
+    if where.type == "meta":
+        from .meta.meta_array import Creator
+
+        return Creator()
     return _OnGpu(cuda_backend().prototype())
 
 
@@ -191,6 +198,8 @@ def device_of(array: Any) -> device:
         index = getattr(array, "gpu_index", None)
         if index is not None:
             return gpu(index)
+        if hasattr(array, "is_meta_array"):
+            return META
         array = getattr(array, "data", None)  # a batch's
         if array is None:
             break
@@ -201,6 +210,10 @@ def moved(array: Any, where: device, order: str = "K") -> Any:
     """The array on a device: itself if it is there, else a copy."""
     if device_of(array) == where or (where.type == "cpu" and device_of(array).type == "cpu"):
         return array
+    if where.type == "meta":
+        from .meta.meta_array import new, on_meta
+
+        return on_meta(array) if type(array) is np.ndarray else new(array.shape, array.dtype)
     if where.type == "cpu":
         return (
             array.host() if hasattr(array, "host") else type(array)(array.data.host(), array.level)

@@ -24,9 +24,8 @@ from .numpy_numbers import NumPyKind
 from .plain_makers import CLASSES, FUNCTIONS, PlainMaker
 from .refusals import DamagedFile, UnsafeFile, shown
 from .storages import STORAGE_DTYPES, Storage, Storages, tensor_array
+from .tensors_without_storage import DIMENSION, TENSOR, shape_only, sparse
 
-TENSOR = 1024  # bytes that a tensor takes without its elements
-_DIMENSION = 64  # and each of its dimensions, in time as well
 _LONGEST_NAME = 200  # characters of an attribute's name
 _MARKS = frozenset(
     ("_is_shared", "_is_wrapped_number", "_of_transform", "_pinned", "_tangent_for_repr")
@@ -37,7 +36,6 @@ _REFERENCE = 600  # and a storage that is looked at as so many elements of a dty
 _LACKING = {
     "torch._utils._rebuild_qtensor": "a quantized tensor",
     "torch._utils._rebuild_nested": "a nested tensor",
-    "torch._utils._rebuild_meta": "a tensor on the device meta",
     "torch._utils._rebuild_tensor_v3": "a tensor of a dtype that PyTorch has of late",
     "torch.storage.": "a storage without a tensor",
     "torch.Q": "a quantized tensor",
@@ -178,7 +176,7 @@ class TorchVocabulary:
         if type(storage) is not Storage or type(requires_grad) is not bool:
             raise DamagedFile("a tensor in the file has no storage")
         _check_hooks(hooks)
-        self.allowance.take(TENSOR + _DIMENSION * (len(size) if type(size) is tuple else 0))
+        self.allowance.take(TENSOR + DIMENSION * (len(size) if type(size) is tuple else 0))
         elements = storage.elements(*_bits(rest[0] if rest else None))
         array = tensor_array(elements, offset, size, stride)
         tensor = make(array if self.where is None else moved(array, self.where))
@@ -198,30 +196,6 @@ class TorchVocabulary:
         if attributed:
             self._give(made, args[3])
         return made
-
-    def sparse(self, args: tuple[Any, ...]) -> Tensor:
-        """`_rebuild_sparse_tensor`: its parts are tensors of this file; that they fit is checked."""
-        from .._ops.sparse.copies import MAKERS, put_together
-
-        if len(args) != 2 or type(args[0]) is not layout or type(args[1]) is not tuple:
-            raise DamagedFile("a sparse tensor in the file is not described")
-        kind, parts = str(args[0]), args[1]
-        count = 2 if kind == "torch.sparse_coo" else 3
-        if kind not in MAKERS or not count + 1 <= len(parts) <= count + 2:
-            raise DamagedFile(f"a sparse tensor in the file is of layout {kind} or lacks a part")
-        *held, size = parts[: count + 1]
-        if any(type(part) is not Tensor for part in held) or type(size) is not Size:
-            raise DamagedFile("a sparse tensor in the file has a part that is no tensor")
-        if any(type(n) is not int or not 0 <= n < 1 << 31 for n in size):
-            raise DamagedFile("a sparse tensor in the file has a size that none can have")
-        self.allowance.take(TENSOR + sum(part.nbytes for part in held))
-        coalesced = len(parts) > count + 1 and parts[-1] is True
-        try:
-            return put_together(kind, tuple(held), size, coalesced)
-        except (RuntimeError, TypeError, ValueError, IndexError) as error:
-            raise DamagedFile(
-                f"a sparse tensor in the file does not fit together: {error}"
-            ) from None
 
     def typed(self, args: tuple[Any, ...]) -> Any:
         """`_rebuild_from_type_v2`: a tensor or parameter that has attributes."""
@@ -283,7 +257,8 @@ def _charged(maker: PlainMaker) -> Maker:
 _TENSOR = _named("torch._utils", "_rebuild_tensor_v2", TorchVocabulary.tensor)
 _PARAMETER = _named("torch._utils", "_rebuild_parameter", TorchVocabulary.parameter)
 _named("torch._utils", "_rebuild_parameter_with_state", lambda v, args: v.parameter(args, True))
-_named("torch._utils", "_rebuild_sparse_tensor", TorchVocabulary.sparse)
+_named("torch._utils", "_rebuild_sparse_tensor", lambda v, args: sparse(v.allowance, args))
+_named("torch._utils", "_rebuild_meta_tensor_no_storage", lambda v, args: shape_only(v.allowance, args))
 _named("torch._tensor", "_rebuild_from_type_v2", TorchVocabulary.typed)
 _CLASS_OF = {
     _TENSOR: _NAMES["torch", "Tensor"],

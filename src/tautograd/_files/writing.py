@@ -145,6 +145,11 @@ class Writer:
 
         if hasattr(tensor._data, "is_sparse_array"):
             return self._sparse(tensor, where)
+        if tensor.is_meta:
+            shape, steps = tuple(tensor._data.shape), strides_of(tensor._data)
+            kind = self.plain(tensor.dtype, where)
+            maker = _name("torch._utils", "_rebuild_meta_tensor_no_storage")
+            return _Call(maker, (kind, shape, steps, tensor.requires_grad))
         array = moved(tensor._data, CPU) if tensor.is_cuda else tensor._data
         if not isinstance(array, np.ndarray):
             raise TypeError(f"save(): the tensor at {where} has no memory of its own to write")

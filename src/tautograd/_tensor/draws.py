@@ -21,7 +21,7 @@ from .._ops.declare.public import write_into
 from .._ops.shape.copy_fill import unrecorded
 from .._random import lay_out, normal
 from .random_nodes import drawn
-from .random_state import checked
+from .random_state import checked, on_meta
 from .tensor import Tensor
 
 Sampler = Callable[..., Any]  # (generator, shape, …) -> array
@@ -47,6 +47,8 @@ def sampled(sampler: Sampler, source: Any, *args: Any, **kwargs: Any) -> Any:
             raise RuntimeError(
                 f"{sampler.__name__}() takes numbers, not a tensor of shape {value.shape}"
             )
+    if source is on_meta:
+        return _undrawn(args, kwargs)
     if modes.deferred is not None:
         return modes.deferred.draw(sampler, (source, *args), kwargs)
     if modes.recorder is not None:
@@ -64,6 +66,14 @@ def bound(sampler: Sampler, **options: Any) -> Sampler:
     call.__name__ = sampler.__name__
     call.sampler, call.options = sampler, options  # type: ignore[attr-defined]
     return call
+
+
+def _undrawn(args: Any, kwargs: Any) -> Any:
+    """What a sampler would give on the device meta: a shape, and no number is drawn."""
+    from .._arrays.meta.meta_array import new
+
+    shape = args[0] if isinstance(args[0], tuple) else args[0].shape
+    return new(shape, kwargs["dtype"] if "dtype" in kwargs else args[0].dtype)
 
 
 def draw(

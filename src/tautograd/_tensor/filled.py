@@ -321,6 +321,8 @@ def like(
     if modes.vmap_levels and levels_of(input._data):
         plain = np.empty(tuple(input.shape), kind.numpy)
         array = batched_like(plain, input._data.shape)
+    elif device is not None and hasattr(input._data, "is_meta_array"):
+        array = place(device).empty(input._data.shape, kind.numpy)
     else:
         array = empty_preserving(input._data, kind.numpy, memory_format or preserve_format)
     if value is not None:

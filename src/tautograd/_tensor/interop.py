@@ -18,6 +18,11 @@ from .tensor import Tensor, make
 
 def numpy(self: Tensor, *, force: bool = False) -> Any:
     """This tensor's memory as a NumPy array; with `force` a tensor with history is detached."""
+    if type(self._data) is not np.ndarray and self.is_meta:
+        raise TypeError(
+            "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
+            "host memory first."
+        )
     if not force and modes.grad and self.requires_grad:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."

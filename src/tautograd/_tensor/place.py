@@ -26,6 +26,7 @@ def _volatile(self: Tensor) -> bool:
 
 _cls.volatile = property(_volatile)
 _cls.is_cuda = property(lambda self: device_of(self._data).type == "cuda")
+_cls.is_meta = property(lambda self: hasattr(self._data, "is_meta_array"))
 _cls.is_cpu = property(lambda self: device_of(self._data).type == "cpu")
 
 

@@ -102,6 +102,15 @@ default_generator.__class__ = Generator
 default_generator.device = as_device("cpu")
 
 
+class _OnMeta:
+    """Stands for a generator on the device meta, where nothing is drawn."""
+
+    on_gpu = False
+
+
+on_meta: Any = _OnMeta()
+
+
 def function(fn: Any) -> Any:
     """Offer a function as `tautograd.<name>`."""
     FUNCTIONS[fn.__name__] = fn
@@ -165,6 +174,8 @@ def checked(generator: Any, near: Any = None) -> Generator:
         if near is None or type(near) is np.ndarray:
             return default_generator
         return default_on(device_of(near))
+    if generator is on_meta:
+        return on_meta  # type: ignore[no-any-return]
     if not isinstance(generator, _random.Generator):
         raise TypeError(f"expected a torch.Generator, but got {type(generator).__name__}")
     if near is not None and type(near) is not np.ndarray:
@@ -204,6 +215,8 @@ def default_on(where: Any) -> Generator:
     """The default generator of a device."""
     if where.type == CPU.type:
         return default_generator
+    if where.type == "meta":
+        return on_meta
     found = _Gpus.generators.get(where.index)
     if found is None:
         found = _Gpus.generators[where.index] = Generator(gpu(where.index))

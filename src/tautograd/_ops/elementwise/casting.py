@@ -198,7 +198,7 @@ _LEGACY_DTYPES = {f"torch.{name}Tensor": kind for kind, name in LEGACY_NAMES.ite
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **options: Any) -> Any:
     """The name of this tensor's type; or, given a dtype or such a name, the tensor cast to it."""
     if dtype is None:
-        place = "" if type(self._data) is np.ndarray or self.device.type != "cuda" else "cuda."
+        place = "" if type(self._data) is np.ndarray or self.is_cpu else f"{self.device.type}."
         return f"torch.{place}{LEGACY_NAMES[self.dtype]}Tensor"
     if _is_plain_dtype(dtype):
         return cast(self, dtype)

@@ -106,6 +106,12 @@ class Conversion:
             _check_dtype(dtype)
 
         def convert(t: Tensor) -> Tensor:
+            if t.is_meta and device is not None and str(device) != "meta":
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() "
+                    "instead of torch.nn.Module.to() when moving module from meta to a different "
+                    "device."
+                )
             kind = dtype if t.is_floating_point() or t.is_complex() else None
             if memory_format is not None and t.dim() in (4, 5):
                 return t.to(device, kind, non_blocking, memory_format=memory_format)

@@ -1,0 +1,1 @@
+"""Arrays that have a shape and no elements: what the device `meta` holds."""
