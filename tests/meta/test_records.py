@@ -59,6 +59,11 @@ def _problems(call: RecordCall) -> Any:
         yield f"VJP: {found}, on the CPU {expected}"
 
 
+# Decompositions by LAPACK and solutions by them, masks, and what brings elements to another device: the right
+# shape, or an error that says why not.
+MAY_REFUSE = ("cholesky", "linalg_", "triangular_solve", "index", "to_device")
+
+
 @pytest.mark.parametrize("name", [n for n in RECORDS if n not in SHAPE_DEPENDS_ON_VALUES])
 def test_shapes_and_dtypes(name: str) -> None:
     problems = Problems(name)
@@ -70,6 +75,9 @@ def test_shapes_and_dtypes(name: str) -> None:
                 for problem in _problems(call):
                     problems.add(call.label, problem, dtype)
             except Exception as error:
+                refused = isinstance(error, (NotImplementedError, RuntimeError))
+                if refused and "meta" in str(error) and name.startswith(MAY_REFUSE):
+                    continue
                 problems.add(call.label, f"{type(error).__name__}: {error}", dtype)
     if not checked:
         problems.add("samples", f"not reached: {why_silent(name)}")
@@ -77,7 +85,7 @@ def test_shapes_and_dtypes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in SHAPE_DEPENDS_ON_VALUES if n in RECORDS])
-def test_what_depends_on_values_is_refused(name: str) -> None:
+def test_what_needs_elements_is_refused(name: str) -> None:
     call = calls_of(name, "int64")[0]
-    with pytest.raises((NotImplementedError, RuntimeError)):
+    with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
         call.op.forward(*_there(call.inputs), **_there(call.parameters))

@@ -35,9 +35,7 @@ def sparse(allowance: Allowance, args: tuple[Any, ...]) -> Tensor:
     try:
         return put_together(kind, tuple(held), size, coalesced)
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
-        raise DamagedFile(
-            f"a sparse tensor in the file does not fit together: {error}"
-        ) from None
+        raise DamagedFile(f"a sparse tensor in the file does not fit together: {error}") from None
 
 
 def shape_only(allowance: Allowance, args: tuple[Any, ...]) -> Tensor:

@@ -258,7 +258,9 @@ _TENSOR = _named("torch._utils", "_rebuild_tensor_v2", TorchVocabulary.tensor)
 _PARAMETER = _named("torch._utils", "_rebuild_parameter", TorchVocabulary.parameter)
 _named("torch._utils", "_rebuild_parameter_with_state", lambda v, args: v.parameter(args, True))
 _named("torch._utils", "_rebuild_sparse_tensor", lambda v, args: sparse(v.allowance, args))
-_named("torch._utils", "_rebuild_meta_tensor_no_storage", lambda v, args: shape_only(v.allowance, args))
+_named(
+    "torch._utils", "_rebuild_meta_tensor_no_storage", lambda v, args: shape_only(v.allowance, args)
+)
 _named("torch._tensor", "_rebuild_from_type_v2", TorchVocabulary.typed)
 _CLASS_OF = {
     _TENSOR: _NAMES["torch", "Tensor"],

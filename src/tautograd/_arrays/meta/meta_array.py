@@ -100,13 +100,15 @@ class MetaArray(Methods):
         if np.dtype(dtype) == self.dtype:
             return MetaArray(found)
         by_columns = self.flags.f_contiguous and not self.flags.c_contiguous
-        return MetaArray(ghost(self.shape[::-1], dtype).T if by_columns else ghost(self.shape, dtype))
+        return MetaArray(
+            ghost(self.shape[::-1], dtype).T if by_columns else ghost(self.shape, dtype)
+        )
 
     def view(self, dtype: Any) -> MetaArray:
         return MetaArray(self.ghost.view(dtype))
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[call-overload]
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     # --- memory ----------------------------------------------------------------------------------------
 
@@ -135,6 +137,9 @@ class MetaArray(Methods):
     def item(self, *at: Any) -> Any:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
 
+    def tolist(self) -> Any:
+        raise NotImplementedError(NO_DATA)
+
     __bool__ = __float__ = __int__ = __complex__ = __index__ = item
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -143,7 +148,7 @@ class MetaArray(Methods):
     def __repr__(self) -> str:
         return f"MetaArray(shape={self.shape}, dtype={self.dtype})"
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 def _answers_first(value: Any) -> bool:
@@ -151,6 +156,17 @@ def _answers_first(value: Any) -> bool:
     return hasattr(value, "__array_ufunc__") and not isinstance(
         value, (MetaArray, np.ndarray, np.generic)
     )
+
+
+def plain(value: Any) -> Any:
+    """Arguments with ghosts in place of arrays without elements."""
+    if isinstance(value, MetaArray):
+        return value.ghost
+    if type(value) in (tuple, list):
+        return type(value)(plain(v) for v in value)
+    if type(value) is dict:
+        return {k: plain(v) for k, v in value.items()}
+    return value
 
 
 def new(shape: Any, dtype: Any) -> MetaArray:

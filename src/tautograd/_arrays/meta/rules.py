@@ -12,20 +12,10 @@ from typing import Any
 import numpy as np
 
 from .ghosts import ghost, ghost_like
-from .meta_array import MetaArray, new
+from .meta_array import NO_DATA, MetaArray, new, plain
+from .products import dot, einsum, generalised, product, tensordot
 
 _SEVERAL = (tuple, list)
-
-
-def _plain(value: Any) -> Any:
-    """Arguments with ghosts in place of arrays without elements."""
-    if isinstance(value, MetaArray):
-        return value.ghost
-    if type(value) in _SEVERAL:
-        return type(value)(_plain(v) for v in value)
-    if type(value) is dict:
-        return {k: _plain(v) for k, v in value.items()}
-    return value
 
 
 def _wrapped(found: Any, views: bool = False) -> Any:
@@ -58,13 +48,15 @@ def of_ufunc(ufunc: Any, method: str, args: Any, kwargs: dict[str, Any]) -> Any:
     if method == "reduce":
         found: Any = _by_ufunc(ufunc, *args, **kwargs)
     elif method != "__call__":
-        return _run(getattr(ufunc, method), args, kwargs)
+        return run(getattr(ufunc, method), args, kwargs)
     elif ufunc is np.matmul:
         found = product(*args[:2])
     elif ufunc.signature is not None:
-        found = _generalised(ufunc, args)
+        found = generalised(ufunc, args)
     else:
-        found = _elementwise(ufunc, args, {k: v for k, v in kwargs.items() if k not in ("out", "where")})
+        found = _elementwise(
+            ufunc, args, {k: v for k, v in kwargs.items() if k not in ("out", "where")}
+        )
     if out is None:
         return found
     given = out if isinstance(out, tuple) else (out,)
@@ -72,7 +64,7 @@ def of_ufunc(ufunc: Any, method: str, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _elementwise(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    shape = np.broadcast_shapes(*(np.shape(_plain(a)) for a in args))
+    shape = np.broadcast_shapes(*(np.shape(plain(a)) for a in args))
     with np.errstate(all="ignore"):
         sample = function(*(_small(a) for a in args), **kwargs)
     likes = [a for a in args if isinstance(a, MetaArray) and a.shape == shape]
@@ -90,7 +82,7 @@ def _elementwise(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     return tuple(made(one) for one in sample) if isinstance(sample, tuple) else made(sample)
 
 
-# --- reductions and products -----------------------------------------------------------------------------
+# --- reductions  -----------------------------------------------------------------------------
 
 
 def _reduced(
@@ -121,69 +113,12 @@ def _reduction(function: Any) -> Callable[..., Any]:
     return reduced
 
 
-def product(a: Any, b: Any) -> MetaArray:
-    """The shape of a matrix product."""
-    x, y = np.shape(_plain(a)), np.shape(_plain(b))
-    kind = np.result_type(a.dtype, b.dtype)
-    left = (1, *x) if len(x) == 1 else x
-    right = (*y, 1) if len(y) == 1 else y
-    if left[-1] != right[-2]:
-        raise ValueError(f"matmul: {x} and {y} cannot be multiplied")
-    batch = np.broadcast_shapes(left[:-2], right[:-2])
-    rows = () if len(x) == 1 else (left[-2],)
-    columns = () if len(y) == 1 else (right[-1],)
-    return new((*batch, *rows, *columns), kind)
-
-
-def _generalised(ufunc: Any, args: Any) -> MetaArray:
-    """A function on inner dimensions (`vecdot`: `(n),(n)->()`), and element by element over the others."""
-    inputs, _, output = ufunc.signature.partition("->")
-    cores = [part.strip("()").split(",") if part.strip("()") else [] for part in inputs.split("),(")]
-    sizes: dict[str, int] = {}
-    batches = []
-    for core, given in zip(cores, args, strict=True):
-        shape = np.shape(_plain(given))
-        batches.append(shape[: len(shape) - len(core)])
-        sizes.update(zip(core, shape[len(shape) - len(core) :], strict=True))
-    kept = tuple(sizes[letter] for letter in output.strip("()").split(",") if letter)
-    kind = np.result_type(*(given.dtype for given in args))
-    return new((*np.broadcast_shapes(*batches), *kept), kind)
-
-
-def _dot(a: Any, b: Any, out: Any = None) -> MetaArray:
-    if np.ndim(_plain(b)) <= 2:
-        return product(a, b)
-    return _tensordot(a, b, axes=((np.ndim(_plain(a)) - 1,), (np.ndim(_plain(b)) - 2,)))
-
-
-def _tensordot(a: Any, b: Any, axes: Any = 2) -> MetaArray:
-    x, y = np.shape(_plain(a)), np.shape(_plain(b))
-    if isinstance(axes, int):
-        axes = tuple(range(len(x) - axes, len(x))), tuple(range(axes))
-    first, second = ([axes_ % n for axes_ in np.atleast_1d(given)]
-                     for given, n in zip(axes, (len(x), len(y)), strict=True))  # fmt: skip
-    kept = [n for d, n in enumerate(x) if d not in first] + [n for d, n in enumerate(y) if d not in second]
-    return new(tuple(kept), np.result_type(a.dtype, b.dtype))
-
-
-def _einsum(subscripts: Any, *operands: Any, **options: Any) -> MetaArray:
-    if not isinstance(subscripts, str) or "..." in subscripts or "->" not in subscripts:
-        return _run(np.einsum, (subscripts, *operands), options)  # type: ignore[no-any-return]
-    inputs, _, output = subscripts.replace(" ", "").partition("->")
-    sizes: dict[str, int] = {}
-    for letters, operand in zip(inputs.split(","), operands, strict=True):
-        for letter, n in zip(letters, np.shape(_plain(operand)), strict=True):
-            sizes[letter] = n if sizes.get(letter, 1) == 1 else sizes[letter]
-    kind = np.result_type(*(operand.dtype for operand in operands))
-    return new(tuple(sizes[letter] for letter in output), kind)
-
-
 # --- views, copies, joins ----------------------------------------------------------------------------------
 
 
 def item(x: MetaArray, index: Any) -> Any:
     """`x[index]`: a view, or what an index of arrays picks; how many a mask picks nobody knows."""
-    index = _plain(index)
+    index = plain(index)
     parts = index if isinstance(index, tuple) else (index,)
     if any(getattr(p, "dtype", None) == np.bool_ and np.ndim(p) for p in parts):
         raise NotImplementedError(
@@ -194,12 +129,14 @@ def item(x: MetaArray, index: Any) -> Any:
 
 
 def _concatenate(arrays: Any, axis: Any = 0, **_: Any) -> MetaArray:
-    shapes = [np.shape(_plain(a)) for a in arrays]
+    shapes = [np.shape(plain(a)) for a in arrays]
     if axis is None or len({len(s) for s in shapes}) != 1:
-        return _run(np.concatenate, (arrays, axis), {})  # type: ignore[no-any-return]
+        return run(np.concatenate, (arrays, axis), {})  # type: ignore[no-any-return]
     at = axis % len(shapes[0])
     if len({(*s[:at], *s[at + 1 :]) for s in shapes}) != 1:
-        raise ValueError("all the input array dimensions except for the concatenation axis must match")
+        raise ValueError(
+            "all the input array dimensions except for the concatenation axis must match"
+        )
     whole = (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
     return new(whole, np.result_type(*(a.dtype for a in arrays)))
 
@@ -212,14 +149,16 @@ def _stack(arrays: Any, axis: int = 0, **_: Any) -> MetaArray:
 
 
 def _take(x: Any, index: Any, axis: Any = None, **_: Any) -> MetaArray:
-    shape, picked = np.shape(_plain(x)), np.shape(_plain(index))
+    shape, picked = np.shape(plain(x)), np.shape(plain(index))
     if axis is None:
         return new(picked, x.dtype)
     at = axis % len(shape)
     return new((*shape[:at], *picked, *shape[at + 1 :]), x.dtype)
 
 
-def _like(x: Any, *args: Any, dtype: Any = None, order: str = "K", shape: Any = None, **_: Any) -> MetaArray:
+def _like(
+    x: Any, *args: Any, dtype: Any = None, order: str = "K", shape: Any = None, **_: Any
+) -> MetaArray:
     kind = dtype if dtype is not None else x.dtype
     if shape is not None:
         return new(shape, kind)
@@ -242,13 +181,16 @@ def _unknown(name: str) -> Callable[..., Any]:
 
 
 def _views(function: Any) -> Callable[..., Any]:
-    return lambda *args, **kwargs: _wrapped(function(*_plain(args), **_plain(kwargs)), views=True)
+    return lambda *args, **kwargs: _wrapped(function(*plain(args), **plain(kwargs)), views=True)
 
 
-def _run(function: Any, args: Any, kwargs: Any) -> Any:
+def run(function: Any, args: Any, kwargs: Any) -> Any:
     """A function without a rule: on ghosts, whose result is let go."""
-    with np.errstate(all="ignore"):
-        return _wrapped(function(*_plain(args), **_plain(kwargs)))
+    try:
+        with np.errstate(all="ignore"):
+            return _wrapped(function(*plain(args), **plain(kwargs)))
+    except np.linalg.LinAlgError:
+        raise NotImplementedError(NO_DATA) from None
 
 
 def of_function(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -256,7 +198,7 @@ def of_function(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if function.__name__ in ("empty", "zeros", "ones") and args:
         return new(args[0], kwargs.get("dtype", args[1] if len(args) > 1 else np.float64))
     rule = FUNCTIONS.get(function)
-    return _run(function, args, kwargs) if rule is None else rule(*args, **kwargs)
+    return run(function, args, kwargs) if rule is None else rule(*args, **kwargs)
 
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
@@ -265,22 +207,22 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{f: _views(f) for f in (np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims)},
     **{f: _views(f) for f in (np.squeeze, np.broadcast_to, np.diagonal, np.flip, np.split, np.real)},
     **{f: _views(f) for f in (np.array_split, np.rollaxis, np.matrix_transpose, np.permute_dims)},
-    **{f: _like for f in (np.empty_like, np.zeros_like, np.ones_like)},
+    **dict.fromkeys((np.empty_like, np.zeros_like, np.ones_like), _like),
     **{f: _unknown(f.__name__) for f in (np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.bincount)},
     np.full_like: lambda x, fill_value, *args, **options: _like(x, *args, **options),
     np.copy: _copy,
     np.astype: lambda x, dtype, copy=True, **_: x.astype(dtype, copy=copy),
     np.ascontiguousarray: lambda x, *a, **k: x if x.flags.c_contiguous else new(x.shape, x.dtype),
-    np.copyto: lambda target, source, **_: np.broadcast_shapes(target.shape, np.shape(_plain(source))) and None,
+    np.copyto: lambda target, source, **_: np.broadcast_shapes(target.shape, np.shape(plain(source))) and None,
     np.where: lambda *args: _elementwise(np.where, args, {}),
     np.clip: lambda x, a=None, b=None, **_: _elementwise(np.clip, (x, a, b), {}),
-    np.dot: _dot,
-    np.tensordot: _tensordot,
-    np.einsum: _einsum,
+    np.dot: dot,
+    np.tensordot: tensordot,
+    np.einsum: einsum,
     np.concatenate: _concatenate,
     np.stack: _stack,
     np.take: _take,
-    np.take_along_axis: lambda x, index, axis=-1: new(np.shape(_plain(index)), x.dtype),
+    np.take_along_axis: lambda x, index, axis=-1: new(np.shape(plain(index)), x.dtype),
     np.put_along_axis: lambda *args, **kwargs: None,
     np.cumsum: lambda x, axis=None, dtype=None, **_: new(x.shape, dtype or x.dtype),
     np.cumprod: lambda x, axis=None, dtype=None, **_: new(x.shape, dtype or x.dtype),
@@ -289,6 +231,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda x: x.shape,
     np.ndim: lambda x: x.ndim,
     np.size: lambda x, axis=None: x.size if axis is None else x.shape[axis],
-    np.shares_memory: lambda a, b, **_: np.may_share_memory(_plain(a), _plain(b)),
-    np.may_share_memory: lambda a, b, **_: np.may_share_memory(_plain(a), _plain(b)),
+    np.shares_memory: lambda a, b, **_: np.may_share_memory(plain(a), plain(b)),
+    np.may_share_memory: lambda a, b, **_: np.may_share_memory(plain(a), plain(b)),
 }  # fmt: skip
