@@ -44,3 +44,17 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     if place.type == "cpu" and not (allow_cpu or optional):
         raise ValueError(f"Expected a non cpu device, but got: {place}")
     return -1 if place.index is None else int(place.index)
+
+
+def _flatten_dense_tensors(tensors: Any) -> Tensor:
+    """The elements of several tensors in one row."""
+    from . import cat
+
+    flat: Tensor = cat([t.contiguous().view(-1) for t in tensors])
+    return flat
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Any) -> tuple[Any, ...]:
+    """A row of elements in the shapes of several tensors, as views of it."""
+    parts: Any = flat.split([t.numel() for t in tensors])
+    return tuple(part.view(t.shape) for part, t in zip(parts, tensors, strict=True))

@@ -4,7 +4,8 @@ from typing import Any
 
 _NAMES = (
     "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist "
-    "chain_matmul einsum istft meshgrid norm split stft tensordot unique unique_consecutive"
+    "chain_matmul einsum istft meshgrid norm split stft tensordot unique unique_consecutive "
+    "lu pca_lowrank svd_lowrank unravel_index"
 )
 __all__ = _NAMES.split()  # noqa: PLE0605
 

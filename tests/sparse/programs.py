@@ -109,6 +109,9 @@ REFUSED = {
     "torch.sparse_coo_tensor([[-1]], torch.ones(1))": "found negative index -1 for dim 0",
     "torch.sparse_coo_tensor([[0]], torch.ones(1), (2, 3))": "'len(size) == sparse_dim + dense_dim'",
     "torch.sparse.mm(S(), torch.ones(2, 2))": "addmm: Argument #3 (dense): Expected dim 0 size 3, got 2",
+    "torch.sparse_coo_tensor(places, elements, (2, 3), is_coalesced=True, check_invariants=True)": (
+        "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
+    ),
     "E.sparse_mask(C().t())": "sparse_mask(): operands have incompatible sizes",
     "torch.sparse_compressed_tensor([0, 1], [0], [1.0], (1, 1), layout=torch.strided)": (
         "sparse_compressed_tensor expected sparse compressed tensor layout but got"

@@ -12,7 +12,21 @@ from .table import under_torch
 
 # (paths, why it is not here, what to use instead)
 _ROWS: tuple[tuple[str, str, str], ...] = (
-    ("torch.ao.ns torch.ao.pruning", "research code for quantized and pruned models", ""),
+    (("torch.ao torch.quantization torch.nn.quantized torch.nn.qat torch.nn.intrinsic torch.nn.quantizable "
+     "torch.quantize_* torch.quantized_* torch.q_* torch.fake_quantize_* torch.qint8 torch.qint32 torch.quint8 "
+     "torch.quint4x2 torch.quint2x4 torch.qscheme torch.per_* torch.dequantize torch.int_repr torch.Q*Storage "
+     "torch.empty_quantized torch.choose_qparams_optimized torch.fused_moving_avg_obs_fake_quant torch.Tensor.q_* "
+     "torch.Tensor.qscheme torch.Tensor.dequantize torch.Tensor.int_repr"),
+     "for quantized tensors, which are not built yet", ""),
+    ("torch.nested torch.jagged torch.Tensor.to_padded_tensor", "for nested tensors, which are not built yet",
+     "torch.nn.utils.rnn.pad_sequence"),
+    ("torch.masked", "for masked tensors, which are not built yet", "torch.where, Tensor.masked_fill"),
+    (("torch.sparse_bsr_tensor torch.sparse_bsc_tensor torch.Tensor.to_sparse_bsr torch.Tensor.to_sparse_bsc "
+     "torch.sparse.semi_structured torch.sparse.SparseSemiStructured* torch.sparse.to_sparse_semi_structured"),
+     "for sparse tensors in blocks", "torch.sparse_csr_tensor"),
+    (("torch.bits* torch.uint1 torch.uint2 torch.uint3 torch.uint4 torch.uint5 torch.uint6 torch.uint7 torch.int1 "
+     "torch.int2 torch.int3 torch.int4 torch.int5 torch.int6 torch.int7 torch.bit torch.float4_e2m1fn_x2"),
+     "a dtype that NumPy does not have", ""),
     ("torch.backends.xeon torch.backends.xnnpack torch.backends.python_native",
      "for kernels that only PyTorch has", ""),
     ("torch.classes torch.contrib torch.nativert torch.numa", "of PyTorch's compiled core", ""),

@@ -8,7 +8,16 @@ from .._ops.declare.public import attach
 from .tensor import Tensor
 
 NAMES = (
-    *("_indices", "_nnz", "_values", "ccol_indices", "coalesce", "col_indices", "crow_indices"),
+    *(
+        "_coalesced_",
+        "_indices",
+        "_nnz",
+        "_values",
+        "ccol_indices",
+        "coalesce",
+        "col_indices",
+        "crow_indices",
+    ),
     *("dense_dim", "indices", "is_coalesced", "row_indices", "smm", "sparse_dim", "sparse_mask"),
     *("sparse_resize_", "sparse_resize_and_clear_", "sspaddmm", "to_dense", "to_sparse"),
     *("to_sparse_coo", "to_sparse_csc", "to_sparse_csr", "values"),

@@ -49,16 +49,11 @@ class CompressedArray(SparseArray):
         pair = (own, self.others) if self.kind == "csr" else (self.others, own)
         found = CooArray(np.stack(pair).astype(np.int64), self.values, self.shape)
         if self.kind == "csr":
-            found.coalesced = _is_ordered(found)
+            found.coalesced = found.is_in_order()
         return found.coalesce()
 
     def dense(self) -> Any:
         return self.coo().dense()
-
-
-def _is_ordered(array: CooArray) -> bool:
-    keys = array.keys()
-    return bool(np.all(keys[1:] > keys[:-1]))
 
 
 def compressed(array: Any, kind: str) -> CompressedArray:

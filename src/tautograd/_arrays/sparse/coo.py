@@ -44,6 +44,11 @@ class CooArray(SparseArray):
             return np.zeros(0, np.int64)
         return np.ravel_multi_index(tuple(self.indices), extents)
 
+    def is_in_order(self) -> bool:
+        """Whether each place is listed once, in order."""
+        keys = self.keys()
+        return bool(np.all(keys[1:] > keys[:-1]))
+
     def coalesce(self) -> CooArray:
         """Each place once, in order, with the sum of what stood there."""
         if self.coalesced:
@@ -86,9 +91,11 @@ def from_dense(array: Any, sparse_dim: int) -> CooArray:
     """The elements that are not zero, by the first `sparse_dim` dimensions."""
     inner = tuple(range(sparse_dim, array.ndim))
     held = np.any(array != 0, axis=inner) if inner else array != 0
-    places = np.nonzero(held)
+    places = np.nonzero(held) if sparse_dim else ()
     indices = np.stack(places).astype(np.int64) if sparse_dim else np.zeros((0, 1), np.int64)
     values = array[places] if sparse_dim else array.reshape(1, *array.shape)
+    if not sparse_dim and not np.any(array):  # nothing is held of a zero
+        indices, values = indices[:, :0], values[:0]
     return CooArray(indices, values, array.shape, True)
 
 
@@ -114,6 +121,13 @@ def merged(a: CooArray, b: CooArray) -> CooArray:
     are the same once they are coalesced.
     """
     dtype = np.result_type(a.dtype, b.dtype)
+    if not a.nnz or not b.nnz:
+        return (a if a.nnz else b).astype(dtype)  # type: ignore[no-any-return]
+    if a.sparse_dim != b.sparse_dim:
+        raise RuntimeError(
+            "add: expected 'self' and 'other' to have same density, but 'self' has "
+            f"{a.sparse_dim} sparse dimensions while 'other' has {b.sparse_dim} sparse dimensions"
+        )
     if np.array_equal(a.indices, b.indices):
         both = a.coalesced and b.coalesced
         return CooArray(a.indices, (a.values + b.values).astype(dtype), a.shape, both)

@@ -66,6 +66,12 @@ def _add(ufunc: Any, args: Any, kwargs: Any) -> Any:
     elif is_sparse(x):
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     else:
+        if np.broadcast_shapes(np.shape(x), y.shape) != np.shape(x):
+            raise RuntimeError(
+                "add: expected 'self' and 'other' to have same size, but self has size "
+                f"{list(np.shape(x))} while other has size {list(y.shape)} (FYI: dense-sparse addition "
+                "does not currently support broadcasting)"
+            )
         result = np.array(np.broadcast_to(x, np.broadcast_shapes(np.shape(x), y.shape)))
         added = _coo(y).coalesce()
         result = result.astype(np.result_type(result, y.dtype), copy=False)
@@ -112,7 +118,11 @@ def _both(x: CooArray, y: CooArray) -> CooArray:
 def _divide(ufunc: Any, args: Any, kwargs: Any) -> Any:
     x, y = args
     if not _is_number(y):
-        raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor")
+        name = "floor division" if ufunc is np.floor_divide else "division"
+        raise RuntimeError(
+            f"Sparse {name} requires a scalar or zero-dim dense tensor divisor (got shape "
+            f"{list(np.shape(y))} for divisor)"
+        )
     if isinstance(x, CooArray) and ufunc is not np.divide:
         x = x.coalesce()
     return _put(x.of_values(ufunc(x.values, y)), kwargs)
@@ -195,6 +205,8 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
 def _sum(
     x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **_: Any
 ) -> Any:
+    if dtype is None and x.dtype.kind in "biu":
+        dtype = np.int64
     if axis is None and not keepdims:
         return np.sum(x.values, dtype=dtype)
     found = summed(_coo(x), axis, keepdims)
@@ -207,9 +219,9 @@ def summed(x: CooArray, axis: Any, keepdims: bool = False) -> Any:
     gone = sorted({d % x.ndim for d in axes})
     kept = [d for d in range(x.sparse_dim) if d not in gone]
     inner = tuple(d - x.sparse_dim + 1 for d in gone if d >= x.sparse_dim)
-    values = np.sum(x.values, axis=inner) if inner else x.values
+    values = np.sum(x.values, axis=inner, dtype=x.dtype) if inner else x.values
     if not kept:
-        total = np.sum(values, axis=0)
+        total = np.sum(values, axis=0, dtype=x.dtype)
         return np.expand_dims(total, tuple(gone)) if keepdims else total
     shape = tuple(extent for d, extent in enumerate(x.shape) if d not in gone)
     found = CooArray(x.indices[kept], values, shape, x.coalesced and len(kept) == x.sparse_dim)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import numpy as np
-
 from ..._arrays.sparse.compressed import CompressedArray
 from ..._arrays.sparse.coo import CooArray
 from ..._tensor.tensor import Tensor, make
@@ -33,9 +31,6 @@ def put_together(
     """A sparse tensor of parts that are checked to fit."""
     options = {"is_coalesced": coalesced} if layout == "torch.sparse_coo" else {}
     made: Tensor = MAKERS[layout](*parts, size=shape, **options)
-    if coalesced and made._data.nnz > 1:
-        keys = made._data.keys()
-        made._data.coalesced = bool(np.all(keys[1:] > keys[:-1]))
     return made
 
 

@@ -27,7 +27,7 @@ def _places(indices: Any) -> Any:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(found.shape)}")
     if found.ndim == 1:
         found = found.reshape(0, 0)
-    return np.array(found, np.int64)
+    return np.asarray(found, np.int64)
 
 
 def sparse_coo_tensor(
@@ -57,9 +57,18 @@ def sparse_coo_tensor(
     if kind is not None and given.dtype is not kind:
         given = given.to(kind)
     places = _places(indices)
+    if not given._data.ndim:  # one element, as a number
+        given = given.reshape(1)
     shape = _checked(places, given, size)
     coalesced = bool(is_coalesced)
     options = {"indices": places, "size": shape, "coalesced": coalesced}
+    if (
+        coalesced
+        and not CooArray(places, places[0] if len(places) else places, shape).is_in_order()
+    ):
+        raise RuntimeError(
+            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
+        )
     if requires_grad:
         given = given.detach()
     made: Tensor = apply(from_values_op, (given,), options)
@@ -72,8 +81,6 @@ def _checked(places: Any, values: Tensor, size: Any) -> tuple[int, ...]:
     """The shape of the tensor, if the parts fit together."""
     sparse_dim, nnz = places.shape
     held = values._data.shape
-    if not held:
-        raise RuntimeError("values must have at least one dimension, but it is a scalar")
     if held[0] != nnz:
         raise RuntimeError(
             "indices and values must have same nnz, but got nnz from indices: "
@@ -99,7 +106,7 @@ def _checked(places: Any, values: Tensor, size: Any) -> tuple[int, ...]:
             )
     if shape[sparse_dim:] != held[1:]:
         raise RuntimeError(
-            f"'values' has incorrect size, expected {[nnz, *shape[sparse_dim:]]}, got {list(held)}"
+            f"values has incorrect size, expected {[nnz, *shape[sparse_dim:]]}, got {list(held)}"
         )
     return shape
 

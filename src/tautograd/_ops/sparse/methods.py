@@ -120,6 +120,13 @@ def is_coalesced(self: Tensor) -> bool:
     return _coo_of(self, "is_coalesced").coalesced
 
 
+@_method
+def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
+    """Say whether each place is listed once, in order."""
+    _coo_of(self, "_coalesced_").coalesced = bool(coalesced)
+    return self
+
+
 def _held(self: Tensor, what: str) -> CooArray:
     data = _coo_of(self, what)
     if not data.coalesced:

@@ -185,7 +185,7 @@ sum_op = Op(
 )
 sum_all_op = Op(
     "sparse_sum_all",
-    lambda x: np.sum(x.values),
+    lambda x: np.sum(x.values, dtype=np.int64 if x.dtype.kind in "biu" else None),
     ("x",),
     vjp={"x": lambda g, x: _ones(x, g)},
     node="SumBackward0",
