@@ -5,8 +5,7 @@ runs, with all its effects, so the call's result is right whatever the audit fin
 the record, instruction by instruction: the functions, the elements they read and write, every constant to the bit,
 the optimizers' formulas, what is returned. Nothing is compared by rounding, so there is no tolerance. A difference
 means that a replay would have given an old number: the record is thrown away, and `AuditError` names the line.
-
-Machine code is not what an audit looks at; that is compared with NumPy by the tests.
+Whether machine code does what the program says is the other half: `numeric_audit`.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ MODES = ("auto", "always", "never")
 FIRST = 3  # the replay that is audited first
 GROWTH = 3  # the distance to the next audit grows by this factor
 TIMED = 5  # replays by the shortest way that are measured
+WEIGHED = 8  # the replay before which a record that saves little is compared with a run as written
 SHARE = 0.01  # of the time of all replays, which audits after the first may take
 
 
@@ -47,13 +47,23 @@ class Schedule:
 
     def __init__(self) -> None:
         self.audits = 0
+        self.compared = ""  # whether its numbers were, or why not
         self.replay_seconds = float("inf")  # of one: the least that was measured
         self.last = 0, 0.0  # the replay that was audited last, and the seconds it took
         self.begin("never")
 
     def begin(self, mode: str) -> None:
         self.mode = mode
-        self.due: float = {"always": 0, "never": float("inf"), "auto": FIRST - 1}[mode]
+        self.audit_due: float = {"always": 0, "never": float("inf"), "auto": FIRST - 1}[mode]
+        self.weigh_due: float = WEIGHED  # when the record is compared with a run as written
+        self._settle()
+
+    def _settle(self) -> None:
+        self.due = min(self.audit_due, self.weigh_due)  # all that the shortest way looks at
+
+    def note_weighed(self) -> None:
+        self.weigh_due = float("inf")
+        self._settle()
 
     def note_replay(self, began: float) -> None:
         """A replay has ended; how long it took says when the next audit is."""
@@ -72,11 +82,13 @@ class Schedule:
         if self.mode == "auto":
             calls, seconds = self.last
             apart = seconds / (SHARE * self.replay_seconds) if self.replay_seconds else 0
-            self.due = calls + max((GROWTH - 1) * calls, apart)
+            self.audit_due = calls + max((GROWTH - 1) * calls, apart)
+            self._settle()
 
     def timed(self, quick: Any, entry: Any) -> Any:
         """The shortest way into a program, which measures its first few replays; then it is itself again."""
         left = [TIMED]
+        quick = getattr(quick, "measured", quick)
 
         def run(args: tuple[Any, ...]) -> Any:
             began = perf_counter()
@@ -88,6 +100,7 @@ class Schedule:
                 entry.quick = quick
             return result
 
+        run.measured = quick  # type: ignore[attr-defined]
         return run
 
 
@@ -111,11 +124,9 @@ def difference(old: Any, new: Any) -> Difference | None:
     if len(before.instructions) != len(now.instructions):
         count = min(len(before.instructions), len(now.instructions))
         if count < len(now.instructions):
-            return Difference(f"{_shown(now.instructions[count])} is done now", now.sites[count])
+            return Difference(f"{shown(now.instructions[count])} is done now", now.sites[count])
         left = before.instructions[count]
-        return Difference(
-            f"{_shown(left)} was recorded, and is no longer done", before.sites[count]
-        )
+        return Difference(f"{shown(left)} was recorded, and is no longer done", before.sites[count])
     for buffer, other in zip(before.buffers, now.buffers, strict=False):
         if buffer.kind is not other.kind or buffer.nbytes != other.nbytes:
             return Difference("it uses other memory than was recorded")
@@ -134,7 +145,7 @@ def difference(old: Any, new: Any) -> Difference | None:
         ("requires_grad of an argument differs", old.capture.turned, new.capture.turned),
     ):
         if not _same(a, b):
-            return Difference(f"{what}: {_shown(a)} was recorded, {_shown(b)} is so now")
+            return Difference(f"{what}: {shown(a)} was recorded, {shown(b)} is so now")
     return None
 
 
@@ -145,7 +156,7 @@ def _first_parting(before: Program, now: Program, breaks: bool) -> Difference | 
         if breaks and (is_cut(a) or is_cut(b)):
             return None
         if not _same(a, b) or not constants.agree(a, b):
-            default = f"{_shown(a)} was recorded, {_shown(b)} is done now"
+            default = f"{shown(a)} was recorded, {shown(b)} is done now"
             return Difference(constants.shown(a, b) or default, now.sites[i])
     return None
 
@@ -264,8 +275,8 @@ class _Constants:
         """A constant that differs, in words."""
         for view in a.reads():
             if not self._same(view.buffer) and self.before[view.buffer].kind is Kind.CONSTANT:
-                was, now = (_shown(x[view.buffer].array) for x in (self.before, self.now))
-                return f"{_shown(a)} reads {was} of the record, where {now} is read now"
+                was, now = (shown(x[view.buffer].array) for x in (self.before, self.now))
+                return f"{shown(a)} reads {was} of the record, where {now} is read now"
         return ""
 
 
@@ -343,7 +354,7 @@ def _same_parts(a: Any, b: Any) -> bool:
         return True
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A part of a record in a few words."""
     text: str
     if isinstance(value, np.ndarray):
@@ -351,7 +362,7 @@ def _shown(value: Any) -> str:
     elif hasattr(value, "reads"):
         name = getattr(value, "function", type(value).__name__.lower())
         name = name if isinstance(name, str) else getattr(name, "__name__", repr(name))
-        numbers = [_shown(x.value) for x in getattr(value, "inputs", ()) if isinstance(x, Number)]
+        numbers = [shown(x.value) for x in getattr(value, "inputs", ()) if isinstance(x, Number)]
         where = next(iter(value.writes()), None)
         shape = "" if where is None else f" of shape {where.shape}"
         text = f"`{name}`{shape}" + (f" with {', '.join(numbers)}" if numbers else "")

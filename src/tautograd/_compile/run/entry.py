@@ -121,6 +121,19 @@ class Entry:
         return entry, entry.finish(tensors, [t._data for t in tensors], recorded=True)
 
     @property
+    def seconds(self) -> float:
+        """The least that a replay has taken, with the function's Python where that runs too."""
+        followed = self.followed_calls
+        if followed is not None:
+            return float(followed.python + followed.program)
+        return self.audits.replay_seconds
+
+    def take_times(self) -> None:
+        """Measure the next few replays by the shortest way."""
+        if self.quick is not None:
+            self.quick = self.audits.timed(self.quick, self)
+
+    @property
     def asked(self) -> list[int]:
         """The floats among the arguments whose value was asked for, by their number."""
         return [self.followed[i] for i in self.capture.scalars.pinned if i < len(self.followed)]
