@@ -3,8 +3,9 @@
 Nobody knows which arguments come next, so a function spends on recordings only what it has: the time that replays
 have saved so far, and `SHARE` of the time that its calls would have taken as written, over at least `HORIZON` calls.
 Whatever changes from call to call, it then takes at most 1 + `SHARE` of that time. The one record that is made on
-trust is that of a function whose arguments have had one form only. Times are the function's own: a call as
-written, a replay, a recording, each measured where it happens, and the least of several counts.
+trust is the first, if the arguments have had no more than `TRUSTED` forms until then (training, evaluation). Times
+are the function's own: a call as written, a replay, a recording, each measured where it happens, and the least of
+several counts.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any
 
 HORIZON = 300  # calls over which compiling must not lose
 SHARE = 0.05  # of their time that it may take
-# Before any was made: a recording takes up to some hundred runs of a small function, and seldom more than a second.
-RUNS, SECONDS = 100, 1.0
+# What the first record of a function whose arguments change may cost, before one was made: a guess on the safe side.
+LEAST, RUNS, MOST = 0.2, 50, 1.0  # seconds, runs as written, seconds
+TRUSTED = 2
 FORMS = 256  # whose times are remembered
 PAUSE = HORIZON  # calls that run as written when looking is given up; twice as many the next time
 LONGEST = 64 * PAUSE
@@ -62,6 +64,10 @@ class Ledger:
         self.records += 1
         self.last = price
 
+    def note_audit(self, key: Any, seconds: float) -> None:
+        """A call was audited; it has run as written, too."""
+        self.recording += max(seconds - self.plain_seconds(key), 0.0)
+
     def note_gone(self, entry: Any) -> None:
         """A record is given up; what it saved remains."""
         self.gone = [a + b for a, b in zip(self.gone, self._account([entry]), strict=True)]
@@ -94,7 +100,9 @@ class Ledger:
 
     def price(self, key: Any) -> float:
         """What a record of a form is expected to cost."""
-        return self.last if self.records else min(RUNS * self.plain_seconds(key), SECONDS)
+        if self.records:
+            return self.last
+        return min(LEAST + RUNS * self.plain_seconds(key), MOST)
 
     def allows(self, key: Any, entries: list[Any]) -> bool:
         """Whether a form is recorded that has no record.
@@ -103,8 +111,8 @@ class Ledger:
         taken as long as a record takes: then it would have been right to have one (as with skis, rented until the
         rent would have bought them).
         """
-        if not self.records and len(self.plain) <= 1:
-            return True  # nothing has changed so far: this is what compiling was asked for
+        if not self.records and len(self.plain) <= TRUSTED:
+            return True  # little has changed so far: this is what compiling was asked for
         price = self.price(key)
         left = self.saved(entries) - self.first - self.recording - self.looking
         if price <= left:

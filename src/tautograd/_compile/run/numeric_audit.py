@@ -8,6 +8,7 @@ bound that `rounding` derives for just these numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -169,8 +170,7 @@ class Aside:
                 if whole.buffer == view.buffer and whole == view:
                     return array
             return None
-        leaves = zip(NESTS.leaves(self.entry.capture.result), NESTS.leaves(result), strict=False)
-        for leaf, tensor in leaves:
+        for leaf, tensor in _paired(self.entry.capture.result, result):
             if isinstance(leaf, Made) and leaf.view == view and isinstance(tensor, Tensor):
                 return tensor._data
         return None
@@ -180,6 +180,16 @@ class Aside:
         assert self.rounding is not None
         found = apart(then, now, self.rounding.radius(view))
         return None if found is None else _told(instruction, found)
+
+
+def _paired(described: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    """The leaves of a result as it was described, and what is there."""
+    if not NESTS.is_container(described):
+        yield described, value
+        return
+    parts = zip(NESTS.parts(described), NESTS.parts(value), strict=False)
+    for (_, part), (_, other) in parts:
+        yield from _paired(part, other)
 
 
 def _told(instruction: Any, what: str) -> str:

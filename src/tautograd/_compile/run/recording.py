@@ -163,7 +163,7 @@ class Recorder(Records):
             followed = Followed(entry, noted)
             if sound or followed.is_cheap:
                 entry.followed_calls, entry.quick = followed, None
-                entry.audits.begin("always" if self._audit == "always" else "never")
+                entry.audits.begin(self._audit)
         elif self._sound:
             self._refuse(form.key, f"its Python cannot be followed: {why}")
         entry.not_followed = why
@@ -214,6 +214,9 @@ class Recorder(Records):
             raise AuditError(self._found_by_audit(entry, str(error))) from None
         if audits.is_the_same_run(entry, now):
             found = audits.difference(entry, now)
+            if found is not None and entry.followed_calls is not None:
+                entry.followed_calls.why = str(found)  # a call that reads something else, as it may
+                return result
             if found is not None:
                 self._drop(entry)
                 if Form(args, kwargs).key != form.key or was_swapped(memory, args, kwargs):
@@ -229,7 +232,9 @@ class Recorder(Records):
         if now.capture.backward is None:
             now.replay_of = now.quick = None  # with the memory of a program that nobody runs
         entry.calls += 1
-        entry.audits.note_audit(entry.calls, perf_counter() - began)
+        took = perf_counter() - began
+        entry.audits.note_audit(entry.calls, took)
+        self._ledger.note_audit(entry.key, took)
         if entry.audits.audits == 1:
             entry.take_times()
         return result
