@@ -21,7 +21,8 @@ class Record:
 
 def loss_of(forms: list[Any], plain: float, replay: float, price: float, looks: float) -> float:
     """What a function takes beside what it would take as written, by the ledger's decisions alone."""
-    ledger, records, spent, total = Ledger(), {}, 0.0, 0.0
+    ledger, spent, total = Ledger(), 0.0, 0.0
+    records: dict[Any, Any] = {}
     for key in forms:
         total += plain
         if ledger.pause and ledger.skips():

@@ -14,7 +14,8 @@ from .guards import module_guards
 from .record import tensor_data
 from .record.generators import noting_seeds
 from .record.symbolic_math import following_math
-from .run.audit import MODES, AuditError
+from .run.audit import AuditError
+from .run.audit_schedule import MODES
 from .run.bound_methods import OptimizedModule
 from .run.compiled import Compiled
 

@@ -21,6 +21,7 @@ from ..foreign import refuse_arguments
 from ..guards.guards import Form, is_ordinary
 from ..messages.explain import Explanation
 from ..record.trees import tensors_in
+from .audit import AuditError
 from .bound_methods import Place
 from .entry import Entry
 from .fast_entry import MISS, STOPPED, adding
@@ -94,7 +95,7 @@ class Compiled(Recorder):
             entry.audits.note_weighed()
             if not self._specialises and self._ledger.doubts(entry) and self._is_timed(entry):
                 return self._weigh(entry, args, kwargs, began)
-        due = entry is not None and entry.calls >= entry.audits.due
+        due = entry is not None and entry.is_due
         if entry is not None and due and self._recording.acquire(blocking=False):
             try:
                 return self._audited(entry, form, args, kwargs, numbers)
@@ -155,6 +156,11 @@ class Compiled(Recorder):
                 return self._fn(*args, **kwargs)
             entry.inside = 2
             try:
+                if entry.calls >= entry.audits.audit_due:
+                    found = self._wrong_code(entry, tensors)
+                    if found is not None:
+                        self._fn(*args, **kwargs)
+                        raise AuditError(self._found_by_audit(entry, found))
                 return entry.followed_calls.run(self._fn, args, kwargs, tensors)
             finally:
                 entry.inside = 0

@@ -28,7 +28,7 @@ from ..record.symbolic_numbers import FLOATS
 from ..record.tensor_data import set_grad
 from ..record.trees import NESTS, replaced, tensors_in
 from ..record.varying_numbers import Spot
-from .audit import Schedule
+from .audit_schedule import Schedule
 from .differentiable import Differentiable, UsedNode, is_cut
 from .executable import ready
 from .fast_entry import MISS, STOPPED
@@ -127,6 +127,12 @@ class Entry:
         if followed is not None:
             return float(followed.python + followed.program)
         return self.audits.replay_seconds
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the function is recorded anew in place of this replay; what is followed has run by itself."""
+        follows = self.followed_calls is not None and self.audits.mode != "always"
+        return not follows and self.calls >= self.audits.due
 
     def take_times(self) -> None:
         """Measure the next few replays by the shortest way."""

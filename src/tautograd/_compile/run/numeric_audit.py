@@ -137,13 +137,18 @@ class Aside:
 
     # --- afterwards -----------------------------------------------------------------------------------
 
+    def wrong(self) -> Difference | None:
+        """What a kernel did that its instructions do not say; the first one."""
+        if self.steps is None or self.steps.wrong is None:
+            return None
+        instruction, site, what = self.steps.wrong
+        return Difference(_told(instruction, what), site)
+
     def difference(self, arrays: list[Any], result: Any) -> Difference | None:
         """What the function's own run has left otherwise than the program, beyond rounding; the first place."""
-        if self.steps is not None and self.steps.wrong is not None:
-            instruction, site, what = self.steps.wrong
-            return Difference(_told(instruction, what), site)
-        if self.why or self.stopped:
-            return None
+        wrong = self.wrong()
+        if wrong is not None or self.why or self.stopped:
+            return wrong
         states = [generator.get_state() for generator in self.generators]
         if any(
             not np.array_equal(a._data, b._data) for a, b in zip(states, self.states, strict=True)

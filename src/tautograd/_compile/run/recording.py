@@ -214,9 +214,6 @@ class Recorder(Records):
             raise AuditError(self._found_by_audit(entry, str(error))) from None
         if audits.is_the_same_run(entry, now):
             found = audits.difference(entry, now)
-            if found is not None and entry.followed_calls is not None:
-                entry.followed_calls.why = str(found)  # a call that reads something else, as it may
-                return result
             if found is not None:
                 self._drop(entry)
                 if Form(args, kwargs).key != form.key or was_swapped(memory, args, kwargs):
@@ -238,6 +235,19 @@ class Recorder(Records):
         if entry.audits.audits == 1:
             entry.take_times()
         return result
+
+    def _wrong_code(self, entry: Entry, tensors: list[Any]) -> str | None:
+        """Whether the machine code of a record that is followed does not do what its program says."""
+        began = perf_counter()
+        aside = Aside(entry, [tensor._data for tensor in tensors], ())
+        wrong = aside.wrong()
+        if wrong is not None:
+            self._drop(entry)
+            self._refused[entry.key] = f"its machine code is wrong: {wrong}"
+            return str(wrong)
+        entry.audits.compared = aside.why or "yes"
+        entry.audits.note_audit(entry.calls + 1, perf_counter() - began)
+        return None
 
     def _found_by_audit(self, entry: Entry, what: str) -> str:
         return (

@@ -93,6 +93,9 @@ class Records:
         if not all(map(self._is_timed, alive)):
             return True
         runs = self._ledger.runs
+        if self._seen.get(key) == 1:
+            words = self._ledger.in_words(alive)
+            log_again.info("%s: arguments of another form run as written: %s", self._name(), words)
         if 3 * runs >= HORIZON and runs > sum(entry.calls for entry in alive):
             self._say_what_changes(key)
         return False
