@@ -19,6 +19,7 @@ SHARE = 0.05  # of their time that it may take
 # What the first record of a function whose arguments change may cost, before one was made: a guess on the safe side.
 LEAST, RUNS, MOST = 0.2, 50, 1.0  # seconds, runs as written, seconds
 TRUSTED = 2
+ENOUGH = 32  # runs as written beside records, before looking for those is given up
 FORMS = 256  # whose times are remembered
 PAUSE = HORIZON  # calls that run as written when looking is given up; twice as many the next time
 LONGEST = 64 * PAUSE
@@ -125,7 +126,7 @@ class Ledger:
 
         Half of the share is for that, and half for records.
         """
-        if len(self.plain) < 2:
+        if len(self.plain) < 2 or (entries and self.runs < ENOUGH):
             return False
         if self.looking <= self.saved(entries) + self.share(entries) / 2:
             return False

@@ -114,7 +114,9 @@ class Records:
             return
         ledger.said = True
         others = [form for form in (*reversed(self._seen), *self._entries) if form != key]
-        changes = difference(_loose(others[0]), _loose(key)) if others else self._why.get(key, "")
+        changes = self._why.get(key, "") if key in self._entries else ""
+        if not changes and others:
+            changes = difference(_loose(others[0]), _loose(key))
         forms = len({*self._seen, *self._entries})
         warnings.warn(
             f"{self._name()} runs as written, for records of it do not pay for themselves: of {forms} forms of "
