@@ -230,7 +230,7 @@ def apart(a: list[Any], b: list[Any]) -> str:
         if x.shape != y.shape:
             return f"value {i}: shape {x.shape}, {y.shape}"
         limit = BOUND * max(1.0, float(np.abs(y).max(initial=0.0)))
-        if not np.all((np.abs(x - y) <= limit) | (np.isnan(x) & np.isnan(y))):
+        if not np.all((x == y) | (np.abs(x - y) <= limit) | (np.isnan(x) & np.isnan(y))):
             return f"value {i}: {float(np.abs(x - y).max()):.3g} apart"
     return ""
 

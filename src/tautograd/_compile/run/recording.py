@@ -220,7 +220,7 @@ class Recorder(Records):
                     return result  # another thread has changed an argument meanwhile
                 raise AuditError(self._found_by_audit(entry, str(found)))
             result = audits.hand_over(entry, result)
-            found = None if aside is None else aside.difference(arrays, result)
+            found = None if aside is None else aside.wrong()
             if found is not None and not was_swapped(memory, args, kwargs):
                 self._drop(entry)
                 self._refused[entry.key] = f"its machine code is wrong: {found}"

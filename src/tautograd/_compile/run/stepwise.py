@@ -10,6 +10,7 @@ evaluation of the program that differs from another one by rounding only.
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,13 +35,14 @@ class Stepwise:
 
     def __init__(self, replay: Any, arrays: list[Any]) -> None:
         self.replay = replay
-        self.memory, self.program = replay.memory, replay.program
+        self.memory, self.program = copy.copy(replay.memory), replay.program
         self.arguments = {v.buffer: i for i, v in enumerate(replay.arguments) if i < len(arrays)}
         self.arrays = arrays
         self.staged = set(replay.staged)
         self.rounding = Rounding(self.program, [self._copy(b) for b in self.program.buffers])
         own = (Kind.EXTERNAL, Kind.ARGUMENT, Kind.CONSTANT)
         self.stored = {b.number for b in self.program.buffers if b.kind in own}
+        self._write_elsewhere()
         self.wrong: Wrong | None = None
         self.kernels = 0  # that were compared
 
@@ -55,6 +57,22 @@ class Stepwise:
             there = np.ndarray(whole.shape, whole.dtype, base, whole.offset, whole.strides)
             np.copyto(there, self.arrays[self.arguments[buffer.number]])
         return base
+
+    def _write_elsewhere(self) -> None:
+        """Let what the program writes beyond its own memory be copies."""
+        memory = self.memory
+        memory.table, memory.bases = memory.table.copy(), list(memory.bases)
+        parts = self.replay.stretches[0]
+        written = {v.buffer for part in parts for i in part.instructions for v in i.writes()}
+        for buffer in self.program.buffers:
+            place = self.arguments.get(buffer.number)
+            outside = buffer.kind is Kind.EXTERNAL or (
+                buffer.kind is Kind.ARGUMENT and place is not None and place not in self.staged
+            )
+            if buffer.number in written and outside:
+                base = memory.bases[buffer.number] = self._copy(buffer)
+                memory.table[buffer.number] = base.__array_interface__["data"][0]
+                self.arguments.pop(buffer.number, None)
 
     def native(self, view: View) -> Any:
         """A view in the memory that the program itself uses."""
