@@ -19,6 +19,7 @@ SHARE = 0.05  # of their time that it may take
 # What the first record of a function whose arguments change may cost, before one was made: a guess on the safe side.
 LEAST, RUNS, MOST = 0.2, 50, 1.0  # seconds, runs as written, seconds
 TRUSTED = 2
+OFTEN = 4  # runs for each further form, before what has come so far is trusted
 ENOUGH = 32  # runs as written beside records, before looking for those is given up
 FORMS = 256  # whose times are remembered
 PAUSE = HORIZON  # calls that run as written when looking is given up; twice as many the next time
@@ -112,7 +113,8 @@ class Ledger:
         taken as long as a record takes: then it would have been right to have one (as with skis, rented until the
         rent would have bought them).
         """
-        if not self.records and len(self.plain) <= TRUSTED:
+        others = len(self.plain) - 1
+        if not self.records and others < TRUSTED and self.runs >= OFTEN * others:
             return True  # little has changed so far: this is what compiling was asked for
         price = self.price(key)
         left = self.saved(entries) - self.first - self.recording - self.looking
