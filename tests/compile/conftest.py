@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tautograd._compile.record import tensor_data
+from tautograd._compile.run.ledger import Ledger
 from tautograd._tensor.tensor import Tensor
 
 
@@ -29,6 +30,15 @@ def nothing_is_left() -> Iterator[None]:
     yield
     assert Tensor.__dict__["_data"] is tensor_data._data
     assert Tensor.__dict__["_grad"] is tensor_data._grad
+
+
+@pytest.fixture(autouse=True)
+def records_are_free(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each form is recorded at its second call, though it does not pay: `test_ledger` asks when it does."""
+    if not request.path.name.startswith("test_ledger"):
+        monkeypatch.setattr(Ledger, "allows", lambda self, key, entries: True)
+        monkeypatch.setattr(Ledger, "is_lost", lambda self, entries: False)
+        monkeypatch.setattr(Ledger, "doubts", lambda self, entry: False)
 
 
 @pytest.fixture

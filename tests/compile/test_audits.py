@@ -21,7 +21,8 @@ import tautograd as torch
 import tautograd.nn.functional as F
 from tautograd._compile.api import AuditError
 from tautograd._compile.program.ir import Call, Map, Number, Product, Reduce, View
-from tautograd._compile.run.audit import FIRST, difference
+from tautograd._compile.run.audit import difference
+from tautograd._compile.run.audit_schedule import FIRST
 from tautograd._compile.run.compiled import Compiled
 
 Change = Callable[[], Any]

@@ -79,9 +79,12 @@ def test_by_name_by_mode_and_by_what_it_reads() -> None:
 def test_as_it_happens() -> None:
     code = """
 import tautograd as torch
-f = torch.compile(lambda x: (x * 2).sum(), backend="numpy")
+f = torch.compile(lambda x: (x * 2).sum(), backend="numpy", dynamic=False)
 for n in (3, 3, 3, 4, 4):
     f(torch.ones(n))
+g = torch.compile(lambda x: (x * 3).sum(), backend="numpy")
+for n in (5, 5, 6, 6):  # whose second record does not pay
+    g(torch.ones(n))
 """
     for asked, lines in (("recompiles", 1), ("compile,recompiles", 1)):
         env = {**os.environ, "TAUT_LOG": asked}
@@ -89,4 +92,5 @@ for n in (3, 3, 3, 4, 4):
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
         )
         assert found.stderr.count("record 2: argument 0: shape (4,), was (3,)") == lines
+        assert found.stderr.count("arguments of another form run as written: 1 record cost") == 1
         assert ("recorded (" in found.stderr) == ("compile" in asked.split(","))

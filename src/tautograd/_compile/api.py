@@ -14,7 +14,8 @@ from .guards import module_guards
 from .record import tensor_data
 from .record.generators import noting_seeds
 from .record.symbolic_math import following_math
-from .run.audit import MODES, AuditError
+from .run.audit import AuditError
+from .run.audit_schedule import MODES
 from .run.bound_methods import OptimizedModule
 from .run.compiled import Compiled
 
@@ -36,10 +37,13 @@ def compile(
 
     `compile(fn)`, or `@compile` above a function. With `fallback=True` it is split where Python asks for a
     tensor's value, and a function that cannot be recorded runs eagerly; a warning says so once.
-    `backend="numpy"` replays with NumPy's functions and needs no compiler. `fullgraph`, `dynamic`, `mode` and
-    `options` are PyTorch's; a record is always of the whole function and of fixed shapes. Now and then a replay is
-    audited: the function runs, and must still become the same program (`audit="always"`: at each call, `"never"`;
-    the environment variable `TAUT_AUDIT` says what it is by default).
+    `backend="numpy"` replays with NumPy's functions and needs no compiler. `fullgraph`, `mode` and `options` are
+    PyTorch's; a record is always of the whole function and of fixed shapes. Where arguments change from call to
+    call, a new form of them is recorded only out of what replays have saved, and a warning says when records do not
+    pay for themselves; with `dynamic=False` each form is recorded at its second call.
+
+    Now and then a replay is audited: the function runs, and must still become the same program (`audit="always"`:
+    at each call, `"never"`; the environment variable `TAUT_AUDIT` says what it is by default).
 
     With `sound=True` the function's own Python runs at every call, on tensors that compute nothing; if it does what
     was recorded, the program runs. Whatever it reads, it reads afresh. `sound=False` skips Python wherever guards
@@ -51,7 +55,8 @@ def compile(
         )
     if model is None:
         options = {"fallback": fallback, "fullgraph": fullgraph, "audit": audit, "sound": sound}
-        return functools.partial(compile, backend=backend, disable=disable, **options)
+        options |= {"backend": backend, "disable": disable, "dynamic": dynamic}
+        return functools.partial(compile, **options)
     audit = os.environ.get("TAUT_AUDIT", "auto") if audit is None else audit
     if audit not in MODES:
         raise ValueError(
@@ -68,6 +73,7 @@ def compile(
         native=backend != "numpy",
         audit=audit,
         sound=sound,
+        specialises=dynamic is False,
     )
     return OptimizedModule(model, compiled) if isinstance(model, Module) else compiled
 

@@ -407,7 +407,7 @@ def test_what_a_killed_writer_left_is_cleared(place: Path) -> None:
     program().check()
     body = (
         "import os, signal, sys\n"
-        "from tautograd._compile.native import cache\n"
+        "from tautograd._compile.native.disk_cache import store as cache\n"
         "os.replace = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
         "cache.save('a' * 64, b'x' * 1000)\n"
     )
@@ -453,7 +453,7 @@ def test_not_more_entries_than_are_allowed(place: Path, monkeypatch: pytest.Monk
 def test_processes_that_make_the_key_at_once(tmp_path: Path) -> None:
     """All use the same one."""
     body = (
-        "from tautograd._compile.native import cache\n"
+        "from tautograd._compile.native.disk_cache import store as cache\n"
         "import sys, time\n"
         "time.sleep(max(0, float(sys.argv[1]) - time.time()))\n"
         "cache.save(sys.argv[2] * 64, b'code')\n"

@@ -9,6 +9,9 @@ from types import CodeType
 from typing import Any
 
 _OURS = (__name__.partition(".")[0], "torch")
+_OF_VARIABLES = {"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"}
+_OF_VARIABLES |= {"LOAD_FROM_DICT_OR_GLOBALS"}
+_OF_ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR"}
 _BY_STRING = {"getattr", "hasattr", "setattr", "delattr", "vars", "attrgetter", "__dict__"}
 
 
@@ -19,10 +22,12 @@ def names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[
     attributes: set[str] = set()
     strings: set[str] = set()
     for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
+        if instruction.opname in _OF_VARIABLES:
             variables.add(instruction.argval)
-        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"):
+        elif instruction.opname in _OF_ATTRIBUTES:
             attributes.add(instruction.argval)
+        elif instruction.opname == "MATCH_CLASS":  # which reads attributes that no name stands for
+            attributes.add("__match_args__")
         elif (
             instruction.opname == "IMPORT_NAME"
             and instruction.argval.partition(".")[0] not in _OURS

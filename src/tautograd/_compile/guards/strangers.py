@@ -37,6 +37,7 @@ _PURE_BUILTINS = frozenset(
         *("setattr", "delattr", "__build_class__"),
     )
 )
+_NUMBERS = frozenset((int, float, bool, str))  # what an engine's state may be told by
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _PURE_MODULES = frozenset(("math", "cmath", "_operator", "itertools"))
 # Whose methods say only what their object holds, which is guarded where it is reached.
@@ -80,39 +81,62 @@ class Strangers:
     def __enter__(self) -> Strangers:
         self._before = sys.getprofile()
         self._outer = sys._getframe(1)
-        sys.setprofile(self._look)
+        sys.setprofile(self._looking())
         return self
 
     def __exit__(self, *error: object) -> None:
-        sys.setprofile(self._before)
-        self._outer = None
+        before = self._before
+        if before is None or callable(before):
+            sys.setprofile(before)
+        else:  # a profiler in C, as `cProfile` is: it can only be told to go on by itself
+            sys.setprofile(None)
+            before.enable()
+        self._before = self._outer = None
 
-    def _look(self, frame: Any, event: str, argument: Any) -> None:
-        if self._before is not None:
-            self._before(frame, event, argument)
+    def _looking(self) -> Any:
+        """What is told of every call of a recording. Most are the engine's own, so those leave first."""
+        known, of, engine, numbers = self._known, owners, int(Owner.ENGINE), _NUMBERS
+
+        def look(frame: Any, event: str, argument: Any) -> None:
+            if event == "c_call":
+                if of[frame.f_code.co_filename] < engine and not _is_pure(argument):
+                    self._see_c(frame, argument)
+            elif event == "call":
+                code = frame.f_code
+                if of[code.co_filename] < engine and code not in known:
+                    self._see(frame)
+            elif event == "return" and type(argument) in numbers:
+                self._returned(frame)
+
+        before = self._before
+        if before is None or not callable(before):
+            return look
+
+        def both(frame: Any, event: str, argument: Any) -> None:
+            before(frame, event, argument)
+            look(frame, event, argument)
+
+        return both
+
+    def _see(self, frame: Any) -> None:
+        """A function that was not read has started."""
+        code, caller = frame.f_code, self._caller(frame.f_back)
+        if not self._is_off() and (owners[code.co_filename] is Owner.USERS or caller is not None):
+            self._note(f"`{getattr(code, 'co_qualname', code.co_name)}`", caller or frame)
+
+    def _see_c(self, frame: Any, function: Any) -> None:
+        caller = None if self._is_off() else self._caller(frame)
+        if caller is not None:
+            self._note(f"`{getattr(function, '__qualname__', function)}`", caller)
+
+    def _is_off(self) -> bool:
+        """Whether nothing more is looked for: what a schedule calls is called at each replay, too."""
         tape = modes.recorder
-        if self.found is not None or (tape is not None and tape.paused):
-            return  # what a schedule calls is called at each replay, too
-        if event == "call":
-            code = frame.f_code
-            if owners[code.co_filename] < Owner.ENGINE and code not in self._known:
-                caller = self._caller(frame.f_back)
-                if owners[code.co_filename] is Owner.USERS or caller is not None:
-                    name = getattr(code, "co_qualname", code.co_name)
-                    self._note(f"`{name}`", caller or frame)
-        elif event == "return":
-            self._returned(frame, argument)
-        elif event == "c_call" and not _is_pure(argument):
-            caller = self._caller(frame)
-            if caller is not None:
-                self._note(f"`{getattr(argument, '__qualname__', argument)}`", caller)
+        return self.found is not None or (tape is not None and tape.paused)
 
-    def _returned(self, frame: Any, value: Any) -> None:
+    def _returned(self, frame: Any) -> None:
         """A function of the engine's that is given nothing, and so says something of its state."""
-        if (
-            type(value) not in (int, float, bool, str)
-            or owners[frame.f_code.co_filename] != Owner.ENGINE
-        ):
+        if owners[frame.f_code.co_filename] != Owner.ENGINE or self._is_off():
             return
         back = frame.f_back
         if (

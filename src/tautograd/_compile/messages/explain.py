@@ -22,9 +22,11 @@ class Explanation:
         refused: dict[Any, str],
         forms: int = 0,
         again: Sequence[str] = (),
+        ledger: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.again = list(again)  # each record after the first, and why it was made
+        self.ledger = ledger or {}  # what records cost and saved
         self.forms = forms  # of arguments that came, each once, without a record
         self._entry = entry
         self.refused = list(refused.values())
@@ -33,7 +35,12 @@ class Explanation:
         """The same as plain data, for machines."""
         entry = self._entry
         if entry is None:
-            return {"function": self.name, "recorded": False, "refused": self.refused}
+            return {
+                "function": self.name,
+                "recorded": False,
+                "refused": self.refused,
+                "ledger": self.ledger,
+            }
         replay, program = entry.replay_of, entry.program
         kinds: Counter[str] = Counter()
         for buffer in program.buffers:
@@ -43,6 +50,7 @@ class Explanation:
             "recorded": True,
             "recorded_again": self.again,
             "refused": self.refused,
+            "ledger": self.ledger,
             "recorded_instructions": entry.recorded_size,
             "instructions": entry.size,
             "replays": entry.calls,
@@ -74,6 +82,7 @@ class Explanation:
                     f"{self.forms} forms of arguments came so far, each once. If an integer or a text among them "
                     "changes at each call, pass it as a tensor: its value is then an input."
                 )
+            lines += self._costs()
             return "\n".join([*lines, *(f"refused: {reason}" for reason in self.refused)])
         sizes = [f"{k.replace('_', ' ')} {_bytes(v)}" for k, v in data["memory"].items()]
         counts = f"{data['recorded_instructions']} array operations recorded, {data['instructions']} in the program"
@@ -84,6 +93,7 @@ class Explanation:
             f"native code: {data['native']}",
             *([f"CUDA graph: {data['graph']}"] if "graph" in data else ()),
             f"memory: {', '.join(sizes)}",
+            *self._costs(),
             *(f"other arguments are not compiled: {why}" for why in self.refused),
             *(f"recorded again, {line}" for line in data["recorded_again"]),
             "",
@@ -97,6 +107,14 @@ class Explanation:
             lines.append(f"part {number}: {part['kind']}, {count} instruction{'s' * (count != 1)}")
             lines += [f"    {line}" for line in part["lines"]]
         return "\n".join(lines + splits[before:])
+
+    def _costs(self) -> list[str]:
+        """What records cost and saved, if any call ran as written."""
+        words = self.ledger.get("words")
+        if not words or self.ledger["runs_as_written"] < 2:
+            return []
+        paused = "; it runs as written for a while" if self.ledger["paused"] else ""
+        return [f"costs: {words}{paused}"]
 
     __repr__ = __str__
 

@@ -55,6 +55,15 @@ class Native:
         """Of the module, in LLVM's assembly language."""
         return self._make().text
 
+    def call_kernel(self, table: int, number: int) -> int:
+        """Run one kernel only, of those in `kernels`; the status."""
+        words = self._memory[self.own - self._memory.ctypes.data :][: module.START].view(np.int64)
+        words[module.FIRST // 8], words[module.LAST // 8] = number, number + 1
+        try:
+            return self.call(table)
+        finally:
+            words[module.FIRST // 8] = words[module.LAST // 8] = 0
+
     def run(self, table: int) -> None:
         """Run on the buffers whose addresses stand in an array at `table`, by buffer number."""
         status = self.call(table)

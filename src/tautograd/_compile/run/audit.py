@@ -5,8 +5,7 @@ runs, with all its effects, so the call's result is right whatever the audit fin
 the record, instruction by instruction: the functions, the elements they read and write, every constant to the bit,
 the optimizers' formulas, what is returned. Nothing is compared by rounding, so there is no tolerance. A difference
 means that a replay would have given an old number: the record is thrown away, and `AuditError` names the line.
-
-Machine code is not what an audit looks at; that is compared with NumPy by the tests.
+Whether machine code does what the program says is the other half: `numeric_audit`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import struct
 import types
 from dataclasses import fields, is_dataclass
 from functools import partial
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,66 +27,10 @@ from ..record.results import Given, Passed
 from ..record.tensor_data import set_grad
 from ..record.trees import NESTS, replaced
 from .differentiable import is_cut
-from .fast_entry import MISS
-
-MODES = ("auto", "always", "never")
-FIRST = 3  # the replay that is audited first
-GROWTH = 3  # the distance to the next audit grows by this factor
-TIMED = 5  # replays by the shortest way that are measured
-SHARE = 0.01  # of the time of all replays, which audits after the first may take
 
 
 class AuditError(RuntimeError):
     """A compiled function would have given something else than the function itself."""
-
-
-class Schedule:
-    """Which replays of a record are audited: the third, then ever fewer, within a share of the time they take."""
-
-    def __init__(self) -> None:
-        self.audits = 0
-        self.replay_seconds = float("inf")  # of one: the least that was measured
-        self.last = 0, 0.0  # the replay that was audited last, and the seconds it took
-        self.begin("never")
-
-    def begin(self, mode: str) -> None:
-        self.mode = mode
-        self.due: float = {"always": 0, "never": float("inf"), "auto": FIRST - 1}[mode]
-
-    def note_replay(self, began: float) -> None:
-        """A replay has ended; how long it took says when the next audit is."""
-        seconds = perf_counter() - began
-        if seconds < self.replay_seconds:
-            self.replay_seconds = seconds
-            if self.audits:
-                self._plan()
-
-    def note_audit(self, calls: int, seconds: float) -> None:
-        self.audits += 1
-        self.last = calls, seconds
-        self._plan()
-
-    def _plan(self) -> None:
-        if self.mode == "auto":
-            calls, seconds = self.last
-            apart = seconds / (SHARE * self.replay_seconds) if self.replay_seconds else 0
-            self.due = calls + max((GROWTH - 1) * calls, apart)
-
-    def timed(self, quick: Any, entry: Any) -> Any:
-        """The shortest way into a program, which measures its first few replays; then it is itself again."""
-        left = [TIMED]
-
-        def run(args: tuple[Any, ...]) -> Any:
-            began = perf_counter()
-            result = quick(args)
-            if result is not MISS:
-                self.note_replay(began)
-            left[0] -= 1
-            if not left[0]:
-                entry.quick = quick
-            return result
-
-        return run
 
 
 class Difference(NamedTuple):
@@ -111,11 +53,9 @@ def difference(old: Any, new: Any) -> Difference | None:
     if len(before.instructions) != len(now.instructions):
         count = min(len(before.instructions), len(now.instructions))
         if count < len(now.instructions):
-            return Difference(f"{_shown(now.instructions[count])} is done now", now.sites[count])
+            return Difference(f"{shown(now.instructions[count])} is done now", now.sites[count])
         left = before.instructions[count]
-        return Difference(
-            f"{_shown(left)} was recorded, and is no longer done", before.sites[count]
-        )
+        return Difference(f"{shown(left)} was recorded, and is no longer done", before.sites[count])
     for buffer, other in zip(before.buffers, now.buffers, strict=False):
         if buffer.kind is not other.kind or buffer.nbytes != other.nbytes:
             return Difference("it uses other memory than was recorded")
@@ -134,7 +74,7 @@ def difference(old: Any, new: Any) -> Difference | None:
         ("requires_grad of an argument differs", old.capture.turned, new.capture.turned),
     ):
         if not _same(a, b):
-            return Difference(f"{what}: {_shown(a)} was recorded, {_shown(b)} is so now")
+            return Difference(f"{what}: {shown(a)} was recorded, {shown(b)} is so now")
     return None
 
 
@@ -145,7 +85,7 @@ def _first_parting(before: Program, now: Program, breaks: bool) -> Difference | 
         if breaks and (is_cut(a) or is_cut(b)):
             return None
         if not _same(a, b) or not constants.agree(a, b):
-            default = f"{_shown(a)} was recorded, {_shown(b)} is done now"
+            default = f"{shown(a)} was recorded, {shown(b)} is done now"
             return Difference(constants.shown(a, b) or default, now.sites[i])
     return None
 
@@ -264,8 +204,8 @@ class _Constants:
         """A constant that differs, in words."""
         for view in a.reads():
             if not self._same(view.buffer) and self.before[view.buffer].kind is Kind.CONSTANT:
-                was, now = (_shown(x[view.buffer].array) for x in (self.before, self.now))
-                return f"{_shown(a)} reads {was} of the record, where {now} is read now"
+                was, now = (shown(x[view.buffer].array) for x in (self.before, self.now))
+                return f"{shown(a)} reads {was} of the record, where {now} is read now"
         return ""
 
 
@@ -343,7 +283,7 @@ def _same_parts(a: Any, b: Any) -> bool:
         return True
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A part of a record in a few words."""
     text: str
     if isinstance(value, np.ndarray):
@@ -351,7 +291,7 @@ def _shown(value: Any) -> str:
     elif hasattr(value, "reads"):
         name = getattr(value, "function", type(value).__name__.lower())
         name = name if isinstance(name, str) else getattr(name, "__name__", repr(name))
-        numbers = [_shown(x.value) for x in getattr(value, "inputs", ()) if isinstance(x, Number)]
+        numbers = [shown(x.value) for x in getattr(value, "inputs", ()) if isinstance(x, Number)]
         where = next(iter(value.writes()), None)
         shape = "" if where is None else f" of shape {where.shape}"
         text = f"`{name}`{shape}" + (f" with {', '.join(numbers)}" if numbers else "")

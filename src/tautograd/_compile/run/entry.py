@@ -28,7 +28,7 @@ from ..record.symbolic_numbers import FLOATS
 from ..record.tensor_data import set_grad
 from ..record.trees import NESTS, replaced, tensors_in
 from ..record.varying_numbers import Spot
-from .audit import Schedule
+from .audit_schedule import Schedule
 from .differentiable import Differentiable, UsedNode, is_cut
 from .executable import ready
 from .fast_entry import MISS, STOPPED
@@ -119,6 +119,25 @@ class Entry:
         entry.numbers = found.scalars.values
         entry.given = args, kwargs
         return entry, entry.finish(tensors, [t._data for t in tensors], recorded=True)
+
+    @property
+    def seconds(self) -> float:
+        """The least that a replay has taken, with the function's Python where that runs too."""
+        followed = self.followed_calls
+        if followed is not None:
+            return float(followed.python + followed.program)
+        return self.audits.replay_seconds
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the function is recorded anew in place of this replay; what is followed has run by itself."""
+        follows = self.followed_calls is not None and self.audits.mode != "always"
+        return not follows and self.calls >= self.audits.due
+
+    def take_times(self) -> None:
+        """Measure the next few replays by the shortest way."""
+        if self.quick is not None:
+            self.quick = self.audits.timed(self.quick, self)
 
     @property
     def asked(self) -> list[int]:

@@ -14,18 +14,17 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.checks import require_all
-from ..._arrays.quiet import quiet_runner
 from ..._autograd.apply import apply
-from ..._autograd.autocast_state import _state as autocasting
 from ..._autograd.modes import change, modes
-from ..._stand_ins.slots import WhileAnybody
-from ..._tensor.tensor import Tensor, make
+from ..._tensor.tensor import Tensor
 from ..._user_code.sites import resolve
 from ..record.arrays import KINDS
 from ..record.trees import NESTS
-from .arguments import ArrayRef, Ref, agrees, function_parts, made_again, same_value
+from .arguments import ArrayRef, Ref, agrees, function_parts, same_value
+from .earnest import Run
 from .lazy_array import Form, LazyArray, revealed
 from .noting import Call, New
+from .shown import LAZY_NODE
 
 _data: Any = Tensor.__dict__["_data"]
 _grad: Any = Tensor.__dict__["_grad"]
@@ -35,38 +34,10 @@ _new = object.__new__
 _GONE: Any = lambda: None  # noqa: E731
 
 
-class _LazyNode:
-    """The history of a tensor that is not there yet."""
-
-    __slots__ = ()
-
-
-LAZY_NODE = _LazyNode()
-
-
-class Follower:
+class Follower(Run):
     """One run of a function, held against a record."""
 
     follows = True
-
-    def __init__(self, record: Any, arguments: list[Tensor]) -> None:
-        self.record = record
-        self.calls: list[Call] = record.calls
-        self.arguments = arguments
-        self.at = 0  # the calls that have agreed
-        self.objects: list[Any] = [_GONE] * record.count  # a reference to each tensor made
-        self.constants: dict[int, Tensor] = {}
-        self.around: list[tuple[Any, LazyArray]] = []  # other tensors around such arrays
-        self.grads: dict[int, tuple[Tensor, Any]] = {}  # what `.grad` was before
-        self.counts: list[tuple[Any, Any]] = []  # optimizers' step counts, and what they were
-        self.checks: dict[int, Any] = {}  # conditions on values, and their errors
-        self.settings: dict[int, Any] = {}  # optimizers' settings at each step
-        self.real: list[Any] = [None] * record.count
-        self.drawn: list[Any] = [None] * record.drawn
-        self.is_lazy = True
-        self.why = ""  # it was not followed to the end
-        self.error: BaseException | None = None
-        self._proxies: dict[int, LazyArray] = {}
 
     # --- what the engine asks ------------------------------------------------------------------------
 
@@ -143,12 +114,6 @@ class Follower:
             return
         self.at += 1
         self._put_grad(tensor, value)
-
-    def force(self, what: str) -> None:
-        """Something that cannot be put off happens: compute all that was."""
-        if self.is_lazy:
-            self.why = what
-            self._go_on_eagerly()
 
     def proxy(self, tensor: Tensor, array: Any) -> LazyArray:
         """What a tensor from outside shows in place of its array."""
@@ -301,27 +266,6 @@ class Follower:
         self.grads.setdefault(id(tensor), (tensor, _grad.__get__(tensor)))
         _grad.__set__(tensor, value)
 
-    def tensor(self, ref: Ref) -> Any:
-        """The tensor of this run that was written down."""
-        if ref.kind == "outside":
-            return ref.key
-        if ref.kind == "argument":
-            return self.arguments[ref.key]
-        if ref.kind == "drawn":
-            shown = [reference() for reference, array in self.around if array.number == ~ref.key]
-            alive = [tensor for tensor in shown if tensor is not None]
-            return alive[0] if alive else make(self.drawn[ref.key])
-        if ref.kind == "constant" and ref.key in self.constants:
-            return self.constants[ref.key]
-        found = self.objects[ref.key]()
-        return self.real[ref.key] if found is None else found
-
-    def array(self, ref: ArrayRef) -> Any:
-        """The array that was written down, when it is computed."""
-        return self.drawn[ref.of] if type(ref.of) is int else _data.__get__(self.tensor(ref.of))
-
-    # --- in earnest --------------------------------------------------------------------------------------
-
     def _differs(self, function: Any) -> None:
         if not self.is_lazy:
             return
@@ -336,128 +280,6 @@ class Follower:
             self.why = f"{name} is done now, where the record has ended"
         self._go_on_eagerly()
 
-    def take_back_grads(self) -> None:
-        """Let gradients be what they were before the run."""
-        for tensor, grad in self.grads.values():
-            _grad.__set__(tensor, grad)
-
-    def take_back(self) -> None:
-        """Let gradients and step counts be what they were before the run."""
-        self.take_back_grads()
-        for scalar, before in reversed(self.counts):
-            scalar[...] = before
-        self.counts.clear()
-
-    def _go_on_eagerly(self) -> None:
-        """Make the calls so far in earnest, in their order; each tensor becomes real in place."""
-        self.is_lazy = False
-        kept = [(t, _grad.__get__(t)) for t, _ in self.grads.values()]  # so that none is lost
-        self.take_back()
-        before = change(deferred=None)
-        runners = modes.quietly, modes.forwards  # this may be inside of one of them
-        modes.quietly = modes.forwards = quiet_runner()
-        casts, autocasting.casts = autocasting.casts, {}
-        try:
-            for number, call in enumerate(self.calls[: self.at]):
-                change(grad=call.grad, lower=call.lower)
-                try:
-                    self._do(number, call)
-                except BaseException as error:
-                    self.error = error
-                    if not isinstance(error, KeyboardInterrupt):
-                        where = resolve(call.site)
-                        error.add_note(
-                            f"raised by `{call.name}`, called in {where} of a compiled function"
-                        )
-                    raise
-        finally:
-            del kept
-            modes.quietly, modes.forwards = runners
-            change(grad=before.grad, lower=before.lower)
-            autocasting.casts = casts
-
-    def _do(self, number: int, call: Call) -> None:
-        args = made_again(call.inputs, self)
-        if call.kind == "grad":
-            _grad.__set__(args[0], args[1])
-            return
-        if call.kind == "check":
-            require_all(args[0], *self.checks[number])
-            return
-        kwargs = made_again(call.parameters, self)
-        if call.kind == "operation":
-            found = apply(call.function, args, kwargs, call.compute)
-        elif number in self.settings:
-            found = self._with_settings(self.settings[number], call.function, args, kwargs)
-        else:
-            found = call.function(*args, **kwargs)
-        if call.single is not None:
-            self._becomes(call.single, found)
-        else:
-            for leaf, value in zip(NESTS.leaves(call.result), NESTS.leaves(found), strict=True):
-                self._becomes(leaf, value)
-        for ref, grad in call.grads:
-            if type(grad) is New:
-                tensor = self.tensor(ref)
-                self._becomes(grad, _grad.__get__(tensor))
-                _grad.__set__(tensor, self.real[grad.number])
-
-    def _with_settings(self, settings: Any, function: Any, args: Any, kwargs: Any) -> Any:
-        """An optimizer's step with what its settings were when it was asked for."""
-        groups = args[0].param_groups
-        now = [dict(group) for group in groups]
-        for group, then in zip(groups, settings, strict=False):
-            group.update(then)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            for group, later in zip(groups, now, strict=False):
-                group.update(later)
-
-    def _becomes(self, leaf: Any, value: Any) -> None:
-        """Let what was made by a call be what that really gives."""
-        if type(leaf) is not New:
-            return
-        if leaf.is_array:
-            self.drawn[leaf.number] = value
-        else:
-            lazy = self.objects[leaf.number]()
-            if lazy is not None:
-                take_over(lazy, value)
-                value = lazy
-            self.real[leaf.number] = value
-        for reference, array in self.around:
-            tensor = reference()
-            number = ~leaf.number if leaf.is_array else leaf.number
-            if tensor is not None and array.owner is None and array.number == number:
-                _data.__set__(tensor, self.array_of(array))
-
-    def array_of(self, lazy: LazyArray) -> Any:
-        """The array that one stands for, computed by now."""
-        if modes.deferred is not self and self.is_lazy:
-            raise RuntimeError(
-                "a tensor of a compiled function is used by another thread, or after its call"
-            )
-        self.force("a tensor's values are asked for")
-        if lazy.owner is not None:
-            return _data.__get__(lazy.owner)
-        found = self.drawn[~lazy.number] if lazy.number < 0 else self.real[lazy.number]
-        if found is None:
-            raise self.error or RuntimeError("a tensor of a call that failed")
-        return found if lazy.number < 0 else _data.__get__(found)
-
-
-def take_over(lazy: Tensor, real: Tensor) -> None:
-    """Let a tensor be what another one is: its memory, its history, its base."""
-    _data.__set__(lazy, _data.__get__(real))
-    _node.__set__(lazy, _node.__get__(real))
-    if _grad.__get__(lazy) is None:
-        _grad.__set__(lazy, _grad.__get__(real))
-    for name in _SLOTS:
-        setattr(lazy, name, getattr(real, name))
-    lazy.__dict__.pop("_seen_version", None)
-    lazy.__dict__.update(real.__dict__)
-
 
 class _Off:
     """A context in which tensors are as they are."""
@@ -470,52 +292,3 @@ class _Off:
 
     def __exit__(self, *error: object) -> None:
         change(deferred=self.run)
-
-
-# --- what a tensor shows while a function is followed ------------------------------------------------
-
-
-def _shown_data(below: Any) -> Any:
-    def get(self: Tensor) -> Any:
-        run = modes.deferred
-        return below.__get__(self) if run is None or not run.follows else run.get_data(self)
-
-    def put(self: Tensor, value: Any) -> None:
-        run = modes.deferred
-        if run is None or not run.follows:
-            below.__set__(self, value)
-        else:
-            run.set_data(self, value)
-
-    return property(get, put)
-
-
-def _shown_grad(below: Any) -> Any:
-    def put(self: Tensor, value: Any) -> None:
-        run = modes.deferred
-        if run is None or not run.follows:
-            below.__set__(self, value)
-        else:
-            run.set_grad(self, value)
-
-    return property(below.__get__, put)
-
-
-def _shown_node(below: Any) -> Any:
-    def get(self: Tensor) -> Any:
-        value = below.__get__(self)
-        run = modes.deferred
-        if value is LAZY_NODE and run is not None:
-            run.force("a tensor's history is asked for")
-            value = below.__get__(self)
-        return value
-
-    return property(get, below.__set__)
-
-
-_SHOWN = (
-    (Tensor, "_data", _shown_data),
-    (Tensor, "_grad", _shown_grad),
-    (Tensor, "_node", _shown_node),
-)
-showing = WhileAnybody(lambda: _SHOWN)

@@ -19,7 +19,8 @@ from .thread_pool_ir import ALONE, PARALLEL, TOGETHER
 
 ENTRY = "taut_run"
 CALL = "taut_call"  # the same as a function of CPython's: (address of own memory, table) -> status
-START = 64  # bytes: the status word has a line of its own
+START = 64  # bytes: the status word has a line of its own, with which kernels run
+FIRST, LAST = 8, 16  # where its numbers are: from this kernel on, up to that one (0: all)
 LONG = 100_000  # operations and bytes: a longer run lets other Python threads go on
 
 
@@ -150,8 +151,16 @@ def _entry(
         "entry:",
         f"  %args = alloca [{max(most, 1)} x ptr]",
         "  store i32 0, ptr %own",
+        f"  %first.at = getelementptr i8, ptr %own, i64 {FIRST}",
+        "  %first = load i64, ptr %first.at",
+        f"  %last.at = getelementptr i8, ptr %own, i64 {LAST}",
+        "  %last = load i64, ptr %last.at",
+        "  switch i64 %first, label %k0 ["
+        + " ".join(f"i64 {n}, label %k{n}" for n in range(1, len(calls)))
+        + "]",
     ]
     for number, call in enumerate(calls):
+        lines.append(f"k{number}:")
         for place, (buffer, offset) in enumerate(call.arguments):
             p = f"%c{number}.{place}"
             if buffer == STATUS[0]:
@@ -176,7 +185,9 @@ def _entry(
             lines.append(f"stop{number}:")
             lines.append(f"  ret i32 %s{number}")
             lines.append(f"go{number}:")
-    lines += ["  ret i32 0", "}"]
+        lines.append(f"  %e{number} = icmp eq i64 %last, {number + 1}")
+        lines.append(f"  br i1 %e{number}, label %done, label %k{number + 1}")
+    lines += [f"k{len(calls)}:", "  br label %done", "done:", "  ret i32 0", "}"]
     return "\n".join([*lines, _around(shared and any(call.units for call in calls), declared)])
 
 

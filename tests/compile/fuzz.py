@@ -1,0 +1,328 @@
+"""Random training steps whose surroundings change between calls: compiled, as written, and on PyTorch.
+
+`python -m tests.compile.fuzz --count 20000` draws a new seed, prints it with what was compared, and ends with 1 if a
+compiled step gave anything else than the function itself, or the function something else than PyTorch.
+
+A step is drawn once: a model, a loss, an optimizer, and places that its Python reads (a closure's cell, an attribute,
+a list, a dictionary, a default of a function, an object of its own class). Before each call something of that is
+changed at random: settings, modes, parameters' memory, what wants a gradient, hooks, sizes, arguments. All is done
+alike to three copies. Numbers are doubles and steps few, so that rounding explains no more than `BOUND` of the
+largest number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+import warnings
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import tautograd
+from tautograd._compile.messages.errors import CompileError
+
+BOUND = 1e-8
+CALLS = 9
+WIDTH = 5
+
+
+class Scenario:
+    """A step on one engine, with everything that can be changed."""
+
+    def __init__(self, T: Any, seed: int) -> None:
+        rng = self.rng = random.Random(seed)
+        self.T, self.seed = T, seed
+        T.manual_seed(seed)
+        nn = T.nn
+        self.cell = 1.5
+        self.place = SimpleNamespace(scale=0.5, power=2, name="a", inner=SimpleNamespace(k=0.25))
+        self.listed = [0.5, 1.0, 2.0]
+        self.named = {"a": 1.0, "b": 0.5}
+        self.body = self._model(nn, rng)
+        self.head = nn.Linear(WIDTH, 3)
+        modules = nn.ModuleList([self.body, self.head]).to(T.float64)
+        values = np.random.default_rng(seed)
+        with T.no_grad():
+            for p in modules.parameters():
+                p.copy_(T.tensor(values.standard_normal(tuple(p.shape)) * 0.3, dtype=T.float64))
+        self.parameters = list(modules.parameters())
+        self.modules = modules
+        self.optimizer = self._optimizer(T, rng)
+        self.clears, self.loss, self.extra = rng.random() < 0.8, rng.randrange(4), rng.randrange(6)
+        self.handle: Any = None
+        self.size = rng.choice((1, 3, 4))
+        self.number = 0.5
+        self.step = self._step()
+
+    def _model(self, nn: Any, rng: random.Random) -> Any:
+        kind = rng.randrange(5)
+        act = rng.choice((nn.Tanh, nn.ReLU, nn.GELU, nn.Sigmoid, nn.SiLU))
+        if kind == 0:
+            return nn.Sequential(nn.Linear(WIDTH, 7), act(), nn.Linear(7, WIDTH))
+        if kind == 1:
+            return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH), act())
+        if kind == 2:
+            parts = nn.Unflatten(1, (1, WIDTH)), nn.Conv1d(1, 2, 3, padding=1), act(), nn.Flatten()
+            return nn.Sequential(*parts, nn.Linear(2 * WIDTH, WIDTH))
+        if kind == 3:
+            # Without a bias: its gradient would be nothing but rounding, which Adam makes large.
+            return nn.Sequential(nn.Linear(WIDTH, WIDTH, bias=False), nn.BatchNorm1d(WIDTH), act())
+        return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Dropout(0.0), act(), nn.Softmax(-1))
+
+    def _optimizer(self, T: Any, rng: random.Random) -> Any:
+        optim, own = T.optim, self.parameters
+        groups = (
+            own if rng.random() < 0.6 else [{"params": own[:1], "lr": 0.02}, {"params": own[1:]}]
+        )
+        return rng.choice(
+            (
+                lambda: optim.SGD(groups, 0.05),
+                lambda: optim.SGD(groups, 0.05, momentum=0.9, nesterov=True),
+                lambda: optim.Adam(groups, 0.01),
+                lambda: optim.AdamW(groups, 0.01, weight_decay=0.1),
+                lambda: optim.RMSprop(groups, 0.01),
+                lambda: optim.Adagrad(groups, 0.05),
+            )
+        )()
+
+    def _step(self) -> Any:
+        """The function that is compiled; what it reads is all over the place."""
+        T, F, rng = self.T, self.T.nn.functional, random.Random(self.seed + 1)
+        body, head, optimizer = self.body, self.head, self.optimizer
+        place, listed, named = self.place, self.listed, self.named
+        clears, loss_kind, extra = self.clears, self.loss, self.extra
+        scenario = self
+        reads = rng.sample(range(7), 3)
+
+        def scaled(h: Any, by: list[float] = listed) -> Any:
+            return h * by[-1]
+
+        def step(x: Any, y: Any, number: float) -> Any:
+            if clears:
+                optimizer.zero_grad()
+            h = body(x)
+            if 0 in reads:
+                h = h * place.scale
+            if 1 in reads:
+                h = scaled(h)
+            if 2 in reads and named.get("b"):
+                h = h + named["b"]
+            if 3 in reads:
+                h = h * scenario.cell
+            if 4 in reads:
+                h = h**place.power if place.name == "a" else h.tanh()
+            if 5 in reads:
+                h = h + number
+            if 6 in reads:
+                for k in range(int(place.inner.k * 8)):
+                    h = h + k * 0.1
+            out = head(h)
+            if extra == 1:
+                out = out - out.mean(-1, keepdim=True)
+            elif extra == 2:
+                out = T.cat([out[:, :1], out[:, 1:] * 2], 1)
+            elif extra == 3:
+                out = out[:, [2, 0, 1]]
+            elif extra == 4:
+                out = T.where(out > 0, out, out * 0.1)
+            if loss_kind == 0:
+                loss = F.cross_entropy(out, y)
+            elif loss_kind == 1:
+                loss = F.mse_loss(out, F.one_hot(y, 3).to(out.dtype))
+            elif loss_kind == 2:
+                loss = out.logsumexp(-1).mean() + out.square().sum() * 0.01
+            else:
+                loss = F.smooth_l1_loss(out, F.one_hot(y, 3).to(out.dtype))
+            if loss.requires_grad:
+                loss.backward()
+                optimizer.step()
+            return loss, out
+
+        return step
+
+    def change(self, rng: random.Random) -> str:
+        """Change one thing; which one, and how, is the generator's choice."""
+        T, group = self.T, self.optimizer.param_groups[-1]
+        kind = rng.choice(_CHANGES)
+        value, which = rng.uniform(0.1, 1.0), rng.randrange(len(self.parameters))
+        parameter = self.parameters[which]
+        if kind == "scale":
+            self.place.scale = value
+        elif kind == "list":
+            self.listed[-1] = value
+        elif kind == "list grows":
+            self.listed.append(value)
+        elif kind == "dictionary":
+            self.named["b"] = rng.choice((0.0, 0.5, value))
+        elif kind == "cell":
+            self.cell = value
+        elif kind == "power":
+            self.place.power = rng.choice((1, 2, 2.0, 3))
+        elif kind == "name":
+            self.place.name = rng.choice(("a", "b"))
+        elif kind == "inner":
+            self.place.inner = SimpleNamespace(k=rng.choice((0.0, 0.25, 0.5)))
+        elif kind == "rate":
+            group["lr"] = value * 0.05
+        elif kind == "decay":
+            group["weight_decay"] = rng.choice((0.0, 0.1))
+        elif kind == "mode":
+            self.modules.train(rng.random() < 0.5)
+        elif kind == "frozen":
+            parameter.requires_grad_(rng.random() < 0.5)
+        elif kind == "content":
+            with T.no_grad():
+                parameter.mul_(value)
+        elif kind == "memory":
+            parameter.data = parameter.data.clone() * value
+        elif kind == "gradient":
+            parameter.grad = None
+        elif kind == "gradient is set":
+            parameter.grad = T.full_like(parameter, value)
+        elif kind == "size":
+            self.size = rng.choice((1, 2, 3, 4))
+        elif kind == "number":
+            self.number = rng.choice((0.5, value, -0.0))
+        elif kind == "hook":
+            if self.handle is not None:
+                self.handle.remove()
+                self.handle = None
+            else:
+                by = value
+                self.handle = self.body.register_forward_hook(lambda m, i, o: o * by)
+        elif kind == "module":
+            self.body.added = value
+        return kind
+
+    def call(self, rng: random.Random, function: Any) -> Any:
+        size = max(self.size, 2) if self.modules.training else self.size
+        draws = np.random.default_rng(rng.randrange(1 << 30))
+        x = self.T.tensor(draws.standard_normal((size, WIDTH)))
+        y = self.T.tensor(draws.integers(0, 3, size))
+        loss, out = function(x, y, self.number)
+        state = [p.detach().numpy().copy() for p in self.parameters]
+        grads = [
+            None if p.grad is None else p.grad.detach().numpy().copy() for p in self.parameters
+        ]
+        return [loss.detach().numpy().copy(), out.detach().numpy().copy(), *state, *grads]
+
+
+_CHANGES = (
+    *("scale", "list", "list grows", "dictionary", "cell", "power", "name", "inner", "rate"),
+    *("decay", "mode", "frozen", "content", "memory", "gradient", "gradient is set", "size"),
+    *("number", "hook", "module", "nothing", "nothing", "nothing"),
+)
+
+
+def apart(a: list[Any], b: list[Any]) -> str:
+    """What differs beyond rounding; nothing if nothing does."""
+    for i, (x, y) in enumerate(zip(a, b, strict=True)):
+        if (x is None) is not (y is None):
+            return f"value {i} is there in one only"
+        if x is None:
+            continue
+        if x.shape != y.shape:
+            return f"value {i}: shape {x.shape}, {y.shape}"
+        limit = BOUND * max(1.0, float(np.abs(y).max(initial=0.0)))
+        if not np.all((x == y) | (np.abs(x - y) <= limit) | (np.isnan(x) & np.isnan(y))):
+            return f"value {i}: {float(np.abs(x - y).max()):.3g} apart"
+    return ""
+
+
+def check(seed: int, options: dict[str, Any], T: Any) -> tuple[str, Counter[str]]:
+    """One scenario: what is wrong with it, and what was counted."""
+    engines = [tautograd, tautograd, *([T] if T is not None else [])]
+    copies = [Scenario(engine, seed) for engine in engines]
+    compiled = tautograd.compile(copies[0].step, **options)
+    functions = [compiled, *(copy.step for copy in copies[1:])]
+    counted: Counter[str] = Counter()
+    rng = random.Random(seed + 2)
+    history: list[str] = []
+    for call in range(CALLS):
+        if call > 2:
+            state = rng.getstate()
+            for copy in copies:
+                rng.setstate(state)
+                kind = copy.change(rng)
+            history.append(kind)
+        drawn = rng.randrange(1 << 30)
+        outcomes: list[Any] = []
+        for copy, function in zip(copies, functions, strict=True):
+            try:
+                outcomes.append(copy.call(random.Random(drawn), function))
+            except Exception as error:
+                outcomes.append(error)
+        counted["calls"] += 1
+        found = _compared(outcomes, T)
+        if found:
+            return f"call {call}, after {history}: {found}", counted
+        if isinstance(outcomes[0], Exception):
+            counted["errors alike"] += 1
+            return "", counted
+    counted["records"] += compiled.records
+    counted["replays"] += sum(entry.calls for entry in compiled._alive())
+    return "", counted
+
+
+def _compared(outcomes: list[Any], T: Any) -> str:
+    first, second, *third = outcomes
+    if isinstance(first, CompileError):
+        return ""  # a refusal, with its line
+    if isinstance(first, Exception) or isinstance(second, Exception):
+        alike = type(first) is type(second)
+        return "" if alike else f"compiled gives {first!r:.300}, as written {second!r:.300}"
+    found = apart(first, second)
+    if found:
+        return f"compiled and as written: {found}"
+    if third and not isinstance(third[0], Exception):
+        found = apart(second, third[0])
+        return f"as written and PyTorch: {found}" if found else ""
+    return ""
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=20_000, help="scenarios to try")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="or as many as fit")
+    parser.add_argument("--seed", type=int, default=None, help="of the first one")
+    parser.add_argument("--backend", choices=("numpy", "llvm", "both"), default="both")
+    parser.add_argument("--no-torch", action="store_true", help="without PyTorch beside")
+    given = parser.parse_args(arguments)
+    T: Any = None
+    if not given.no_torch:
+        import torch
+
+        T = torch
+    warnings.simplefilter("ignore")
+    seed = random.SystemRandom().randrange(1 << 40) if given.seed is None else given.seed
+    print(f"first seed {seed}", flush=True)
+    counted: Counter[str] = Counter()
+    began = time.monotonic()
+    for n in range(given.count):
+        if time.monotonic() - began > given.seconds:
+            break
+        which = random.Random(seed + n)
+        backend = which.choice(("numpy", "llvm")) if given.backend == "both" else given.backend
+        options = {"backend": backend, "sound": which.choice((None, True, False)), "dynamic": False}
+        options["fallback"] = True
+        wrong, found = check(seed + n, options, T)
+        counted += found
+        counted[f"scenarios on {backend}"] += 1
+        if wrong:
+            counted["differences"] += 1
+            print(f"seed {seed + n}, {options}: {wrong}", flush=True)
+    print(", ".join(f"{value} {key}" for key, value in sorted(counted.items())))
+    return 1 if counted["differences"] else 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.exit(main(sys.argv[1:]))

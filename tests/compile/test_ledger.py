@@ -1,0 +1,168 @@
+"""Records are paid for by what they save: compiling is never much slower, and says when it does not pay."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+import tautograd as torch
+from tautograd._compile.run.ledger import HORIZON, PAUSE, SHARE, Ledger
+from tautograd._compile.run.records import Records
+
+
+class Record:
+    """As much of a record as the ledger looks at."""
+
+    def __init__(self, key: Any, seconds: float) -> None:
+        self.key, self.seconds, self.calls = key, seconds, 0
+
+
+def loss_of(forms: list[Any], plain: float, replay: float, price: float, looks: float) -> float:
+    """What a function takes beside what it would take as written, by the ledger's decisions alone."""
+    ledger, spent, total = Ledger(), 0.0, 0.0
+    records: dict[Any, Any] = {}
+    for key in forms:
+        total += plain
+        if ledger.pause and ledger.skips():
+            spent += plain
+        elif key in records:
+            records[key].calls += 1
+            spent += replay
+        elif key in ledger.plain and ledger.allows(key, list(records.values())):
+            records[key] = Record(key, replay)
+            ledger.note_record(key, plain + price)
+            spent += plain + price
+        else:
+            ledger.note_run(key, plain, looks)
+            ledger.is_lost(list(records.values()))
+            spent += plain + looks
+    return spent / total
+
+
+@pytest.mark.parametrize("forms", [3, 7, 40, 1000])
+def test_never_slower_by_more_than_the_share(forms: int) -> None:
+    for price in (0.001, 0.05, 0.2):  # as far as it can be guessed before there is a record
+        for looks in (0.0, 1e-5, 1e-3):
+            for replay in (1e-4, 6e-4):
+                for calls in (HORIZON, 8 * HORIZON):
+                    sequence = [n * 7919 % forms for n in range(calls)]
+                    found = loss_of(sequence, 1e-3, replay, price, looks)
+                    assert found <= 1 + SHARE + 2e-3, (price, looks, replay, calls)
+
+
+def test_what_comes_often_is_recorded() -> None:
+    assert loss_of([n % 2 for n in range(3000)], 1e-3, 1e-4, 0.02, 1e-5) < 0.3
+    assert loss_of([0] * 300, 1e-3, 1e-4, 0.02, 1e-5) < 0.3  # one form: at once
+
+
+def test_a_loop_that_settles_is_recorded_after_all() -> None:
+    changing, settled = list(range(HORIZON)), ["same"] * 40 * HORIZON
+    assert loss_of(changing + settled, 1e-3, 1e-4, 0.1, 2e-4) < 0.9
+
+
+def _step() -> Any:
+    torch.manual_seed(0)
+    model = torch.nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def test_one_form_is_recorded_at_its_second_call() -> None:
+    compiled = torch.compile(_step())
+    for _ in range(3):
+        compiled(torch.ones(3, 8))
+    assert compiled.records == 1
+    compiled(torch.ones(4, 8))  # another one does not take the first one's record away
+    assert compiled.records == 1
+    assert "replayed 1 times" in str(compiled.explain())
+
+
+def test_one_warning_says_what_changes_and_what_it_costs() -> None:
+    step = torch.compile(_step())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for n in range(HORIZON):
+            step(torch.ones(1 + n * 7 % 50, 8))
+    (found,) = (str(w.message) for w in said if "do not pay" in str(w.message))
+    for part in (
+        "argument 0: shape (",
+        ", 8), was (",
+        "costs",
+        "as written takes",
+        "dynamic=False",
+    ):
+        assert part in found
+    assert step.records == 0
+    assert "costs: " in str(step.explain())
+    assert step.explain().to_dict()["ledger"]["runs_as_written"] == HORIZON
+
+
+def test_dynamic_false_records_each_form() -> None:
+    step = torch.compile(_step(), dynamic=False)
+    for n in (1, 2, 3, 1, 2, 3):
+        step(torch.ones(n, 8))
+    assert step.records == 3
+
+
+def test_results_are_those_of_the_function_whatever_the_ledger_decides() -> None:
+    one, other = torch.compile(_step()), _step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in range(150):
+            x = torch.linspace(0, 1, 8 * (1 + n % 3)).reshape(-1, 8)
+            assert torch.allclose(one(x), other(x), rtol=1e-5)
+
+
+def test_a_replay_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = torch.compile(_step(), backend="numpy", audit="never")
+    monkeypatch.setattr(Ledger, "plain_seconds", lambda self, key: 1e-9)
+    x = torch.ones(3, 8)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(12):
+            compiled(x)
+    assert any("a replay takes" in str(w.message) for w in said)
+    assert not compiled._alive()
+    assert "a replay takes" in str(compiled.explain())
+
+
+def test_when_looking_costs_too_much_calls_go_straight_to_the_function() -> None:
+    ledger = Ledger()
+    for n in range(20):
+        ledger.note_run(n, 1e-6, 1e-4)
+    assert ledger.is_lost([])
+    assert sum(ledger.skips() for _ in range(PAUSE) if ledger.pause) == PAUSE
+    assert not ledger.pause
+    assert ledger.is_lost([])
+    assert ledger.pause == 2 * PAUSE
+
+
+def test_what_records_saved_is_not_forgotten_with_them() -> None:
+    ledger = Ledger()
+    ledger.note_run("a", 1e-3, 0.0)
+    ledger.note_record("a", 2e-3)
+    record = Record("a", 2e-4)
+    record.calls = 100
+    assert ledger.saved([record]) == pytest.approx(0.08)
+    ledger.note_gone(record)
+    assert ledger.saved([]) == pytest.approx(0.08)
+
+
+def test_forms_are_told_apart_without_their_floats() -> None:
+    assert issubclass(type(torch.compile(lambda x: x)), Records)
+    step = torch.compile(_step())
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for n in range(HORIZON):
+            step(torch.ones(1 + n % 120, 8))
+    assert sum("do not pay" in str(w.message) for w in said) == 1
