@@ -50,7 +50,7 @@ def target_bound_to_the_moving_network(torch):
         loss.backward()
         optimizer.step()
         if step % 6 == 5:
-            target.load_state_dict(moving.state_dict())
+            target.load_state_dict(moving.state_dict())  # here
             target = moving  # bug
 
 

@@ -19,7 +19,7 @@ from tests.doctor.corpus.judge import findings, told
 
 from .divide import SEEN, halves
 from .facts import TELLS
-from .variants import Case, seeded, cases, sound_loops
+from .variants import Case, cases, seeded, sound_loops
 
 
 def judged(case: Case, torch: Any) -> tuple[bool, bool, list[Any], list[Any]]:
@@ -28,7 +28,12 @@ def judged(case: Case, torch: Any) -> tuple[bool, bool, list[Any], list[Any]]:
     found = findings(bug)
     meant = [finding for finding in found if finding.code in TELLS[case.fact]]
     located = [f for f in meant if f.site is not None and _blamed(case, f.site)]
-    return bool(meant), bool(located), found, findings(fix)
+    return bool(meant), bool(located), found, accusations(fix)
+
+
+def accusations(loop: Any) -> list[Any]:
+    """What is held against a loop in which nothing is wrong; a note (`info`) is no accusation."""
+    return [finding for finding in findings(loop) if finding.severity != "info"]
 
 
 def _blamed(case: Case, site: Any) -> bool:
@@ -65,7 +70,7 @@ def main(arguments: list[str]) -> None:
         for loop_name, loop in sound_loops().items():
             if wanted and not wanted & {loop_name, "sound", half[loop_name]}:
                 continue
-            said = findings(seeded(torch, loop))
+            said = accusations(seeded(torch, loop))
             totals[half[loop_name], "sound"] += 1
             totals[half[loop_name], "sound accused"] += bool(said)
             if said:

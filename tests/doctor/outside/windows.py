@@ -47,7 +47,9 @@ def last_batches_under_the_threshold(torch):
         seen = 0
         for start in range(0, 56, 8):
             inputs, targets = x[start : start + 8], y[start : start + 8]
-            (torch.nn.functional.mse_loss(model(inputs), targets) / 3).backward()
+            size = 3  # bug
+            size = 3 if start < 48 else 1  # fix
+            (torch.nn.functional.mse_loss(model(inputs), targets) / size).backward()
             seen += 8
             full = seen >= 24  # bug
             full = seen >= 24 or start == 48  # fix
