@@ -56,23 +56,33 @@ Try = Callable[[dict[str, str]], Outcome]
 
 
 def mended(
-    findings: Iterable[Any], steps: int, try_it: Try, *, say: Callable[[str], None] | None = None
+    findings: Iterable[Any], steps: int, try_it: Try, *, say: Callable[[Any], None] | None = None
 ) -> Iterator[tuple[Any, Fix | None]]:
     """Each finding with a change that mends it, or None; each change builds on those before it."""
-    now, texts = [f for f in findings if f.severity != "info"], {}
-    for finding in list(now):
-        if finding.follows or not any(f.code == finding.code for f in now):
-            continue  # gone with its cause, or with a change for another
+    now = [f for f in findings if f.severity != "info"]
+    texts: dict[str, str] = {}
+    given_up: set[tuple[str, str]] = set()
+    while True:
+        waiting = (f for f in now if not f.follows and _key(f) not in given_up)
+        finding = next(waiting, None)  # what follows from another goes with its cause
+        if finding is None:
+            return
         if say is not None:
-            say(finding.code)
+            say(finding)
         found = _first_that_holds(finding, now, steps, texts, try_it)
         if found is None:
+            given_up.add(_key(finding))
             yield finding, None
             continue
         fix, outcome = found
         texts[fix.file] = fix.after
         now = [f for f in outcome.findings if f.severity != "info"]
         yield finding, fix
+
+
+def _key(finding: Any) -> tuple[str, str]:
+    """The same finding in a changed text: its line may have moved."""
+    return finding.code, finding.site.text if finding.site is not None else finding.message
 
 
 def _first_that_holds(
