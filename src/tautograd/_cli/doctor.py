@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import as_torch, runner
 from tautograd._cli.delivery import Delivery, say_on
+from tautograd._cli.progress import Saying
 from tautograd._cli.script_options import add_script, positive, require_script
 from tautograd._cli.watched import process_kept, run_watched, stdout_kept_for
 from tautograd._files.destinations import PAGE, SARIF
@@ -160,7 +161,9 @@ def _doctor(namespace: argparse.Namespace) -> Doctor:
         steps=config.steps if namespace.steps is None else namespace.steps,
         look_at=namespace.look_at,
         engines=(),
+        deep=namespace.deep,
     )
+    doctor.say_deep = Saying(quiet=namespace.quiet)
     doctor.is_ignored = lambda finding: ignored_by_comment(finding) or config.leaves_out(finding)
     return doctor
 

@@ -95,7 +95,7 @@ def main() -> None:
         if ending.error is not None:
             error = repr(ending.error)
     findings = [finding.to_dict() for finding in doctor.findings]
-    plain = {"findings": findings, "steps": doctor.steps, "error": error}
+    plain = {"findings": findings, "steps": doctor.steps or doctor.backwards, "error": error}
     report.write_text(json.dumps(plain, default=str), encoding="utf-8")
 
 

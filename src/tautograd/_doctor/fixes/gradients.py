@@ -206,3 +206,12 @@ def step_after_the_backward(source: Source, finding: Any, line: int) -> Iterator
         for name in made:
             if statement is not None:
                 yield source.insert_before(statement, f"{name}.step()")
+
+
+@writes("TG703")
+def change_after_the_backward(source: Source, finding: Any, line: int) -> Iterator[str]:
+    statement = source.statement(line)
+    for owner in [statement, *source.around(line)] if statement is not None else []:
+        for step in steps(source, line):
+            if owner is not None and not owner.lineno <= step.lineno <= (owner.end_lineno or 0):
+                yield source.moved(owner, after=step)

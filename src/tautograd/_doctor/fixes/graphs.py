@@ -54,7 +54,7 @@ def without_the_cut(source: Source, finding: Any, line: int) -> Iterator[str]:
                 if node.args and not isinstance(node.args[0], ast.List):
                     yield source.replace((node, _behind(source, node.args[0])))
                 elif node.args:
-                    yield source.replace((node.func, "torch.stack"))
+                    yield source.replace((node, f"torch.stack({source.segment(node.args[0])})"))
             if isinstance(node, ast.Call) and source.segment(node.func).endswith("autograd.grad"):
                 own = source.segment(node)
                 yield source.replace((node, f"{own[:-1]}, create_graph=True)"))

@@ -292,3 +292,24 @@ def only_in_training(source: Source, finding: Any, line: int) -> Iterator[str]:
                         ["if self.training:", source.indent(s) + "    " + shift[0], *shift[1:]]
                     )
                     yield source.replace((s, body))
+
+
+@writes("TG306")
+def made_in_init(source: Source, finding: Any, line: int) -> Iterator[str]:
+    """A layer that forward makes, made once in `__init__`."""
+    kinds = [n for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
+    owner = next((k for k in kinds if k.lineno <= line <= (k.end_lineno or k.lineno)), None)
+    if owner is None:
+        return
+    start = next(
+        (f for f in owner.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None
+    )
+    for node in source.at(line):
+        if start is None or not isinstance(node, ast.Call):
+            continue
+        made = source.segment(node)
+        if re.match(r"(torch\.)?nn\.[A-Z]\w*\(", made):
+            text = Source(source.replace((node, "self.made")))
+            begin = text.statement(start.body[-1].lineno)
+            if begin is not None:
+                yield text.insert_after(start.body[-1], f"self.made = {made}")

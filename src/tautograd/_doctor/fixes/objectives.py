@@ -17,9 +17,15 @@ def _function_name(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+    )
+
+
 def _input(source: Source, node: ast.Call) -> str:
     """What an activation is of: its argument, or what it is a method of."""
-    if node.args and not isinstance(node.args[0], ast.Constant):
+    if node.args and not _is_number(node.args[0]):
         return source.segment(node.args[0])
     return source.segment(node.func.value) if isinstance(node.func, ast.Attribute) else ""
 
@@ -215,3 +221,55 @@ def axes_in_their_order(source: Source, finding: Any, line: int) -> Iterator[str
             for a in node.args[-1:]:
                 if isinstance(a, ast.Constant) and a.value == 0:
                     yield source.replace((a, "1"))
+
+
+_MASK = '.masked_fill(torch.ones({0}.shape[-2:]).triu(1).bool(), float("-inf"))'
+
+
+@writes("TG906")
+def only_what_came_before(source: Source, finding: Any, line: int) -> Iterator[str]:
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = _function_name(node)
+        if name in ("tril", "triu"):
+            other = "triu" if name == "tril" else "tril"
+            func = node.func
+            start = f"{source.segment(func.value)}." if isinstance(func, ast.Attribute) else ""
+            diagonal = "1" if other == "triu" else "0"
+            inside = source.segment(node.args[0]) + ", " if node.args and len(node.args) > 1 else ""
+            yield source.replace((node, f"{start}{other}({inside}{diagonal})"))
+        if name == "scaled_dot_product_attention":
+            for k in node.keywords:
+                if k.arg == "attn_mask":
+                    yield source.replace((k.value, f"~{source.segment(k.value)}"))
+            if not node.keywords:
+                yield source.replace((node, f"{source.segment(node)[:-1]}, is_causal=True)"))
+        if name in ("softmax", "Softmax"):
+            for k in node.keywords:
+                if k.arg == "dim":
+                    yield source.replace((k.value, "-1"))
+            scores = _input(source, node)
+            if name == "softmax" and scores not in ("torch", "F", "nn.functional"):
+                closed = scores if scores.isidentifier() else f"({scores})"
+                masked = f"{closed}{_MASK.format(closed)}"
+                if node.args and not _is_number(node.args[0]):
+                    yield source.replace((node.args[0], masked))
+                elif isinstance(node.func, ast.Attribute):
+                    yield source.replace((node.func.value, masked))
+    yield from _shifted(source, line)
+
+
+def _shifted(source: Source, line: int) -> Iterator[str]:
+    """Each position is asked for the token after it."""
+    for node in source.at(line):
+        if not isinstance(node, ast.Call) or len(node.args) < 2:
+            continue
+        if _function_name(node) in ("cross_entropy", "nll_loss"):
+            logits, target = (source.segment(a) for a in node.args[:2])
+            yield source.replace(
+                (node.args[0], f"{logits}[..., :-1]"), (node.args[1], f"{target}[..., 1:]")
+            )
+    for s in source.statements:
+        if isinstance(s, ast.Assign) and s.lineno <= line and isinstance(s.value, ast.Name):
+            yield source.replace((s.value, f"{source.segment(s.value)}.roll(-1, 1)"))

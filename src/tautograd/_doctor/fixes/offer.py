@@ -29,7 +29,7 @@ class Outcome:
     """How a run of the changed program went."""
 
     findings: list[Any] = field(default_factory=list)
-    steps: int = 0
+    steps: int = 0  # of optimizers; of a loop without one, its backwards
     error: str = ""
 
 
@@ -99,7 +99,7 @@ def _first_that_holds(
 
 def holds(finding: Any, now: list[Any], steps: int, outcome: Outcome) -> bool:
     """Whether a finding is gone, and nothing else has come."""
-    if outcome.error or not outcome.steps or (steps and outcome.steps < 0.2 * steps):
+    if outcome.error or not outcome.steps or outcome.steps < 0.2 * steps:
         return False
     before = Counter(f.code for f in now)
     after = Counter(f.code for f in outcome.findings if f.severity != "info")

@@ -64,8 +64,10 @@ def schedule_its_own(source: Source, finding: Any, line: int) -> Iterator[str]:
         and s not in made
     ]  # fmt: skip
     for s in made:
-        if optimizers and optimizers[-1].lineno > s.lineno:
-            yield source.moved(s, after=optimizers[-1])
+        scope = source.function(s.lineno)
+        mine = [o for o in optimizers if source.function(o.lineno) is scope]
+        if mine and mine[-1].lineno > s.lineno:
+            yield source.moved(s, after=mine[-1])
         for call in ast.walk(s.value):
             if isinstance(call, ast.Call) and call.args and isinstance(call.args[0], ast.Name):
                 for o in optimizers:
@@ -102,10 +104,11 @@ def let_it_through(source: Source, finding: Any, line: int) -> Iterator[str]:
         name = source.segment(node.func)
         last = name.rpartition(".")[2]
         if last in ("softmax", "Softmax"):
-            for k in node.keywords:
-                if k.arg == "dim":
-                    for axis in ("1", "-1", "0", "2"):
-                        yield source.replace((k.value, axis))
+            axes = [k.value for k in node.keywords if k.arg == "dim"]
+            axes += [a for a in node.args if isinstance(a, ast.Constant | ast.UnaryOp)]
+            for given in axes:
+                for axis in ("1", "-1", "0", "2"):
+                    yield source.replace((given, axis))
         if last == "ReLU":
             own = re.escape(source.segment(node))
             found = [*re.finditer(rf",\s*{own}(?=\s*\))", source.text)]
@@ -158,3 +161,24 @@ def shuffled(source: Source, finding: Any, line: int) -> Iterator[str]:
         ):
             given_names = ", ".join(source.segment(a) for a in s.value.args)
             yield source.replace((s, f"{given_names} = {source.segment(s)}"))
+
+
+@writes("TG907")
+def in_any_order(source: Source, finding: Any, line: int) -> Iterator[str]:
+    """Data that are cut into batches by hand: shuffled before the first loop over them."""
+    loops = [s for s in source.around(line) if isinstance(s, ast.For)]
+    if not loops:
+        return
+    inner = loops[0]
+    names = [
+        source.segment(n.value) for n in ast.walk(inner)
+        if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice) and isinstance(n.value, ast.Name)
+    ]  # fmt: skip
+    if isinstance(inner.iter, ast.Call):
+        names += [source.segment(a) for a in inner.iter.args if isinstance(a, ast.Name)]
+    names = list(dict.fromkeys(names))
+    if names:
+        both, taken = ", ".join(names), ", ".join(f"{n}[order]" for n in names)
+        lines = f"order = torch.randperm(len({names[0]}))", f"{both} = {taken}"
+        yield source.insert_before(inner, *lines)
+        yield source.insert_before(loops[-1], *lines)

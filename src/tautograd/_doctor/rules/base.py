@@ -50,6 +50,7 @@ class Rule:
     fixed: ClassVar[str] = ""
     fix: ClassVar[str] = ""  # the mended line, as code
     sure: ClassVar[str] = "Certain: it was seen to happen, and could not have been meant."
+    deep: ClassVar[bool] = False  # whether it says anything only with --deep
     refute: ClassVar[str] = ""  # what would show that it is right as it is
 
     def __init__(self, doctor: Doctor) -> None:

@@ -76,12 +76,12 @@ def make_scaler(observer: Observer, original: Any, name: str) -> Any:
 def make_schedule(observer: Observer, original: Any) -> Any:
     """A scheduler's `step`; one that waits for a plateau is heard even while asleep."""
     doctor, depth = observer.doctor, observer.depth
-    waits = "metrics" in original.__code__.co_varnames
 
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
         # A scheduler steps once by itself when it is made.
         made = sys._getframe(1).f_code.co_name in ("_initial_step", "__init__")
         if not made and not depth.inside:
+            waits = hasattr(self, "mode_worse")
             is_awake = doctor.pulse.awake
             if not is_awake:
                 doctor.pulse.beat("schedule", self)
