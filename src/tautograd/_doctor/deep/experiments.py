@@ -20,7 +20,8 @@ from .lessons import Batch, Lessons
 OVERFIT = 150  # steps on one batch,
 SWEEP = 40  # for each rate,
 SHUFFLED = 150  # and with each kind of labels
-FACTORS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)  # of the rate that the loop has
+FACTORS = (1.0, 1e-2, 0.1, 10.0, 100.0)  # of the rate that the loop has,
+RATES = (1e-4, 1e-3, 1e-2)  # and rates that are usual
 LONGEST = 60.0  # seconds for all of it: with a slow model there are fewer steps
 
 Say = Callable[[str, float], None]
@@ -60,7 +61,15 @@ class Experiments:
     def total(self) -> int:
         """Steps of all experiments."""
         held = 2 * SHUFFLED if self._can_shuffle() else 0
-        return max(1, round(self.scale * (3 * OVERFIT + len(FACTORS) * SWEEP + held)))
+        rates = len(FACTORS) + len(RATES)
+        return max(1, round(self.scale * (3 * OVERFIT + rates * SWEEP + held)))
+
+    @property
+    def rate(self) -> float:
+        """The loop's own."""
+        assert self.lessons.optimizer is not None
+        group = self.lessons.optimizer[1]
+        return float(group.get("initial_lr", group.get("lr", 1e-3)) or 1e-3)
 
     def seconds(self) -> float:
         """About how long it will take, measured on two steps; slow models get fewer steps."""
@@ -78,28 +87,28 @@ class Experiments:
             return Result(reason=self.reason)
         self._say = say
         with random_state(self.engine):
-            found.overfit = self._overfit()
-            found.rates = [self._at_rate(factor) for factor in FACTORS]
+            factors = (*FACTORS, *(rate / self.rate for rate in RATES))
+            found.rates = [self._at_rate(factor) for factor in factors]
+            best = min(found.rates, key=lambda tried: tried[2])[0] / self.rate
+            found.overfit = self._overfit(best)
             found.labels = self._labels() if self._can_shuffle() else None
         found.seconds, found.steps = perf_counter() - began, self._done
         return found
 
     # --- the experiments -----------------------------------------------------------------------
 
-    def _overfit(self) -> tuple[float, float]:
+    def _overfit(self, factor: float) -> tuple[float, float]:
         batch = self.lessons.batches[:1]
         tried = [
-            list(self._train(batch, OVERFIT, factor, "overfitting one batch"))
-            for factor in (1.0, 10.0, 0.1)
+            list(self._train(batch, OVERFIT, f, "overfitting one batch"))
+            for f in (1.0, factor, 0.1 * factor)
         ]
         best = min(tried, key=_last)
         return best[0], _last(best)
 
     def _at_rate(self, factor: float) -> tuple[float, float, float]:
-        assert self.lessons.optimizer is not None
-        rate = float(self.lessons.optimizer[1].get("lr", 0.0) or 0.0)
         losses = list(self._train(self.lessons.batches, SWEEP, factor, "other learning rates"))
-        return rate * factor, losses[0], _last(losses)
+        return self.rate * factor, losses[0], _last(losses)
 
     def _can_shuffle(self) -> bool:
         batches = self.lessons.batches
@@ -137,9 +146,9 @@ class Experiments:
     def _optimizer(self, model: Any, factor: float) -> Any:
         assert self.lessons.optimizer is not None
         kind, group = self.lessons.optimizer
-        known = inspect.signature(kind.__init__).parameters
+        known = inspect.signature(kind).parameters
         options = {k: v for k, v in group.items() if k in known and k != "params"}
-        options["lr"] = float(group.get("initial_lr", group.get("lr", 1e-3)) or 1e-3) * factor
+        options["lr"] = self.rate * factor
         trained = [p for p in model.parameters() if p.requires_grad]
         return kind(trained, **options)
 

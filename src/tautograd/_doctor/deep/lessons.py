@@ -46,44 +46,52 @@ class Lessons:
         self.site: Any = None
         self.reason = "no batch of a model and its loss was seen"
         self._module: Any = None  # a weak reference to the model itself
-        self._called: tuple[Any, tuple[Any, ...]] | None = None  # the last output, its arguments
+        # Calls since the last loss: module, output, arguments; an outer module comes after its parts.
+        self._calls: list[tuple[Any, Any, tuple[Any, ...]]] = []
         self._bytes = 0
 
     @property
     def is_full(self) -> bool:
         return len(self.batches) >= BATCHES or self._bytes > LARGEST
 
-    def on_module(self, event: ModuleCall, models: list[Any]) -> None:
-        """The outermost module with parameters, in a forward that is recorded."""
-        module = event.module
-        if self.is_full or not event.grad_mode or not any(m() is module for m in models):
+    def on_module(self, event: ModuleCall) -> None:
+        """A module, in a forward that is recorded."""
+        if self.is_full or not event.grad_mode:
             return
         output = first_tensor(event.engine, event.output)
-        if output is None or not output.requires_grad:
-            return
-        if self._module is None:
-            made = copy_of(module)
-            if made is None:
-                self.reason = "the model cannot be copied"
-                return
-            self.model, self.mode, self.engine = made, bool(module.training), event.engine
-            self._module = weakref.ref(module)
-        if self._module() is module:
-            self._called = output, cloned(event.engine, event.args)
+        if output is not None and output.requires_grad:
+            self._calls.append((event.module, output, event.args))
 
     def on_loss(self, event: Loss) -> None:
-        if self.is_full or self._called is None or not event.input.requires_grad:
+        if self.is_full or not event.input.requires_grad:
             return
-        output, args = self._called
-        if event.input.numel() != output.numel() or event.input.data_ptr() != output.data_ptr():
-            self.reason = "the loss is not one of the model's output alone"
+        calls, self._calls = self._calls, []
+        given = event.input
+        mine = [
+            (m, args) for m, output, args in calls
+            if output.numel() == given.numel() and output.data_ptr() == given.data_ptr()
+        ]  # fmt: skip
+        if not mine:
+            self.reason = "the loss is not one of a model's output alone"
             return
-        self._called = None
-        self.site = event.site
-        self.batches.append(Batch(args, event))
-        self._bytes += sum(a.numel() * a.element_size() for a in args if hasattr(a, "element_size"))
+        module, args = mine[-1]
+        if self._module is None:
+            self.model = copy_of(module)
+            if self.model is None:
+                self.reason = "the model cannot be copied"
+                return
+            self.mode, self.engine = bool(module.training), event.engine
+            self._module = weakref.ref(module)
+        if self._module() is module:
+            self.site = event.site
+            kept = cloned(event.engine, args)
+            self.batches.append(Batch(kept, event))
+            self._bytes += sum(
+                a.numel() * a.element_size() for a in kept if hasattr(a, "element_size")
+            )
 
     def on_step(self, event: Step) -> None:
+        self._calls = []
         if self.optimizer is None and self._module is not None:
             own = (
                 {id(p) for p in self._module().parameters()}

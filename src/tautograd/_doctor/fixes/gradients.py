@@ -47,7 +47,7 @@ def steps(source: Source, line: int) -> list[ast.stmt]:
 
 def _first_of_window(source: Source, backward: ast.stmt) -> ast.stmt:
     """The first backward of those that follow each other in the same block."""
-    for owner in source.around(backward.lineno) or [source.tree]:
+    for owner in (*source.around(backward.lineno), source.tree):
         body = getattr(owner, "body", [])
         mine = [s for s in backwards(source, backward.lineno) if s in body]
         if backward in mine:
@@ -211,7 +211,8 @@ def step_after_the_backward(source: Source, finding: Any, line: int) -> Iterator
 @writes("TG703")
 def change_after_the_backward(source: Source, finding: Any, line: int) -> Iterator[str]:
     statement = source.statement(line)
-    for owner in [statement, *source.around(line)] if statement is not None else []:
+    around = [] if statement is None else [statement, *source.around(line)]
+    for owner in around:
         for step in steps(source, line):
-            if owner is not None and not owner.lineno <= step.lineno <= (owner.end_lineno or 0):
+            if not owner.lineno <= step.lineno <= (owner.end_lineno or 0):
                 yield source.moved(owner, after=step)

@@ -227,8 +227,8 @@ def switch_modes(source: Source, finding: Any, line: int) -> Iterator[str]:
             for call in source.calls(source.tree, "eval"):
                 statement = source.statement(call.lineno)
                 if statement is not None:
-                    owner = source.around(call.lineno)[:1]
-                    body = owner[0].body if owner and hasattr(owner[0], "body") else []
+                    outer = source.around(call.lineno)[:1]
+                    body: list[ast.stmt] = getattr(outer[0], "body", []) if outer else []
                     if body:
                         yield source.insert_after(body[-1], f"{name}.train()")
     if finding.code == "TG602":

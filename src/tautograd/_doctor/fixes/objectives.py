@@ -23,6 +23,10 @@ def _is_number(node: ast.expr) -> bool:
     )
 
 
+def _is_namespace(source: Source, func: ast.Attribute) -> bool:
+    return source.segment(func.value) in ("torch", "F", "nn.functional", "torch.nn.functional")
+
+
 def _input(source: Source, node: ast.Call) -> str:
     """What an activation is of: its argument, or what it is a method of."""
     if node.args and not _is_number(node.args[0]):
@@ -89,16 +93,13 @@ def same_shape(source: Source, finding: Any, line: int) -> Iterator[str]:
                 yield source.replace((x, f"{text}.unsqueeze(-1)"))
                 yield source.replace((x, f"{text}.squeeze(1)"))
     scope = source.function(line)
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Call) and _function_name(node) in ("squeeze", "unsqueeze"):
-            yield source.replace(
-                (
-                    node,
-                    _input(source, node)
-                    if not isinstance(node.func, ast.Attribute)
-                    else source.segment(node.func.value),
-                )
+    for call in ast.walk(scope):
+        if isinstance(call, ast.Call) and _function_name(call) in ("squeeze", "unsqueeze"):
+            is_method = isinstance(call.func, ast.Attribute) and not _is_namespace(
+                source, call.func
             )
+            inside = source.segment(call.func.value) if is_method else _input(source, call)  # type: ignore[attr-defined]
+            yield source.replace((call, inside))
     for statement in source.statements:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
             continue
@@ -137,15 +138,13 @@ def away_from_the_edge(source: Source, finding: Any, line: int) -> Iterator[str]
                     value = node.func.value
                     yield source.replace((value, f"({source.segment(value)}).clamp(min=1e-8)"))
             if name == "pow" and isinstance(node.func, ast.Attribute):
-                powers = [
-                    c for c in source.at(at) if isinstance(c, ast.Call) and _function_name(c) == "pow"
-                    and isinstance(c.func, ast.Attribute)
+                raised = [
+                    c.func.value for c in source.at(at)
+                    if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)
+                    and c.func.attr == "pow"
                 ]  # fmt: skip
                 yield source.replace(
-                    *(
-                        (c.func.value, f"({source.segment(c.func.value)}).clamp(min=1e-8)")
-                        for c in powers
-                    )  # type: ignore[attr-defined]
+                    *((v, f"({source.segment(v)}).clamp(min=1e-8)") for v in raised)
                 )
         logs = [
             c for c in source.at(at) if isinstance(c, ast.Call) and _function_name(c) == "log" and c.args
@@ -159,9 +158,9 @@ def away_from_the_edge(source: Source, finding: Any, line: int) -> Iterator[str]
                 yield source.replace(
                     (node.right, f"({source.segment(node.right)}).clamp(min=1e-8)")
                 )
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.keyword) and node.arg == "eps":
-            yield source.replace((node.value, "1e-4"))
+    for word in ast.walk(source.tree):
+        if isinstance(word, ast.keyword) and word.arg == "eps":
+            yield source.replace((word.value, "1e-4"))
     for call in [c for n in ("Adam", "AdamW") for c in source.calls(source.tree, n)]:
         if not any(k.arg == "eps" for k in call.keywords):
             yield source.replace((call, f"{source.segment(call)[:-1]}, eps=1e-4)"))
@@ -197,28 +196,28 @@ def axes_in_their_order(source: Source, finding: Any, line: int) -> Iterator[str
                 yield source.replace((given[0].value, "True"))
             else:
                 yield source.replace((node, f"{source.segment(node)[:-1]}, batch_first=True)"))
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call) and _function_name(node) in (
+    for call in ast.walk(source.tree):
+        if isinstance(call, ast.Call) and _function_name(call) in (
             "softmax",
             "log_softmax",
             "Softmax",
         ):
-            for k in node.keywords:
+            for k in call.keywords:
                 if k.arg == "dim":
                     yield source.replace((k.value, "-1"))
-            for a in node.args:
+            for a in call.args:
                 if isinstance(a, ast.Constant):
                     yield source.replace((a, "-1"))
-        if isinstance(node, ast.Call) and _function_name(node) in (
+        if isinstance(call, ast.Call) and _function_name(call) in (
             "norm",
             "normalize",
             "sum",
             "mean",
         ):
-            for k in node.keywords:
+            for k in call.keywords:
                 if k.arg == "dim":
                     yield source.replace((k.value, "1"))
-            for a in node.args[-1:]:
+            for a in call.args[-1:]:
                 if isinstance(a, ast.Constant) and a.value == 0:
                     yield source.replace((a, "1"))
 

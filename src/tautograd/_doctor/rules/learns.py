@@ -65,7 +65,7 @@ for i in range(0, 128, 16):
 
     def on_module(self, event: ModuleCall) -> None:
         if self.doctor.deep:
-            self.lessons.on_module(event, self.doctor.models)
+            self.lessons.on_module(event)
 
     def on_loss(self, event: Loss) -> None:
         if self.doctor.deep:
@@ -92,16 +92,16 @@ for i in range(0, 128, 16):
 
     def _judge(self, found: Result) -> None:
         site = self.lessons.site
+        if self._judge_rate(found, site):
+            return
         if found.overfit is not None and found.overfit[1] > 0.7 * found.overfit[0] > 0:
             first, last = found.overfit
             self.report(
                 f"A copy cannot learn one batch by heart: after many steps on it the loss is {last:.3g}, from "
-                f"{first:.3g}, at this rate, ten times it, and a tenth of it.",
+                f"{first:.3g}, at this rate and at the best of {len(found.rates)} others.",
                 site, figures={"first loss": first, "last loss": last}, key=(self.code, "overfit"),
             )  # fmt: skip
             return
-        if found.rates:
-            self._judge_rate(found, site)
         if found.labels is not None:
             untrained, real, shuffled = found.labels
             if shuffled > 0 and real >= 0.97 * shuffled and real > 0.5 * untrained:
@@ -111,15 +111,17 @@ for i in range(0, 128, 16):
                     site, figures={"own labels": real, "shuffled": shuffled}, key=(self.code, "labels"),
                 )  # fmt: skip
 
-    def _judge_rate(self, found: Result, site: Any) -> None:
-        middle = found.rates[3]
+    def _judge_rate(self, found: Result, site: Any) -> bool:
+        """Whether nothing moves at the loop's own rate, and much does at another."""
+        rate, first, last = found.rates[0]
         best = min(found.rates, key=lambda r: r[2])
-        rate, first, last = middle
         stuck = last > 0.98 * first or not math.isfinite(last)
-        if stuck and first > 0 and best[2] < 0.6 * first:
-            self.report(
-                f"At the loop's rate, {rate:g}, the loss of a copy stays at {last:.3g}; at {best[0]:g} it comes "
-                f"down to {best[2]:.3g} in as many steps.",
-                site, figures={"rates": [r[0] for r in found.rates], "losses": [r[2] for r in found.rates]},
-                fix=f"optimizer = ...(model.parameters(), lr={best[0]:g})", key=(self.code, "rate"),
-            )  # fmt: skip
+        if not stuck or first <= 0 or best[2] >= 0.6 * first:
+            return False
+        self.report(
+            f"At the loop's rate, {rate:g}, the loss of a copy stays at {last:.3g}; at {best[0]:g} it comes "
+            f"down to {best[2]:.3g} in as many steps.",
+            site, figures={"rates": [r[0] for r in found.rates], "losses": [r[2] for r in found.rates]},
+            fix=f"optimizer = ...(model.parameters(), lr={best[0]:g})", key=(self.code, "rate"),
+        )  # fmt: skip
+        return True
