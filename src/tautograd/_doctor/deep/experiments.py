@@ -21,7 +21,7 @@ OVERFIT = 150  # steps on one batch,
 SWEEP = 40  # for each rate,
 SHUFFLED = 150  # and with each kind of labels
 FACTORS = (1.0, 1e-2, 0.1, 10.0, 100.0)  # of the rate that the loop has,
-RATES = (1e-4, 1e-3, 1e-2)  # and rates that are usual
+RATES = (1e-3, 1e-2, 0.1)  # and rates that are usual
 LONGEST = 60.0  # seconds for all of it: with a slow model there are fewer steps
 
 Say = Callable[[str, float], None]
