@@ -99,7 +99,7 @@ def update_in_place(source: Source, finding: Any, line: int) -> Iterator[str]:
                 yield source.replace((statement, f"{source.segment(statement.target)} -= {given}"))
 
 
-@writes("TG103")
+@writes("TG103", "TG702")
 def clear_elsewhere(source: Source, finding: Any, line: int) -> Iterator[str]:
     statement = source.statement(line)
     if statement is None:
@@ -212,6 +212,11 @@ def step_after_the_backward(source: Source, finding: Any, line: int) -> Iterator
 def change_after_the_backward(source: Source, finding: Any, line: int) -> Iterator[str]:
     statement = source.statement(line)
     around = [] if statement is None else [statement, *source.around(line)]
+    scope = source.function(line)
+    around += [
+        s for s in source.statements
+        if ".data" in source.segment(s) and isinstance(s, ast.Expr | ast.For) and s in ast.walk(scope)
+    ]  # fmt: skip
     for owner in around:
         for step in steps(source, line):
             if not owner.lineno <= step.lineno <= (owner.end_lineno or 0):

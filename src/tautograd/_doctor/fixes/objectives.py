@@ -177,6 +177,25 @@ def descend(source: Source, finding: Any, line: int) -> Iterator[str]:
             yield source.replace((node.value, "False"))
 
 
+@writes("TG904", "TG906")
+def heads_in_their_order(source: Source, finding: Any, line: int) -> Iterator[str]:
+    """Heads are split off the last axis, and put together on it."""
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr not in ("view", "reshape") or len(node.args) < 3:
+            continue
+        inner = source.segment(node.func.value)
+        args = [source.segment(a) for a in node.args]
+        if len(args) == 4:
+            args[1], args[2] = args[2], args[1]
+            yield source.replace(
+                (node, f"{inner}.{node.func.attr}({', '.join(args)}).transpose(1, 2)")
+            )
+        else:
+            yield source.replace((node, f"{inner}.transpose(1, 2).reshape({', '.join(args)})"))
+
+
 @writes("TG904")
 def axes_in_their_order(source: Source, finding: Any, line: int) -> Iterator[str]:
     for at in dict.fromkeys([line, *range(max(1, line - 12), line + 12)]):
@@ -259,15 +278,32 @@ def only_what_came_before(source: Source, finding: Any, line: int) -> Iterator[s
     yield from _shifted(source, line)
 
 
+def _flattened(node: ast.expr) -> ast.expr:
+    """What is flattened, behind `reshape(-1, k)` and its kin."""
+    names = ("reshape", "view", "flatten", "contiguous")
+    while (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in names
+    ):
+        node = node.func.value
+    return node
+
+
 def _shifted(source: Source, line: int) -> Iterator[str]:
     """Each position is asked for the token after it."""
     for node in source.at(line):
         if not isinstance(node, ast.Call) or len(node.args) < 2:
             continue
         if _function_name(node) in ("cross_entropy", "nll_loss"):
-            logits, target = (source.segment(a) for a in node.args[:2])
+            logits, target = (_flattened(a) for a in node.args[:2])
             yield source.replace(
-                (node.args[0], f"{logits}[..., :-1]"), (node.args[1], f"{target}[..., 1:]")
+                (logits, f"{source.segment(logits)}[:, :-1]"),
+                (target, f"{source.segment(target)}[:, 1:]"),
+            )
+            yield source.replace(
+                (logits, f"{source.segment(logits)}[..., :-1]"),
+                (target, f"{source.segment(target)}[..., 1:]"),
             )
     for s in source.statements:
         if isinstance(s, ast.Assign) and s.lineno <= line and isinstance(s.value, ast.Name):

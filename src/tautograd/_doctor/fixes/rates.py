@@ -182,3 +182,11 @@ def in_any_order(source: Source, finding: Any, line: int) -> Iterator[str]:
         lines = f"order = torch.randperm(len({names[0]}))", f"{both} = {taken}"
         yield source.insert_before(inner, *lines)
         yield source.insert_before(loops[-1], *lines)
+
+
+@writes("TG805")
+def not_all_zero(source: Source, finding: Any, line: int) -> Iterator[str]:
+    for name in ("zeros_like", "zeros"):
+        for call in source.calls(source.function(line), name):
+            func = source.segment(call.func)
+            yield source.replace((call.func, func.replace("zeros", "ones")))
