@@ -118,15 +118,19 @@ class Source:
         lines[at:at] = [f"{indent}{line}\n" for line in new]
         return "".join(lines)
 
-    def delete(self, statement: ast.stmt) -> str:
-        """Without a statement; a block that had only this one passes."""
-        lines = list(self.lines)
-        first, last = statement.lineno - 1, statement.end_lineno or statement.lineno
+    def _left_by(self, statement: ast.stmt) -> list[str]:
+        """The lines that take a statement's place: a block that had only this one passes."""
         only = any(
             [statement] == getattr(s, name, None)
             for s in self.statements for name in ("body", "orelse", "finalbody")
         )  # fmt: skip
-        lines[first:last] = [f"{self.indent(statement)}pass\n"] if only else []
+        return [f"{self.indent(statement)}pass\n"] if only else []
+
+    def delete(self, statement: ast.stmt) -> str:
+        """Without a statement; a block that had only this one passes."""
+        lines = list(self.lines)
+        first, last = statement.lineno - 1, statement.end_lineno or statement.lineno
+        lines[first:last] = self._left_by(statement)
         return "".join(lines)
 
     def moved(
@@ -142,11 +146,7 @@ class Source:
         lines = list(self.lines)
         first, last = statement.lineno - 1, statement.end_lineno or statement.lineno
         new = [f"{self.indent(there)}{line}\n" for line in text]
-        only = any(
-            [statement] == getattr(s, name, None)
-            for s in self.statements for name in ("body", "orelse", "finalbody")
-        )  # fmt: skip
-        gone = [f"{self.indent(statement)}pass\n"] if only else []
+        gone = self._left_by(statement)
         if at <= first:
             lines[first:last] = gone
             lines[at:at] = new
