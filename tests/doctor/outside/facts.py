@@ -27,7 +27,7 @@ TELLS: dict[str, tuple[str, ...]] = {
     "hooks-pile-up": ("TG606",),
     "input-unused": ("TG805",),
     "label-leak": ("TG906",),
-    "layer-unused": ("TG302", "TG311"),
+    "layer-unused": ("TG302", "TG312"),
     "load-of-nothing": ("TG309",),
     "load-undone": ("TG309",),
     "loss-input": ("TG501", "TG502", "TG503"),

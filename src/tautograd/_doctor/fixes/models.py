@@ -1,4 +1,4 @@
-"""Who holds what, modes, copies and freezing, mended: TG3xx, TG6xx, TG311."""
+"""Who holds what, modes, copies and freezing, mended: TG3xx, TG6xx, TG312."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that a module defines and never mentions again: TG311."""
+"""Layers that a module defines and never mentions again: TG312."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .base import Rule
 class UnusedLayer(Rule):
     """A layer that the optimizer holds is assigned in `__init__`, and no line of the file uses it."""
 
-    code = "TG311"
+    code = "TG312"
     name = "unused-layer"
     severity = "warning"
     why = (
