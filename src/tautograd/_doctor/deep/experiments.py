@@ -91,7 +91,7 @@ class Experiments:
             found.rates = [self._at_rate(factor) for factor in factors]
             best = min(found.rates, key=lambda tried: tried[2])[0] / self.rate
             found.overfit = self._overfit(best)
-            found.labels = self._labels() if self._can_shuffle() else None
+            found.labels = self._labels(best) if self._can_shuffle() else None
         found.seconds, found.steps = perf_counter() - began, self._done
         return found
 
@@ -107,8 +107,13 @@ class Experiments:
         return best[0], _last(best)
 
     def _at_rate(self, factor: float) -> tuple[float, float, float]:
-        losses = list(self._train(self.lessons.batches, SWEEP, factor, "other learning rates"))
-        return self.rate * factor, losses[0], _last(losses)
+        """The rate, and the loss of all batches before and after."""
+        model, batches = self._copy(), self.lessons.batches
+        before = self._loss_of(model, batches)
+        for _ in self._train(batches, SWEEP, factor, "other learning rates", model):
+            pass
+        after = self._loss_of(model, batches)
+        return self.rate * factor, before, after if math.isfinite(after) else math.inf
 
     def _can_shuffle(self) -> bool:
         batches = self.lessons.batches
@@ -118,21 +123,21 @@ class Experiments:
             and sum(b.size for b in batches) >= 48
         )
 
-    def _labels(self) -> tuple[float, float, float]:
+    def _labels(self, factor: float) -> tuple[float, float, float]:
         half = len(self.lessons.batches) // 2
         taught, held = self.lessons.batches[:half], self.lessons.batches[half:]
-        learned = self._held_out(taught, held)
+        learned = self._held_out(taught, held, factor)
         shuffled = [copy.copy(batch) for batch in taught]
         for batch in shuffled:
             order = self.engine.randperm(batch.size)
             batch.target = batch.target[order]
-        return self._loss_of(self._copy(), held), learned, self._held_out(shuffled, held)
+        return self._loss_of(self._copy(), held), learned, self._held_out(shuffled, held, factor)
 
-    def _held_out(self, taught: list[Batch], held: list[Batch]) -> float:
+    def _held_out(self, taught: list[Batch], held: list[Batch], factor: float) -> float:
         """The least loss of others that a copy comes to, while it is taught these."""
         model, best = self._copy(), math.inf
         steps = max(8, round(SHUFFLED * self.scale))
-        for i, _ in enumerate(self._train(taught, SHUFFLED, 1.0, "shuffled labels", model)):
+        for i, _ in enumerate(self._train(taught, SHUFFLED, factor, "shuffled labels", model)):
             if i % max(1, steps // 10) == 0:
                 best = min(best, self._loss_of(model, held))
         return min(best, self._loss_of(model, held))
