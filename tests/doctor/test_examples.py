@@ -17,11 +17,11 @@ from tests.both import ENGINES
 CODES = [rule.code for rule in RULES]
 
 
-def run(source: str, file: Path, engine: str) -> Doctor:
+def run(source: str, file: Path, engine: str, *, deep: bool = False) -> Doctor:
     """The doctor after it has watched an example, which lies in a file of its own."""
     torch: Any = importlib.import_module(engine)
     file.write_text(source, encoding="utf-8")
-    with warnings.catch_warnings(), doctor(engines=[torch]) as found:
+    with warnings.catch_warnings(), doctor(engines=[torch], deep=deep) as found:
         warnings.simplefilter("ignore")  # the engine itself warns of some mistakes
         exec(compile(source, str(file), "exec"), {"torch": torch, "__name__": "__main__"})
     assert not found.troubles
@@ -34,7 +34,7 @@ def test_the_example_gives_that_finding_on_that_line(code, engine, tmp_path):
     source = rule_called(code).bug.strip() + "\n"
     marked = [i for i, line in enumerate(source.splitlines(), 1) if line.endswith("# here")]
     assert len(marked) == 1, "one line of an example ends in '# here'"
-    found = run(source, tmp_path / f"{code}_bug.py", engine)
+    found = run(source, tmp_path / f"{code}_bug.py", engine, deep=rule_called(code).deep)
     places = [(f.code, f.site.line if f.site else None) for f in found.findings]
     assert places == [(code, marked[0])], str(found)
 
@@ -42,7 +42,8 @@ def test_the_example_gives_that_finding_on_that_line(code, engine, tmp_path):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("code", CODES)
 def test_the_corrected_example_is_clean(code, engine, tmp_path):
-    found = run(rule_called(code).fixed.strip() + "\n", tmp_path / f"{code}_fixed.py", engine)
+    rule = rule_called(code)
+    found = run(rule.fixed.strip() + "\n", tmp_path / f"{code}_fixed.py", engine, deep=rule.deep)
     assert found.ok, str(found)
     by_hand = "optim." not in rule_called(code).fixed  # such a loop has no steps to count
     assert found.steps or by_hand, "an example trains"

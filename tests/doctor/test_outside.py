@@ -12,41 +12,70 @@ from tests.both import shared_out
 
 from .corpus.judge import engine as load
 from .corpus.judge import told
-from .outside.count import judged
+from .outside.count import accusations, judged
 from .outside.divide import halves
 from .outside.facts import TELLS
-from .outside.variants import cases
+from .outside.variants import cases, seeded, sound_loops
 
 CASES = cases()
 MISSED = {
     "accumulated_remainder_never_stepped": "eight backwards a window; the rule wants windows it can tell apart",
-    "actor_loss_lands_between_backward_and_step": "told or not, as the order of the first windows falls",
     "activations_changed_through_data": "values are compared of weights, not of activations",
+    "actor_loss_lands_between_backward_and_step": "told or not, as the order of the first windows falls",
+    "adapters_behind_a_checkpoint": "found, at the line of the checkpoint's caller",
+    "attention_loss_detached": "the student learns by its other term, so nobody starves",
     "average_moves_away": "a copy may be meant to move in any way; only its growth would tell, late",
     "average_never_updated": "a copy that stays as it is may be a reference that is meant to",
     "batch_norm_trained_by_the_validation": "a forward under no_grad in training mode is often meant",
     "bias_counted_by_a_shared_counter": "the update goes into a copy of another dtype, made before the loop",
+    "cocktail_scheduled_per_batch": "the loop over epochs is in another function than the scheduler's step",
+    "codebook_loss_of_the_straight_through_output": "found, at the line where the codebook is left",
     "conditioning_is_never_used": "an argument that changes nothing would have to be tried aside, late",
     "constrained_by_a_new_parameter": "nn.Parameter(...) is no call that the trace sees",
     "cosine_period_beyond_any_run": "a run that is stopped early looks the same",
     "cosine_period_is_the_warm_up": "a cosine that climbs again may be meant",
     "decoupled_decay_as_strong_as_the_rate_is_large": "the gradients hold the weights at a small size",
     "discriminator_frozen_and_not_unfrozen": "one held parameter still learns beside the frozen ones",
+    "dropout_switched_off_for_the_whole_training": "training in eval mode from the first step on may be a decision",
+    "embeddings_returned_detached": "found, at another detach() of the same values",
     "encoder_and_decoder_swapped": "told as cleared before use, which follows from it",
+    "features_of_frames_read_as_a_sequence_of_samples": "time first and batch first have the same shapes here",
+    "frozen_and_thawed_before_the_first_step": "a flag that is set is no call, and its last value counts",
     "gradients_divided_by_a_scale_they_never_had": "gradients may be divided by anything, by hand",
     "heads_first_viewed_as_batch_first": "the lengths are those of no exchange of two axes",
     "hidden_layer_cut_by_hand": "without an optimizer nobody says that the first layer is to be trained",
     "hidden_state_of_all_batches": "nothing is stepped but by hand, with an optimizer there",
-    "inputs_shuffled_without_their_labels": "no better than a constant: needs an experiment",
+    "inputs_shuffled_without_their_labels": "needs an experiment: TG909, with deep=True",
+    "keypoints_tested_with_dropout": "a forward under no_grad in training mode is often meant",
+    "layer_decay_applied_at_every_step": "rates are judged by the largest of the groups, which stays",
+    "losses_listed_with_their_graphs": "graphs are marked when they go backward, and these never do",
     "normalized_over_the_whole_batch": "a sum over everything has many meanings",
+    "norms_shared_with_the_layers": "a norm in several places may be meant to be one",
     "old_probability_not_kept": "x - x.detach() is a device of its own in policy gradients",
+    "optimizer_made_anew_to_lower_the_rate": "some steps lie between two of them: a restart may be meant",
+    "penalty_without_a_graph": "the critic learns by its other terms, so nobody starves",
+    "pixels_viewed_as_channels": "the view merges two axes as well: no exchange of lengths",
     "rate_of_nothing_by_hand": "sizes of steps are measured of optimizers",
     "rate_set_for_every_epoch_from_the_last": "found, at the optimizer's step: setting a rate is no call",
+    "rate_set_in_a_copy_of_the_groups": "a dictionary that is written to and thrown away is no call",
+    "ratio_of_a_policy_to_itself": "x - x.detach() is a device of its own in policy gradients",
     "recurrent_layer_over_the_batch": "time first and batch first have the same shapes here",
+    "residual_levels_whose_commitment_is_zero": "a factor of 0 in a loss may be a weight",
+    "rows_divided_by_the_norms_of_columns": "which axis a norm went over is not known if both are equal",
+    "second_term_is_the_first_again": "a head without a gradient may be meant; the line of the sum is valid",
+    "semantic_loss_of_a_detached_translation": "the term has no graph at all, like a number that is added",
     "shadow_weights_left_in_the_model": "loading other weights in the loop may be meant",
+    "shuffled_with_random_targets": "needs an experiment: TG909, with deep=True",
+    "target_mixed_with_itself": "a copy that is written with its own values looks like one that stays",
+    "target_synchronized_on_a_count_that_never_comes": "the copy may come later than the run ends",
+    "targets_of_a_teacher_in_another_order": "needs an experiment: TG909, with deep=True",
+    "test_function_without_eval": "a forward under no_grad in training mode is often meant",
+    "text_generator_reads_across_the_batch": "time first and batch first have the same shapes here",
     "tied_weights_parted_by_a_deepcopy": "parted before anything runs: may be meant",
     "tied_weights_parted_by_an_initialization": "parted before anything runs: may be meant",
     "validation_in_training_mode": "a forward under no_grad in training mode is often meant",
+    "verdict_detached_in_the_generator_step": "the term has no graph at all, like a number that is added",
+    "warm_up_starts_again_in_each_epoch": "rates that go up and down by hand may be meant (cyclical rates)",
 }
 """Why each that is not found is not."""
 FEW = [name for i, name in enumerate(sorted(CASES)) if i % 12 == 0]
@@ -56,6 +85,14 @@ FEW = [name for i, name in enumerate(sorted(CASES)) if i % 12 == 0]
 def test_a_correction_from_outside_is_clean(name):
     _, _, _, after = judged(CASES[name], load("tautograd"))
     assert not after, f"accused though corrected: {CASES[name].why}\n{told(after)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "engine"), shared_out(sound_loops()))
+def test_a_sound_loop_from_outside_is_not_accused(name, engine, count):
+    count("sound loops from outside")
+    said = accusations(seeded(load(engine), sound_loops()[name]))
+    assert not said, told(said)
 
 
 @pytest.mark.slow
@@ -74,8 +111,8 @@ def test_corrections_are_clean_and_the_found_stay_found(name, engine, count):
 
 def test_the_corpus_is_whole():
     half = halves()
-    assert len(CASES) >= 100
-    assert set(half) == set(CASES)
+    assert len(CASES) >= 250
+    assert set(half) == set(CASES) | set(sound_loops())
     assert set(MISSED) <= set(CASES)
     assert {case.fact for case in CASES.values()} == set(TELLS)
     for family in {case.family for case in CASES.values()}:

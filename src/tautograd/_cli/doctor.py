@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tautograd._cli import as_torch, runner
 from tautograd._cli.delivery import Delivery, say_on
+from tautograd._cli.progress import Saying
 from tautograd._cli.script_options import add_script, positive, require_script
 from tautograd._cli.watched import process_kept, run_watched, stdout_kept_for
 from tautograd._files.destinations import PAGE, SARIF
@@ -28,6 +29,8 @@ examples:
   taut doctor --html page.html train.py      findings and the history of every parameter
   taut doctor --json broken.py > was.json    then, with the mended one beside it on one page:
   taut doctor --html page.html --beside was.json mended.py
+  taut doctor --diff train.py                changes that mend it, tried before they are shown
+  taut doctor --deep train.py                does it learn at all? experiments aside, on copies
   taut doctor --as-torch -m package.train    'import torch' means tautograd
   taut doctor --explain TG101                what a finding means; --list shows all
 
@@ -67,6 +70,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="let --sarif and --html replace files that tautograd did not make",
     )
     add("--tensorboard", metavar="DIR", help="write the history as event files for TensorBoard")
+    add("--diff", action="store_true", help="show changes that mend the findings, each tried aside")
+    add("--fix", action="store_true", help="write them into the script's files")
+    add(
+        "--deep",
+        action="store_true",
+        help="experiments on copies: overfit one batch, other learning rates, shuffled labels",
+    )
     add("--github", action="store_true", help="also print annotations for GitHub on stdout")
     add("--quiet", action="store_true", help="print no report; the exit status says it")
     add("--explain", metavar="CODE", help="the page of a rule, and nothing else")
@@ -93,16 +103,29 @@ def execute(namespace: argparse.Namespace) -> int:
         as_torch.install(for_child_processes=True)
     root = os.getcwd()  # the script may go elsewhere
     output = _Output(namespace, root)
+    fixing = _fixing(namespace, root)
     try:
         with process_kept(), stdout_kept_for(namespace.json):
             ending = run_watched(doctor, namespace.target, is_module=namespace.is_module)
     except runner.NothingToRun as reason:
         parser.error(str(reason))
     is_told = output.tell(doctor)
+    is_mended = fixing.offer(doctor) if fixing is not None and ending.error is None else False
     ending.pass_on()
     if not is_told:
         return _COULD_NOT_RUN
-    return _FINE if doctor.ok else _FOUND
+    return _FINE if doctor.ok or (is_mended and namespace.fix) else _FOUND
+
+
+def _fixing(namespace: argparse.Namespace, root: str) -> Any:
+    """What tries changes, if any are asked for; loaded before the script runs."""
+    if not (namespace.diff or namespace.fix):
+        return None
+    from tautograd._cli.fixing import Fixing
+    from tautograd._doctor.fixes import offer
+
+    assert offer.WRITERS
+    return Fixing(namespace, root)
 
 
 def _explain(namespace: argparse.Namespace) -> int:
@@ -138,7 +161,9 @@ def _doctor(namespace: argparse.Namespace) -> Doctor:
         steps=config.steps if namespace.steps is None else namespace.steps,
         look_at=namespace.look_at,
         engines=(),
+        deep=namespace.deep,
     )
+    doctor.say_deep = Saying(quiet=namespace.quiet)
     doctor.is_ignored = lambda finding: ignored_by_comment(finding) or config.leaves_out(finding)
     return doctor
 

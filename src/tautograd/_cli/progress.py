@@ -46,3 +46,20 @@ class Progress:
         if self._live:
             self._stream.write("\r\x1b[2K")
             self._stream.flush()
+
+
+class Saying:
+    """Work that says beforehand what it will be: the first words on a line of their own, then a bar."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._bar, self._quiet, self._begun = Progress(quiet=quiet), quiet, False
+
+    def __call__(self, what: str, part: float) -> None:
+        if not self._begun:
+            self._begun = True
+            if not self._quiet:
+                say(what, sys.stderr)
+            return
+        self._bar(what, part)
+        if part >= 1.0:
+            self._bar.clear()

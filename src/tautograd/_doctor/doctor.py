@@ -31,7 +31,8 @@ class Doctor(Hearing, Reporting):
     """Watches training loops from `start()` to `stop()`; a context manager does both.
 
     `findings` are what was seen, each once. `select` and `ignore` are codes or their beginnings;
-    `steps` ends the loop after so many; `look_at` is a step to look at closely, whatever came before.
+    `steps` ends the loop after so many; `look_at` is a step to look at closely, whatever came before;
+    `deep` adds experiments on copies, when it stops.
     It prints nothing by itself: `report()` gives the text, `show()` prints it, `save()` writes it.
     """
 
@@ -43,8 +44,11 @@ class Doctor(Hearing, Reporting):
         steps: int | None = None,
         look_at: int | None = None,
         engines: Iterable[Any] | None = None,
+        deep: bool = False,
     ) -> None:
         super().__init__(look_at)
+        self.deep = deep
+        self.say_deep: Callable[[str, float], None] = _in_silence  # what is tried, how much is done
         self.select, self.ignore = tuple(select), tuple(ignore)
         self.limit = steps
         self.findings: list[Finding] = []
@@ -149,6 +153,10 @@ class Doctor(Hearing, Reporting):
     def ok(self) -> bool:
         """Whether nothing was found."""
         return not self.findings
+
+
+def _in_silence(what: str, part: float) -> None:
+    """Nobody asked to be told."""
 
 
 def loaded_engines() -> list[Any]:

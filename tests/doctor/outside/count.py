@@ -1,7 +1,9 @@
 """Counts what the doctor finds outside its own corpus: `python -m tests.doctor.outside.count [engine]`.
 
 For each half: mistakes found by a code that tells the fact, those on a line that is to blame,
-and corrections accused. With `--verbose`, what was said of each; with names, only those cases.
+and corrections and sound loops accused. With `--verbose`, what was said of each; with names (of an
+engine, a half, a family or a case), only those. `seen` is the counted half of the families that were
+looked at while rules were tried.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from typing import Any
 from tests.doctor.corpus.judge import engine as load
 from tests.doctor.corpus.judge import findings, told
 
-from .divide import halves
+from .divide import SEEN, halves
 from .facts import TELLS
-from .variants import Case, cases
+from .variants import Case, cases, seeded, sound_loops
 
 
 def judged(case: Case, torch: Any) -> tuple[bool, bool, list[Any], list[Any]]:
@@ -26,7 +28,12 @@ def judged(case: Case, torch: Any) -> tuple[bool, bool, list[Any], list[Any]]:
     found = findings(bug)
     meant = [finding for finding in found if finding.code in TELLS[case.fact]]
     located = [f for f in meant if f.site is not None and _blamed(case, f.site)]
-    return bool(meant), bool(located), found, findings(fix)
+    return bool(meant), bool(located), found, accusations(fix)
+
+
+def accusations(loop: Any) -> list[Any]:
+    """What is held against a loop in which nothing is wrong; a note (`info`) is no accusation."""
+    return [finding for finding in findings(loop) if finding.severity != "info"]
 
 
 def _blamed(case: Case, site: Any) -> bool:
@@ -38,30 +45,40 @@ def main(arguments: list[str]) -> None:
     verbose = "--verbose" in arguments
     names = [a for a in arguments if not a.startswith("--")]
     engines = [n for n in names if n in ("torch", "tautograd")] or ["torch", "tautograd"]
-    wanted = [n for n in names if n in cases() or n in ("develop", "count")]
+    wanted = {n for n in names if n not in engines}
     half = halves()
     warnings.simplefilter("ignore")
     for name in engines:
         torch, totals = load(name), Counter[tuple[str, str]]()
         for case in cases().values():
-            if wanted and case.name not in wanted and half[case.name] not in wanted:
+            part = "seen" if half[case.name] == "count" and case.family in SEEN else half[case.name]
+            if wanted and not wanted & {case.name, case.family, part}:
                 continue
             is_told, is_located, found, after = judged(case, torch)
-            totals[half[case.name], "cases"] += 1
-            totals[half[case.name], "found"] += is_told
-            totals[half[case.name], "located"] += is_located
-            totals[half[case.name], "accused"] += bool(after)
+            totals[part, "cases"] += 1
+            totals[part, "found"] += is_told
+            totals[part, "located"] += is_located
+            totals[part, "accused"] += bool(after)
             if verbose or after or not is_located:
                 mark = "line" if is_told else "miss"
                 mark = "ok" if is_located else mark
-                print(f"{half[case.name]:8}{mark:5}{case.family}/{case.name} [{case.fact}]")
-                if verbose or is_told:
+                print(f"{part:8}{mark:5}{case.family}/{case.name} [{case.fact}]")
+                if verbose or found:
                     print("         " + told(found).replace("\n", "\n         "))
                 if after:
                     print("   ACCUSED " + told(after).replace("\n", "\n         "))
-        for which in ("develop", "count"):
+        for loop_name, loop in sound_loops().items():
+            if wanted and not wanted & {loop_name, "sound", half[loop_name]}:
+                continue
+            said = accusations(seeded(torch, loop))
+            totals[half[loop_name], "sound"] += 1
+            totals[half[loop_name], "sound accused"] += bool(said)
+            if said:
+                print(f"{half[loop_name]:8}ACCUSED sound/{loop_name}\n         " + told(said))
+        for which in ("develop", "count", "seen"):
             got = {what: n for (h, what), n in totals.items() if h == which}
-            print(f"{name} {which}: {got}")
+            if got:
+                print(f"{name} {which}: {got}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import re
 import tempfile
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 HERE = Path(__file__).parent
-APART = ("__init__", "variants", "facts", "divide", "count")
+APART = ("__init__", "variants", "facts", "divide", "count", "sound_loops")
 _MARK = re.compile(r"#\s*(bug|fix|here)\s*$")
 
 
@@ -36,21 +37,28 @@ class Case:
 
     def loops(self, torch: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
         """The mistake and the correction, ready to run."""
-        bug, fix = (
-            _seeded(torch, getattr(_module(self.family, kind), self.name)) for kind in KINDS
-        )
+        bug, fix = (seeded(torch, getattr(_module(self.family, kind), self.name)) for kind in KINDS)
         return bug, fix
 
 
 KINDS = ("bug", "fix")
 
 
-def _seeded(torch: Any, loop: Callable[[Any], Any]) -> Callable[[], Any]:
+def seeded(torch: Any, loop: Callable[[Any], Any]) -> Callable[[], Any]:
     def run() -> Any:
         torch.manual_seed(0)
         return loop(torch)
 
     return run
+
+
+@cache
+def sound_loops() -> dict[str, Callable[[Any], Any]]:
+    """The loops in which nothing is wrong, by name."""
+    from . import sound_loops as module
+
+    here = (f for f in vars(module).values() if inspect.isfunction(f))
+    return {f.__name__: f for f in here if f.__module__ == module.__name__}
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import weakref
+from difflib import SequenceMatcher
 from typing import Any
 
 from ..._user_code.sites import Site, site_at
@@ -12,6 +13,7 @@ from ..state.parameter_owners import roots
 from ..watch.discarded_results import value_of
 from ..watch.events import Registration, Step
 from ..watch.source_flow import function_around
+from ..watch.source_lines import line_like
 from .base import Rule
 
 
@@ -87,13 +89,13 @@ for _ in range(6):
 
 
 class FreezeWithoutEffect(Rule):
-    """`requires_grad = False` is set on a module, which has no such switch: it trains on."""
+    """`requires_grad = False` is set on a module, or misspelt on a parameter: it trains on."""
 
     code = "TG307"
     name = "freeze-without-effect"
     why = (
-        "requires_grad belongs to tensors. Set on a module it is an attribute like any other: its "
-        "parameters keep their own, and go on learning."
+        "requires_grad belongs to tensors. Set on a module, or with another spelling, it is an attribute like "
+        "any other: the parameters keep their own, and go on learning."
     )
     quiet = "Modules whose parameters are frozen besides, or that no step moves."
     fix = "model.head.requires_grad_(False)"
@@ -131,6 +133,23 @@ for _ in range(4):
                 mine = [p for p in module.parameters() if p.requires_grad and id(p) in moving]
                 if mine:
                     self._say(event, path or type(module).__name__, module, mine)
+        self._misspelt(event)
+
+    def _misspelt(self, event: Step) -> None:
+        """`require_grad = False`: Python takes any name."""
+        found: dict[str, list[Any]] = {}
+        for p in event.parameters:
+            for name, value in getattr(p, "__dict__", {}).items():
+                if value is False and p.requires_grad and p.grad is not None and _is_slip(name):
+                    found.setdefault(name, []).append(p)
+        for name, moved in found.items():
+            site = line_like(rf"\.{name}\s*=\s*False")
+            self.report(
+                f"A tensor has no switch {name}: setting it to False freezes nothing, and {len(moved)} "
+                "parameters are trained.",
+                site or event.site, parameters=self.doctor.names(moved),
+                fix=site.text.replace(f".{name}", ".requires_grad") if site else "p.requires_grad = False",
+            )  # fmt: skip
 
     def _say(self, event: Step, path: str, module: Any, moved: list[Any]) -> None:
         site, written = _line(module)
@@ -140,6 +159,11 @@ for _ in range(4):
             site or event.site, parameters=self.doctor.names(moved),
             fix=f"{written}.requires_grad_(False)" if written else self.fix,
         )  # fmt: skip
+
+
+def _is_slip(name: str) -> bool:
+    """Whether a name is requires_grad, all but a letter or two."""
+    return name != "requires_grad" and SequenceMatcher(None, name, "requires_grad").ratio() > 0.85
 
 
 class StateLost(Rule):

@@ -13,6 +13,7 @@ from ..watch.events import (
     Dropout,
     Freeze,
     Hook,
+    Iteration,
     Load,
     Loss,
     Mode,
@@ -49,6 +50,7 @@ class Rule:
     fixed: ClassVar[str] = ""
     fix: ClassVar[str] = ""  # the mended line, as code
     sure: ClassVar[str] = "Certain: it was seen to happen, and could not have been meant."
+    deep: ClassVar[bool] = False  # whether it says anything only with --deep
     refute: ClassVar[str] = ""  # what would show that it is right as it is
 
     def __init__(self, doctor: Doctor) -> None:
@@ -86,6 +88,7 @@ class Rule:
     def on_view(self, event: View) -> None: ...
     def on_hook(self, event: Hook) -> None: ...
     def on_load(self, event: Load) -> None: ...
+    def on_iteration(self, event: Iteration) -> None: ...
     def on_sample(self, event: Sample) -> None: ...
     def on_passage(self, event: Backward, passage: Passage) -> None: ...
     def on_risk(self, event: RiskyBackward) -> None: ...

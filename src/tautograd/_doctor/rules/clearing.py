@@ -8,6 +8,7 @@ from ..._user_code.sites import Site
 from ..state.gradient_ledger import parameters_of
 from ..watch.events import Backward, Clear, Scaler, Step
 from ..watch.graph_walk import leaves
+from ..watch.source_flow import is_conditional
 from ..watch.source_lines import line_like
 from .base import Rule
 
@@ -61,6 +62,8 @@ for i in range(12):
         self.wasted: dict[Any, tuple[Backward, Site | None]] = {}  # line of a backward -> the last
         self.waste: dict[Any, int] = {}  # and how often in a row nobody used it
         self.for_inputs: set[Any] = set()  # lines of backwards that serve something else
+        self.runs: dict[Any, int] = {}  # line of a clear -> how often it ran,
+        self.rests: dict[Any, int] = {}  # and how often it threw away what the next steps use
 
     # --- what becomes of gradients -------------------------------------------------------------
 
@@ -120,6 +123,7 @@ for i in range(12):
             fresh = account.added if account.read is None else account.mixed
             if fresh:
                 found.append((account, fresh))
+        self.runs[event.site] = self.runs.get(event.site, 0) + 1
         self._note(event.site, found)
 
     def _note(self, site: Site | None, cleared: list[tuple[Any, list[Backward]]]) -> None:
@@ -161,6 +165,7 @@ for i in range(12):
             self.wasted.clear()
         same = [entry for entry in lost if entry[1] & used]
         empty = bool(lost) and not found
+        self._rest(event, same)
         if not same and not empty:
             self.bad[key] = 0
             return
@@ -182,6 +187,21 @@ for i in range(12):
                 "last one's reached it."
             )
         self.report(message, site, parameters=names, figures={"lost backwards": len(lost)}, fix=fix)
+
+    def _rest(self, event: Step, lost: list[tuple[Site | None, set[Any], set[int]]]) -> None:
+        """What a line throws away whenever it runs: the rest of an epoch, short of a window."""
+        for site in {entry[0] for entry in lost}:
+            self.rests[site] = self.rests.get(site, 0) + 1
+            usual = self.rests[site] == 3 and self.runs.get(site, 0) <= self.rests[site] + 1
+            if site is None or not usual or is_conditional([site]):
+                continue
+            names = self.doctor.names(p for p in event.parameters if id(p) in lost[-1][2])
+            self.report(
+                "Each time this line runs it clears gradients that no step has read: what is left of the "
+                "batches before it is never used.",
+                site, parameters=names, figures={"times": self.rests[site]},
+                fix="optimizer.step()  # for the rest, before zero_grad()",
+            )  # fmt: skip
 
 
 def _in_source_order(*sites: Site | None) -> bool:

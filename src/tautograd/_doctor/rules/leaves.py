@@ -12,7 +12,7 @@ from typing import Any
 from ..._stand_ins.group import StandIns
 from ..._user_code.sites import Site
 from ..state.parameter_owners import roots
-from ..watch.events import Backward, ModuleCall, Registration, Step
+from ..watch.events import Backward, Freeze, ModuleCall, Registration, Step
 from ..watch.graph_walk import leaves
 
 WALKS = 6  # backwards whose graph is walked in any case
@@ -134,9 +134,9 @@ class Watch:
             self.stand_ins = None
 
     def after_backward(self, event: Backward) -> None:
-        """Fewer gradients than the last time in this line: something has changed."""
+        """Fewer or more gradients than the last time in this line: something has changed."""
         number = len(event.reached)
-        if number < self.counts.get(event.site, 0):
+        if number != self.counts.get(event.site, number):
             self.again = ENOUGH + 1
         self.counts[event.site] = number
 
@@ -155,6 +155,15 @@ class Watch:
             elif one.reached:
                 one.steps += 1
                 one.reached = False
+
+    def on_freeze(self, event: Freeze) -> None:
+        """What is thawed in mid-run should be held by someone."""
+        doctor = self.doctor()
+        if event.on and doctor is not None and doctor.steps:
+            held = doctor.held()
+            if any(not p.requires_grad and id(p) not in held for p in event.parameters):
+                self.again = ENOUGH + 1
+                doctor.wake()
 
     def on_registered(self, event: Registration) -> None:
         if event.old is None or event.old is event.new:

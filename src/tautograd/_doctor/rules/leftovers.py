@@ -23,8 +23,9 @@ class FrozenNorms(Rule):
         "parameters: in training mode they follow every batch, and the frozen part is not what it was."
     )
     quiet = (
-        "Norms with anything trainable beside them, in eval mode, under no_grad (a momentum encoder), that "
-        "an optimizer holds or that were trained before; models that are frozen from end to end."
+        "Norms with anything trainable beside them, unless eval() was said to each of them; in eval mode, under "
+        "no_grad (a momentum encoder), that an optimizer holds or that were trained before; models that are "
+        "frozen from end to end."
     )
     sure = "Certain that they move; that they should not is likely."
     refute = "The statistics are meant to follow the new data."
@@ -63,6 +64,11 @@ for _ in range(8):
         self.moved: dict[int, tuple[Any, int, Site | None]] = {}  # norm -> steps, line
         self.step = -1
         self.trained: set[int] = set()
+        self.asked: set[int] = set()  # norms that were put into eval mode, each by itself
+
+    def on_mode(self, event: Mode) -> None:
+        if not event.training and getattr(event.module, "num_batches_tracked", None) is not None:
+            self.asked.add(id(event.module))
 
     def on_module(self, event: ModuleCall) -> None:
         module = event.module
@@ -92,7 +98,8 @@ for _ in range(8):
             (m, site)
             for m, site in found
             for root in roots(self.doctor)
-            if any(part is m for part in root.modules()) and _has_frozen_layer(root, m)
+            if any(part is m for part in root.modules())
+            and (id(m) in self.asked or _has_frozen_layer(root, m))
         ]
         if whole:
             self.report(

@@ -71,8 +71,9 @@ for _ in range(5):
             )
         elif maker == "LogSoftmax":
             self.report(
-                "The input went through log_softmax already, which cross_entropy does itself.",
-                event.site, severity="warning",
+                "The input went through log_softmax already, which cross_entropy does itself: the loss is the "
+                "same, computed twice.",
+                event.site, severity="info",
                 fix="loss = torch.nn.functional.nll_loss(log_probabilities, target)",
             )  # fmt: skip
 

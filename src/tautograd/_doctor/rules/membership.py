@@ -7,7 +7,7 @@ from typing import Any
 from ..._user_code.sites import Site
 from ..._user_code.stack import user_frames
 from ..state.parameter_owners import Owners, is_resting
-from ..watch.events import Backward, ModuleCall, Registration, Step
+from ..watch.events import Backward, Freeze, ModuleCall, Registration, Step
 from .base import Rule
 from .leaves import ENOUGH, watch_of
 from .unstepped import Uses
@@ -180,6 +180,9 @@ for _ in range(6):
 
     def on_module(self, event: ModuleCall) -> None:
         self.watch.on_module(event)
+
+    def on_freeze(self, event: Freeze) -> None:
+        self.watch.on_freeze(event)
 
     def after_step(self, event: Step) -> None:
         watch = self.watch

@@ -62,7 +62,7 @@ for epoch in range(4):
         optimizer.step()
     scheduler.step()
 """
-    nothing = 1e-5  # of the largest rate
+    nothing = 1.5e-5  # of the largest rate: five steps of a tenth
     share = 0.25  # of the run
     least = 8  # steps
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..watch.events import Backward, Loss
-from ..watch.graph_walk import leaves, node_name, nodes
+from ..watch.graph_walk import leaves, leaves_of, node_name, nodes
 from .base import Rule
 
 _REGRESSIONS = ("mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss")
 _SHAPES = frozenset(("View", "Squeeze", "Unsqueeze", "Reshape", "Expand", "UnsafeView", "Select"))
+
+
+_MEETS = (
+    "The target is data plus what the same network makes, and is not detached: the gradient goes into it as "
+    "well as into the prediction."
+)
 
 
 class TargetWithGradient(Rule):
@@ -62,20 +68,12 @@ for _ in range(4):
         target = event.target
         if event.function not in _REGRESSIONS or not getattr(target, "requires_grad", False):
             return
-        node = _through_shapes(target.grad_fn)
-        if node is None or node_name(node) != "Add" or not event.input.requires_grad:
-            return
-        made = [n for n, _ in node.next_functions if n is not None]
-        if len(made) != 1 or len(node.next_functions) < 2 or node_name(made[0]) != "Mul":
+        if not event.input.requires_grad or not _is_data_and_value(target.grad_fn):
             return
         mine = {id(leaf) for leaf in leaves([target], 2000)}
         others = {id(leaf) for leaf in leaves([event.input], 2000)}
         if mine and mine == others:
-            self.report(
-                "The target is data plus what the same network makes, and is not detached: the gradient "
-                "goes into it as well as into the prediction.",
-                event.site,
-            )  # fmt: skip
+            self.report(_MEETS, event.site)
 
     def before_backward(self, event: Backward) -> None:
         """`log_prob * (returns - value)`."""
@@ -83,6 +81,9 @@ for _ in range(4):
             return
         self.walks += 1
         for node in nodes(event.roots, 1500):
+            if node_name(node) in ("Pow", "Abs") and _meets_itself(node.next_functions[0][0]):
+                self.report(_MEETS, event.site)
+                return
             if node_name(node) != "Mul":
                 continue
             given = [n for n, _ in node.next_functions]
@@ -103,6 +104,26 @@ def _through_shapes(node: Any) -> Any:
             return node
         node = node.next_functions[0][0]
     return None
+
+
+def _is_data_and_value(node: Any) -> bool:
+    """`reward + gamma * value(following)`, as the graph has it."""
+    node = _through_shapes(node)
+    if node is None or node_name(node) != "Add" or len(node.next_functions) < 2:
+        return False
+    made = [n for n, _ in node.next_functions if n is not None]
+    return len(made) == 1 and node_name(made[0]) == "Mul"
+
+
+def _meets_itself(node: Any) -> bool:
+    """A difference of such a target and what the same parameters make, written out."""
+    if node is None or node_name(node) != "Sub" or len(node.next_functions) < 2:
+        return False
+    first, second = (n for n, _ in node.next_functions[:2])
+    if first is None or second is None or _is_data_and_value(first) == _is_data_and_value(second):
+        return False
+    mine, others = ({id(leaf) for leaf in leaves_of(n, 2000)} for n in (first, second))
+    return bool(mine) and mine == others
 
 
 def _is_advantage(node: Any) -> bool:

@@ -16,6 +16,7 @@ from .events import (
     Dropout,
     Freeze,
     Hook,
+    Iteration,
     Load,
     Loss,
     Mode,
@@ -207,6 +208,9 @@ class Hearing(Known):
 
     def on_load(self, event: Load) -> None:
         self.tell("on_load", event)
+
+    def on_iteration(self, event: Iteration) -> None:
+        self.tell("on_iteration", event)
 
     def on_sample(self, event: Sample) -> None:
         self.tell("on_sample", event)

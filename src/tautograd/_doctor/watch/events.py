@@ -81,6 +81,7 @@ class Schedule(Event):
     scheduler: Any = None
     optimizer: Any = None
     made: bool = False
+    metric: float | None = None  # what a schedule that waits for a plateau was given
 
 
 @dataclass(eq=False)
@@ -184,3 +185,10 @@ class Sample(Event):
     unchanged: list[float] = field(default_factory=list)  # of entries with a gradient: the share
     loss: float = float("nan")  # of the last backward
     is_skipped: bool = False  # a scaler found the gradients wanting
+
+
+@dataclass(eq=False)
+class Iteration(Event):
+    """An iterator over a `DataLoader` was begun."""
+
+    loader: Any = None

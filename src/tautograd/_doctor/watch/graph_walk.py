@@ -10,7 +10,12 @@ LIMIT = 20_000  # nodes that a walk looks at
 
 def nodes(roots: Iterable[Any], limit: int = LIMIT) -> Iterator[Any]:
     """Every node that leads to these tensors, each once."""
-    waiting = [root.grad_fn for root in roots if root.grad_fn is not None]
+    return nodes_before((root.grad_fn for root in roots if root.grad_fn is not None), limit)
+
+
+def nodes_before(starts: Iterable[Any], limit: int = LIMIT) -> Iterator[Any]:
+    """These nodes and every one that leads to them, each once."""
+    waiting = list(starts)
     seen = set(waiting)
     count = 0
     while waiting and count < limit:
@@ -33,6 +38,11 @@ def leaves(roots: Iterable[Any], limit: int = LIMIT) -> list[Any]:
     roots = list(roots)
     found = [n.variable for n in nodes(roots, limit) if is_leaf_node(n)]
     return found + [root for root in roots if root.is_leaf and root.requires_grad]
+
+
+def leaves_of(node: Any, limit: int = LIMIT) -> list[Any]:
+    """The leaves that get a gradient through this node."""
+    return [n.variable for n in nodes_before([node], limit) if is_leaf_node(n)]
 
 
 def node_name(node: Any) -> str:

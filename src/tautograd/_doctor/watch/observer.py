@@ -106,6 +106,8 @@ class Observer:
         scaler = self._part("amp.grad_scaler").GradScaler
         for name in aids.SCALER:
             stand_ins.method(scaler, name, self._with(aids.make_scaler, name=name))
+        loader = self._part("utils.data").DataLoader
+        stand_ins.method(loader, "__iter__", self._with(aids.make_iteration))
         schedulers = self._part("optim.lr_scheduler")
         for kind in {schedulers.LRScheduler, schedulers.ReduceLROnPlateau}:
             if "step" in vars(kind):

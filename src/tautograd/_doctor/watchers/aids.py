@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..._user_code.stack import user_site
-from ..watch.events import Clip, Scaler, Schedule
+from ..watch.events import Clip, Iteration, Scaler, Schedule
 
 if TYPE_CHECKING:
     from ..watch.observer import Observer
@@ -74,27 +74,54 @@ def make_scaler(observer: Observer, original: Any, name: str) -> Any:
 
 
 def make_schedule(observer: Observer, original: Any) -> Any:
-    """A scheduler's `step`."""
+    """A scheduler's `step`; one that waits for a plateau is heard even while asleep."""
     doctor, depth = observer.doctor, observer.depth
 
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
         # A scheduler steps once by itself when it is made.
         made = sys._getframe(1).f_code.co_name in ("_initial_step", "__init__")
         if not made and not depth.inside:
-            if not doctor.pulse.awake:
+            waits = hasattr(self, "mode_worse")
+            is_awake = doctor.pulse.awake
+            if not is_awake:
                 doctor.pulse.beat("schedule", self)
-                return original(self, *args, **kwargs)
+                if not waits:
+                    return original(self, *args, **kwargs)
             with doctor.quietly():
-                doctor.on_schedule(
-                    Schedule(
-                        *doctor.now(user_site(), observer.engine), scheduler=self,
-                        optimizer=getattr(self, "optimizer", None),
-                    )
+                event = Schedule(
+                    *doctor.now(user_site(), observer.engine), scheduler=self,
+                    optimizer=getattr(self, "optimizer", None),
+                    metric=_number(*args, **kwargs) if waits else None,
                 )  # fmt: skip
+                if is_awake:
+                    doctor.on_schedule(event)
+                else:
+                    doctor.tell("on_schedule", event)
         with depth:
             return original(self, *args, **kwargs)
 
     return step
+
+
+def _number(metrics: Any = None, *args: Any, **kwargs: Any) -> float | None:
+    try:
+        return float(metrics)
+    except (TypeError, ValueError):
+        return None
+
+
+def make_iteration(observer: Observer, original: Any) -> Any:
+    """A `DataLoader`'s `__iter__`."""
+    doctor = observer.doctor
+
+    def __iter__(self: Any) -> Any:
+        if not doctor.is_busy:
+            with doctor.quietly():
+                place = doctor.now(user_site(), observer.engine)
+                doctor.on_iteration(Iteration(*place, loader=self))
+        return original(self)
+
+    return __iter__
 
 
 def make_scheduler(observer: Observer, original: Any) -> Any:
