@@ -36,7 +36,7 @@ _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_p
 
 # Private by name, and used by so many that tautograd has them under PyTorch's names.
 _PRIVATE_AND_KNOWN = (
-    *("__future__", "_C", "_dynamo", "_nn", "_pytree", "_trace_wrapped_higher_order_op", "_utils"),
+    *("__future__", "_C", "_custom_ops", "_dynamo", "_nn", "_pytree", "_trace_wrapped_higher_order_op", "_utils"),
 )
 
 _alias_of: dict[str, str] = {}

@@ -33,6 +33,7 @@ from .indexing import (
     masking,
     scatter_reduce,
     take_put,
+    unravelling,
 )
 from .linalg import (
     addmm,
@@ -93,5 +94,6 @@ from .shape import (
     splitting,
     squeeze,
     strided_views,
+    view_copies,
     views,
 )

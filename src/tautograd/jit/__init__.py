@@ -51,6 +51,8 @@ from ._trace import (
     trace_module,
 )
 
+_script_if_tracing = script_if_tracing  # as libraries spell it
+
 __all__ = [
     "Attribute",
     "CompilationUnit",

@@ -65,6 +65,8 @@ def matrix_norm(
     first, second = (wrap_dim(d, input._data.ndim) for d in dims)
     if first == second:
         raise RuntimeError(f"{name}: dims must be different. Got ({first}, {second})")
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
     size = abs(ord) if isinstance(ord, (int, float)) else ord
     if size not in ("fro", "nuc", 1, 2, math.inf):
         raise RuntimeError(f"{name}: Order {_spoken_order(ord)} not supported.")
