@@ -19,15 +19,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import judge, page
+from . import page
+from .outcomes import outcome
 from .workers import Worker
 
-HERE = Path(__file__).parent
+PROGRAMS = Path(__file__).parent / "programs.json"
 
 
 def listed(only: str, half: str) -> list[dict[str, Any]]:
     """The jobs, each with its repository and its half: drawn by lot, once, from the names alone."""
-    known = json.loads((HERE / "programs.json").read_text())
+    known = json.loads(PROGRAMS.read_text())
     jobs = [
         {**job, "repository": name, "commit": entry["commit"]}
         for name, entry in sorted(known.items())
@@ -40,32 +41,6 @@ def listed(only: str, half: str) -> list[dict[str, Any]]:
         j for j in jobs
         if half in ("", j["half"]) and re.search(only, f"{j['repository']}/{j['run']}")
     ]  # fmt: skip
-
-
-def outcome(workers: dict[str, Worker], checkout: Path, job: dict[str, Any], seconds: int) -> dict[str, Any]:
-    """Run one on both; what is to be said of it."""
-    rules = json.loads((HERE / "sizes.json").read_text())
-    theirs = workers["torch"].run(checkout, job, rules, seconds)
-    if theirs.status:
-        return {"outcome": "PyTorch stops", "reason": theirs.err.strip()[-200:]}
-    ours = workers["tautograd"].run(checkout, job, rules, seconds * 6)
-    result: dict[str, Any] = {"torch_cpu": theirs.cpu, "cpu": ours.cpu}
-    if ours.status:
-        reason = ours.err.strip().rpartition("\n")[2][:300] or f"status {ours.status}"
-        return {**result, "outcome": "stops", "reason": reason, "trace": ours.err[-1500:]}
-    found = judge.verdict(theirs.out, ours.out)
-    if found != "differs":
-        return {**result, "outcome": found}
-    again = workers["torch"].run(checkout, job, rules, seconds)
-    if judge.verdict(theirs.out, again.out) != "same":
-        return {**result, "outcome": "PyTorch differs from run to run"}
-    both = [workers[e].run(checkout, job, rules, seconds * 6, double=True) for e in ("torch", "tautograd")]
-    exact = all(r.status == 0 for r in both) and judge.verdict(both[0].out, both[1].out) != "differs"
-    return {
-        **result,
-        "outcome": "magnified" if exact else "differs",
-        "reason": judge.first_difference(theirs.out, ours.out),
-    }
 
 
 def main() -> None:

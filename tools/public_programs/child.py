@@ -94,6 +94,10 @@ def _norm(tensors: list[Any]) -> str:
     return f"{total**0.5:.5g}"
 
 
+# What tells ONNX of torchvision's C++ part, which is not there, and quantized models.
+_LEFT_OUT = ("torchvision.ops._register_onnx_ops", "torchvision.models.quantization")
+
+
 class _AfterImport(importlib.abc.MetaPathFinder):
     """Changes a module when it has been imported: data sets that are made up, environments by a new name."""
 
@@ -104,7 +108,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
             for op in ("nms", "qnms"):  # without its C++ part torchvision's import asks for these by name
                 schema = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
                 torch.library.define(f"torchvision::{op}", schema)
-        if name == "torchvision.ops._register_onnx_ops":  # which tells ONNX of the C++ part
+        if name in _LEFT_OUT:
             empty = types.ModuleType(name)
             empty.__dict__["_register_custom_op"] = lambda: None
             return importlib.machinery.ModuleSpec(name, _Made(empty))

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from . import sources
+from .outcomes import SIZES, outcome
 from .workers import Worker
-
-SIZES = Path(__file__).parent / "sizes.json"
 
 
 def main() -> None:
@@ -31,12 +30,14 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=14, help="candidates tried of a repository at most")
     parser.add_argument("--seconds", type=int, default=12, help="CPU time of a program at most")
     parser.add_argument("--minutes", type=float, default=4, help="wall time of this run at most")
+    parser.add_argument("--json", type=Path, help="run them on tautograd at once, and keep the outcomes")
     parser.add_argument("--only", default="", metavar="REGEX", help="searched in owner+name")
     given = parser.parse_args()
     rules = json.loads(SIZES.read_text())
     known: dict[str, Any] = json.loads(given.programs.read_text()) if given.programs.exists() else {}
     end = time.monotonic() + 60 * given.minutes
-    worker = Worker("torch")
+    results = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
+    workers = {engine: Worker(engine) for engine in ("torch", "tautograd")}
     for checkout in sorted(p for p in given.checkouts.iterdir() if (p / ".commit").exists()):
         if checkout.name in known or not re.search(given.only, checkout.name):
             continue
@@ -46,11 +47,18 @@ def main() -> None:
         random.Random(checkout.name).shuffle(tried)
         for name in tried[: given.tries]:
             job = {"run": name}
-            ended = worker.run(checkout, job, rules, given.seconds)
+            ended = workers["torch"].run(checkout, job, rules, given.seconds)
             body, _, names = ended.out.partition("---- names at the end")
             worth = re.search(r"\d", body) or ": " in names
             if ended.status == 0 and worth and ended.cpu < given.seconds:
-                found.append({**job, "cpu": round(ended.cpu, 2)})
+                found.append(job)
+                commit = (checkout / ".commit").read_text().strip()
+                about = {"repository": checkout.name, "commit": commit, **job}
+                came = outcome(workers, checkout, job, given.seconds, ended)
+                results[f"{checkout.name}/{name}"] = {**about, **came}
+                print(f"     {came['outcome']} {came.get('cpu', 0):.1f} {came.get('reason', '')[:150]}")
+                if given.json:
+                    given.json.write_text(json.dumps(results, indent=1))
             reason = "" if ended.status == 0 else ended.err.strip().rpartition("\n")[2][:90]
             print(f"{ended.status:4} {ended.cpu:6.1f} {checkout.name} {name} {reason}", flush=True)
             if len(found) == given.each:
@@ -58,7 +66,8 @@ def main() -> None:
         commit = (checkout / ".commit").read_text().strip()
         known[checkout.name] = {"commit": commit, "programs": found}
         given.programs.write_text(json.dumps(known, indent=1))
-    worker.close()
+    for worker in workers.values():
+        worker.close()
 
 
 if __name__ == "__main__":

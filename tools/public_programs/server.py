@@ -60,7 +60,7 @@ def run(request: dict[str, Any]) -> None:
         os.dup2(opened, descriptor)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"] + 5))
-    signal.alarm(request["seconds"] * 8)  # the machine may be busy
+    signal.alarm(request["seconds"] * 30)  # the machine may be busy
     os.chdir(request["cwd"])
     sys.path[:0] = [request["cwd"], *request["path"]]
     sys.argv = [request["script"], *request["arguments"]]

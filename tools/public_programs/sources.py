@@ -69,18 +69,23 @@ def candidates(folder: Path) -> Iterator[str]:
             except (SyntaxError, ValueError, KeyError):
                 continue
             imports = re.search(r"^\s*(import|from) ", text, re.M)
-            if imports and "torch" in text and any(_does(node) for node in tree.body):
+            runs = _does if path.suffix == ".py" else _computes
+            if imports and "torch" in text and any(runs(node) for node in tree.body):
                 yield each
 
 
 def _does(node: ast.stmt) -> bool:
-    """Whether a statement at the top computes something."""
+    """Whether a statement at the top of a file does more than define."""
     if isinstance(node, ast.If):
         return "__name__" in ast.unparse(node.test)
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Call)
-    if isinstance(node, (ast.For, ast.With, ast.While)):
-        return True
-    return isinstance(node, ast.Assign) and any(
-        isinstance(n, ast.Call) for n in ast.walk(node.value)
+    return isinstance(node, (ast.For, ast.While))
+
+
+def _computes(node: ast.stmt) -> bool:
+    """Whether a statement on a page or in a notebook computes something."""
+    return _does(node) or (
+        isinstance(node, (ast.Assign, ast.With))
+        and any(isinstance(n, ast.Call) for n in ast.walk(node))
     )

@@ -117,7 +117,9 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 def _shared(array: Any) -> Any:
-    """The array itself, if a tensor can be made on its memory."""
+    """The array itself, if a tensor can be made on its memory; of a matrix or masked array, its data."""
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)
     from_numpy_dtype(array.dtype)
     check_byte_order(array)
     check_strides(array)

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.devices import CPU, as_device, device, moved, on_cuda_start
-from ..._arrays.dtypes import DTYPE_NAMES, LEGACY_NAMES, as_dtype, dtype, from_numpy_dtype
+from ..._arrays.dtypes import (
+    DTYPE_NAMES,
+    LEGACY_NAMES,
+    as_dtype,
+    dtype,
+    from_numpy_dtype,
+    get_default_dtype,
+)
 from ..._arrays.formats import empty_preserving, preserve_format
 from ..._arrays.strided import with_strides_of
 from ..._autograd.apply import apply
@@ -199,6 +206,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **options
     """The name of this tensor's type; or, given a dtype or such a name, the tensor cast to it."""
     if dtype is None:
         return f"torch.{LEGACY_NAMES[self.dtype]}Tensor"
+    if dtype is Tensor:
+        return cast(self, get_default_dtype())
     wanted = dtype if _is_plain_dtype(dtype) else _LEGACY_DTYPES.get(_type_text(dtype))
     if wanted is None:
         raise ValueError(f"invalid type: '{_type_text(dtype)}'")
