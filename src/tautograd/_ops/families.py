@@ -42,6 +42,7 @@ from .linalg import (
     determinants,
     eigenvalues,
     einsum,
+    factors_first,
     householder,
     inverses,
     least_squares,

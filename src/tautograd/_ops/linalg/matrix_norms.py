@@ -89,6 +89,18 @@ def matrix_norm(
     return sums.amax(outer, keepdim) if sums._data.shape[outer] else sums.sum(outer, keepdim)
 
 
+@public(method=False)
+def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The sum of singular values; `linalg.matrix_norm(input, "nuc")` by its old name."""
+    require_tensor("nuclear_norm", input)
+    if dim is None and input._data.ndim != 2:
+        raise RuntimeError(
+            f"nuclear_norm: Expected a tensor with 2 dimensions, but got a tensor with "
+            f"{input._data.ndim} dimension{'' if input._data.ndim == 1 else 's'} instead."
+        )
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
+
+
 def _of_values(values: Any, ord: Any, keepdim: bool) -> Any:
     if ord == "nuc":
         return values.sum(-1, keepdim)
