@@ -57,7 +57,9 @@ _PARTS = {
     *("accelerator", "amp", "autograd", "backends", "cpu", "cuda", "func", "linalg", "nn", "optim"),
     *(
         "_C",
+        "__config__",
         "__future__",
+        "_custom_ops",
         "_dynamo",
         "_utils",
         "compiler",

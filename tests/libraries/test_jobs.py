@@ -15,13 +15,21 @@ JOBS = Path(__file__).parent / "jobs"
 NEEDS = {
     "accelerate": ["accelerate"],
     "bert_llama": ["transformers"],
+    "botorch": ["botorch"],
     "einops": ["einops"],
     "gpytorch": ["gpytorch"],
     "higher": ["higher"],
+    "kornia": ["kornia"],
     "lightning": ["lightning"],
+    "peft": ["peft", "transformers"],
+    "skorch": ["skorch"],
+    "timm": ["timm"],
+    "torch_geometric": ["torch_geometric"],
+    "torchaudio": ["torchaudio"],
     "torchdiffeq": ["torchdiffeq"],
     "torchmetrics": ["torchmetrics"],
     "transformers": ["transformers"],
+    "x_transformers": ["x_transformers"],
 }
 
 

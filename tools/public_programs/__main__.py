@@ -47,10 +47,14 @@ def main() -> None:
     """Run what is asked for, keep the results, print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkouts", type=Path)
-    parser.add_argument("--only", default="", metavar="REGEX", help="searched in owner+name/program")
+    parser.add_argument(
+        "--only", default="", metavar="REGEX", help="searched in owner+name/program"
+    )
     parser.add_argument("--half", default="", choices=["", "develop", "counted"])
     parser.add_argument("--json", type=Path, default=Path("programs-results.json"))
-    parser.add_argument("--again", action="store_true", help="run what the file has results of, too")
+    parser.add_argument(
+        "--again", action="store_true", help="run what the file has results of, too"
+    )
     parser.add_argument("--failed", action="store_true", help="run again what was not the same")
     parser.add_argument("--seconds", type=int, default=20, help="CPU time of a program on PyTorch")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so long")

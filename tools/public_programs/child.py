@@ -27,7 +27,7 @@ def main(script: str, *, double: bool) -> None:
     import torch
 
     random.seed(0)
-    np.random.seed(0)
+    np.random.seed(0)  # noqa: NPY002  (what programs draw from)
     torch.manual_seed(0)
     if double:
         torch.set_default_dtype(torch.float64)
@@ -105,7 +105,10 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         if name == "torchvision" and path is None:
             import torch
 
-            for op in ("nms", "qnms"):  # without its C++ part torchvision's import asks for these by name
+            for op in (
+                "nms",
+                "qnms",
+            ):  # without its C++ part torchvision's import asks for these by name
                 schema = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
                 torch.library.define(f"torchvision::{op}", schema)
         if name in _LEFT_OUT:

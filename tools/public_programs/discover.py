@@ -27,14 +27,20 @@ def main() -> None:
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("programs", type=Path, help="read, extended and written")
     parser.add_argument("--each", type=int, default=6, help="programs of a repository at most")
-    parser.add_argument("--tries", type=int, default=14, help="candidates tried of a repository at most")
+    parser.add_argument(
+        "--tries", type=int, default=14, help="candidates tried of a repository at most"
+    )
     parser.add_argument("--seconds", type=int, default=12, help="CPU time of a program at most")
     parser.add_argument("--minutes", type=float, default=4, help="wall time of this run at most")
-    parser.add_argument("--json", type=Path, help="run them on tautograd at once, and keep the outcomes")
+    parser.add_argument(
+        "--json", type=Path, help="run them on tautograd at once, and keep the outcomes"
+    )
     parser.add_argument("--only", default="", metavar="REGEX", help="searched in owner+name")
     given = parser.parse_args()
     rules = json.loads(SIZES.read_text())
-    known: dict[str, Any] = json.loads(given.programs.read_text()) if given.programs.exists() else {}
+    known: dict[str, Any] = (
+        json.loads(given.programs.read_text()) if given.programs.exists() else {}
+    )
     end = time.monotonic() + 60 * given.minutes
     results = json.loads(given.json.read_text()) if given.json and given.json.exists() else {}
     workers = {engine: Worker(engine) for engine in ("torch", "tautograd")}
@@ -56,7 +62,9 @@ def main() -> None:
                 about = {"repository": checkout.name, "commit": commit, **job}
                 came = outcome(workers, checkout, job, given.seconds, ended)
                 results[f"{checkout.name}/{name}"] = {**about, **came}
-                print(f"     {came['outcome']} {came.get('cpu', 0):.1f} {came.get('reason', '')[:150]}")
+                print(
+                    f"     {came['outcome']} {came.get('cpu', 0):.1f} {came.get('reason', '')[:150]}"
+                )
                 if given.json:
                     given.json.write_text(json.dumps(results, indent=1))
             reason = "" if ended.status == 0 else ended.err.strip().rpartition("\n")[2][:90]

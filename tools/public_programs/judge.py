@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 
 RELATIVE = 1e-3
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)(?![\w])|\bnan\b|\binf\b")
+_NUMBER = re.compile(
+    r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)(?![\w])|\bnan\b|\binf\b"
+)
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 
 
@@ -32,7 +34,8 @@ def plain(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return _NUMBER.sub("#", text).split()
+    """The text without its numbers; spaces only line numbers up."""
+    return ["".join(_NUMBER.sub("#", text).split())]
 
 
 def _close(a: str, b: str) -> bool:

@@ -35,8 +35,13 @@ def outcome(
     again = workers["torch"].run(checkout, job, rules, seconds)
     if judge.verdict(theirs.out, again.out) != "same":
         return {**result, "outcome": "PyTorch differs from run to run"}
-    both = [workers[e].run(checkout, job, rules, seconds * 6, double=True) for e in ("torch", "tautograd")]
-    exact = all(r.status == 0 for r in both) and judge.verdict(both[0].out, both[1].out) != "differs"
+    both = [
+        workers[e].run(checkout, job, rules, seconds * 6, double=True)
+        for e in ("torch", "tautograd")
+    ]
+    exact = (
+        all(r.status == 0 for r in both) and judge.verdict(both[0].out, both[1].out) != "differs"
+    )
     return {
         **result,
         "outcome": "magnified" if exact else "differs",

@@ -18,7 +18,12 @@ MEANING = {
 def written(results: list[dict[str, Any]], start: dict[str, float]) -> str:
     """Markdown."""
     counted = [r for r in results if r["outcome"] in MEANING]
-    lines = ["## Counts", "", "| outcome | all | to develop on | only counted |", "| --- | --- | --- | --- |"]
+    lines = [
+        "## Counts",
+        "",
+        "| outcome | all | to develop on | only counted |",
+        "| --- | --- | --- | --- |",
+    ]
     for outcome, meaning in MEANING.items():
         cells = [_count(counted, outcome, half) for half in ("", "develop", "counted")]
         lines.append(f"| {meaning} | {' | '.join(cells)} |")
@@ -32,11 +37,18 @@ def written(results: list[dict[str, Any]], start: dict[str, float]) -> str:
     repositories = {r["repository"] for r in counted}
     lines += ["", f"{len(counted)} programs of {len(repositories)} repositories.", ""]
     lines += _slowest(counted, start)
-    lines += ["", "## Each program", "", "| repository | commit | program | half | outcome | CPU time |"]
+    lines += [
+        "",
+        "## Each program",
+        "",
+        "| repository | commit | program | half | outcome | CPU time |",
+    ]
     lines.append("| --- | --- | --- | --- | --- | --- |")
     for r in sorted(counted, key=lambda r: (r["repository"].lower(), r["run"])):
         name = r["repository"].replace("+", "/", 1)
-        reason = f": {_cell(r['reason'])}" if r["outcome"] in ("differs", "stops", "magnified") else ""
+        reason = (
+            f": {_cell(r['reason'])}" if r["outcome"] in ("differs", "stops", "magnified") else ""
+        )
         lines.append(
             f"| {name} | {r['commit'][:10]} | {_cell(r['run'])} | {r['half']} | {r['outcome']}{reason} |"
             f" {_ratio(r, start):.2f} |"
@@ -61,11 +73,11 @@ def _slowest(results: list[dict[str, Any]], start: dict[str, float]) -> list[str
         "CPU time against PyTorch's, one thread: of the whole process, and without its imports.", "",
         "| program | whole | without imports | seconds on PyTorch |", "| --- | --- | --- | --- |",
     ]  # fmt: skip
-    for r in slow:
-        lines.append(
-            f"| {r['repository'].replace('+', '/', 1)} {_cell(r['run'])} | {_ratio(r, start):.2f} |"
-            f" {r['cpu'] / max(r['torch_cpu'], 1e-3):.2f} | {r['torch_cpu']:.1f} |"
-        )
+    lines += [
+        f"| {r['repository'].replace('+', '/', 1)} {_cell(r['run'])} | {_ratio(r, start):.2f} |"
+        f" {r['cpu'] / max(r['torch_cpu'], 1e-3):.2f} | {r['torch_cpu']:.1f} |"
+        for r in slow
+    ]
     over = sum(_ratio(r, start) > 1.2 for r in ended)
     return [*lines, "", f"Over 1.2: {over} of {len(ended)}."]
 

@@ -31,13 +31,13 @@ def load(engine: str) -> float:
         from tautograd._cli import as_torch
 
         as_torch.install(for_child_processes=True)
-    import numpy
+    import numpy as np
     import torch
     import torch.nn.functional
     import torch.optim
     import torch.utils.data
 
-    assert numpy is not None
+    assert np is not None
     torch.set_num_threads(1)
     start = time.process_time()
     sys.path.insert(0, str(HERE))

@@ -26,9 +26,7 @@ def cells(notebook: str) -> str:
     read = json.loads(notebook)
     found = read.get("cells") or [c for w in read.get("worksheets", []) for c in w["cells"]]
     code = (
-        "".join(c.get("source", c.get("input", "")))
-        for c in found
-        if c.get("cell_type") == "code"
+        "".join(c.get("source", c.get("input", ""))) for c in found if c.get("cell_type") == "code"
     )
     return "\n\n".join(_MAGIC.sub("", text) for text in code if not text.startswith("%%"))
 

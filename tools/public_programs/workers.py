@@ -46,7 +46,13 @@ class Worker:
         return answer
 
     def run(
-        self, checkout: Path, job: dict[str, Any], rules: list[list[str]], seconds: int, *, double: bool = False
+        self,
+        checkout: Path,
+        job: dict[str, Any],
+        rules: list[list[str]],
+        seconds: int,
+        *,
+        double: bool = False,
     ) -> Run:
         """The program of a job, in a fresh copy of the checkout."""
         with tempfile.TemporaryDirectory(prefix="program-") as scratch:

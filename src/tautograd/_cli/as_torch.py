@@ -36,7 +36,17 @@ _TORCH_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_torch_p
 
 # Private by name, and used by so many that tautograd has them under PyTorch's names.
 _PRIVATE_AND_KNOWN = (
-    *("__future__", "_C", "_custom_ops", "_dynamo", "_nn", "_pytree", "_trace_wrapped_higher_order_op", "_utils"),
+    *(
+        "__config__",
+        "__future__",
+        "_C",
+        "_custom_ops",
+        "_dynamo",
+        "_nn",
+        "_pytree",
+        "_trace_wrapped_higher_order_op",
+        "_utils",
+    ),
 )
 
 _alias_of: dict[str, str] = {}
@@ -144,9 +154,11 @@ def _own_module(foreign_name: str) -> ModuleType:
 
 def _torch() -> ModuleType:
     """tautograd as PyTorch's programs see it: with the version of PyTorch whose behaviour it has."""
-    return twin_of(
+    twin = twin_of(
         importlib.import_module(_OWN), __version__=TorchVersion(_STANDS_FOR), version=_version()
     )
+    twin.__dict__["torch"] = twin  # PyTorch's package has its own name inside it, and some use that
+    return twin
 
 
 def _version() -> ModuleType:

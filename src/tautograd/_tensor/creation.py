@@ -171,7 +171,9 @@ def asarray(
     """A tensor from an object: shares memory unless `copy` or the dtype forbids it."""
     kind = wanted_dtype("asarray", dtype)
     if copy is False and isinstance(obj, np.generic):
-        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
+        raise RuntimeError(
+            "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray."
+        )
     source = _source(obj, kind)
     if device is not None and source is not None and as_device(device) != source.device:
         if copy is False:

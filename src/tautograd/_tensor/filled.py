@@ -462,7 +462,9 @@ def _new_legacy(self: Tensor, *args: Any, size: Any = None, device: Any = None) 
         )
     if isinstance(data, TypedStorage):
         if data.dtype is not self.dtype:
-            raise RuntimeError(f"new(): expected a storage of {self.dtype}, but got one of {data.dtype}")
+            raise RuntimeError(
+                f"new(): expected a storage of {self.dtype}, but got one of {data.dtype}"
+            )
         return self.new_empty(0).set_(data)  # type: ignore[no-any-return]
     if isinstance(data, (list, tuple)) and not hasattr(data, "numel"):
         from .from_data import array_from

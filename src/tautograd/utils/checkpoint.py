@@ -17,7 +17,6 @@ from .._autograd.checkpoint import (
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
-
 from ._pytree import tree_leaves
 
 
@@ -34,7 +33,9 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
     return devices, [cuda.get_rng_state(device) for device in devices]
 
 
-def set_device_states(devices: Sequence[int], states: Sequence[Any], *, device_type: Any = None) -> None:
+def set_device_states(
+    devices: Sequence[int], states: Sequence[Any], *, device_type: Any = None
+) -> None:
     """Put those states back."""
     from .. import cuda
 

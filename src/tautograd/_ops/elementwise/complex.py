@@ -388,7 +388,11 @@ def _from_two(op: Op, name: str, names: tuple[str, str], first: Any, second: Any
 def _complex_out(name: str, args: Any, kwargs: Any, out: Any) -> Any:
     """Pairs of numbers go into the complex dtype of their own precision."""
     first = args[0] if args else next(iter(kwargs.values()))
-    if isinstance(out, Tensor) and isinstance(first, Tensor) and out.dtype is not first.dtype.to_complex():
+    if (
+        isinstance(out, Tensor)
+        and isinstance(first, Tensor)
+        and out.dtype is not first.dtype.to_complex()
+    ):
         wanted, got = LEGACY_NAMES[first.dtype.to_complex()], LEGACY_NAMES[out.dtype]
         raise RuntimeError(
             f"Expected object of scalar type {wanted} but got scalar type {got} for argument 'out'"

@@ -24,7 +24,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
     for extent in extents:
         if isinstance(extent, bool) or not isinstance(extent, int):
-            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(extent)}")
+            raise TypeError(
+                f"expected 'shape' sequence to only contain ints, but got {type(extent)}"
+            )
     if any(extent < 0 for extent in extents):
         raise ValueError(f"'shape' cannot have negative values, but got {extents}")
     found, rest = [], indices

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.checks import require_range
-from ..._arrays.checks import Wrong, require_all
+from ..._arrays.checks import Wrong, require_all, require_range
 from ..._arrays.result_layout import by_place, each, in_c_order
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor

@@ -66,7 +66,9 @@ def matrix_norm(
     if first == second:
         raise RuntimeError(f"{name}: dims must be different. Got ({first}, {second})")
     if isinstance(ord, complex):
-        raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
+        raise RuntimeError(
+            "linalg.matrix_norm: Expected a non-complex scalar as the order of norm."
+        )
     size = abs(ord) if isinstance(ord, (int, float)) else ord
     if size not in ("fro", "nuc", 1, 2, math.inf):
         raise RuntimeError(f"{name}: Order {_spoken_order(ord)} not supported.")

@@ -127,7 +127,9 @@ def vector_norm(
     if not isinstance(input, Tensor):
         require_tensor("linalg_vector_norm", input)
     if isinstance(ord, complex):
-        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
+        )
     if isinstance(ord, bool) or not isinstance(ord, (int, float, np.number)):
         raise TypeError(
             "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not "

@@ -62,7 +62,9 @@ def alias_copy(input: Any) -> Tensor:
 
 
 @public(method=False)
-def slice_copy(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Tensor:
+def slice_copy(
+    input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1
+) -> Tensor:
     """`input[start:end:step]` along a dimension, as a copy."""
     require_tensor("slice_copy", input)
     places = [slice(None)] * (dim % max(input.dim(), 1)) + [slice(start, end, step)]

@@ -125,7 +125,11 @@ def _even_windows(x: Any, size: Ints, count: Ints) -> Any:
         return None
     rank, first = len(size), x.ndim - len(size)
     split = [m for pair in zip(count, kernel, strict=True) for m in pair]
-    order = [*range(first), *range(first, first + 2 * rank, 2), *range(first + 1, first + 2 * rank, 2)]
+    order = [
+        *range(first),
+        *range(first, first + 2 * rank, 2),
+        *range(first + 1, first + 2 * rank, 2),
+    ]
     apart = np.transpose(np.reshape(x, (*x.shape[:first], *split)), order)
     windows = np.reshape(apart, (*x.shape[:first], *count, math.prod(kernel)))
     winner = np.argmax(windows, axis=-1)
@@ -133,7 +137,9 @@ def _even_windows(x: Any, size: Ints, count: Ints) -> Any:
     if x.dtype.kind == "f" and np.isnan(best).any():  # of several NaN the last one counts
         return None
     inside = np.unravel_index(winner, kernel)
-    begins = np.meshgrid(*[np.arange(c) * k for c, k in zip(count, kernel, strict=True)], indexing="ij")
+    begins = np.meshgrid(
+        *[np.arange(c) * k for c, k in zip(count, kernel, strict=True)], indexing="ij"
+    )
     position = np.zeros_like(winner)
     for extent, begin, step in zip(size, begins, inside, strict=True):
         position = position * extent + begin + step
@@ -247,7 +253,9 @@ def _check(name: str, shape: Ints, rank: int, colon: str) -> None:
         raise RuntimeError(
             f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{colon} {list(shape)}"
         )
-    first = len(shape) - rank if name == "adaptive_avg_pool2d" else 1  # the first is the batch, or may be
+    first = (
+        len(shape) - rank if name == "adaptive_avg_pool2d" else 1
+    )  # the first is the batch, or may be
     for d in range(first, len(shape)):
         if not shape[d]:
             raise RuntimeError(
