@@ -359,6 +359,11 @@ class _LegacyType(type):
 
     kind: Any
 
+    def __new__(mcs, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> _LegacyType:
+        if bases:
+            raise TypeError(f"type 'torch.{bases[0].__name__}' is not an acceptable base type")
+        return super().__new__(mcs, name, bases, members)
+
     def __call__(cls, *args: Any, **options: Any) -> Tensor:
         return legacy_tensor(Tensor, *args, kind=cls.kind, **options)
 
