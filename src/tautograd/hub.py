@@ -6,6 +6,7 @@ To run a `hubconf.py` is to run its code, with all that the caller may do.
 from __future__ import annotations
 
 import builtins
+import importlib
 import importlib.util
 import os
 import sys
@@ -211,10 +212,9 @@ class _NoBar:
 def progress_bar() -> Any:
     """tqdm, which libraries ask this module for, or what stands for it."""
     try:
-        from tqdm import tqdm
+        return importlib.import_module("tqdm").tqdm
     except ImportError:
         return _NoBar
-    return tqdm
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,8 @@ class _Names(type):
     def __getattr__(cls, name: str) -> DispatchKey:
         if name.startswith("_"):
             raise AttributeError(name)
-        return cls(name)
+        key: DispatchKey = cls(name)
+        return key
 
 
 class DispatchKey(metaclass=_Names):

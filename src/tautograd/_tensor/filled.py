@@ -454,7 +454,7 @@ def _new_legacy(self: Tensor, *args: Any, size: Any = None, device: Any = None) 
     from .storages import TypedStorage
 
     if size is not None and not args:
-        return self.new_empty(size, device=device)  # type: ignore[no-any-return]
+        return self.new_empty(size, device=device)
     data = args[0] if args else None
     if isinstance(data, Tensor) and data.dtype is not self.dtype:
         raise TypeError(
@@ -465,7 +465,7 @@ def _new_legacy(self: Tensor, *args: Any, size: Any = None, device: Any = None) 
             raise RuntimeError(
                 f"new(): expected a storage of {self.dtype}, but got one of {data.dtype}"
             )
-        return self.new_empty(0).set_(data)  # type: ignore[no-any-return]
+        return self.new_empty(0).set_(data)
     if isinstance(data, (list, tuple)) and not hasattr(data, "numel"):
         from .from_data import array_from
 

@@ -31,8 +31,9 @@ def functional_call(
     originals: dict[str, Any] = {}
     try:
         for name, value in placed.items():
-            if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"{value} is not an instance of torch.Tensor")
+            given_value: Any = value
+            if not isinstance(given_value, (Tensor, type(None))):
+                raise TypeError(f"{given_value} is not an instance of torch.Tensor")
             originals[name] = _swap(module, name, value)
             found = originals[name]
             if found is not None and found is not _MISSING and not isinstance(found, Tensor):

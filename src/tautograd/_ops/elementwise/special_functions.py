@@ -65,7 +65,7 @@ erfc_op = unary(
     doc="One minus the error function.",
     samples=over(),
 )
-erfinv_op = unary(
+erfinv_op: Op = unary(
     "erfinv",
     lambda x: np.copysign(scipy_function("erfinv")(x), x),  # keeps -0
     d=lambda x: np.exp(erfinv_op(x) ** 2) * (_ROOT_PI / 2),

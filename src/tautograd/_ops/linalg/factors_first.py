@@ -9,7 +9,7 @@ from typing import Any
 from ..._user_code.sites import warning_level
 from ..declare.guarding import marked
 from ..declare.public import FUNCTIONS, METHODS, Function, attach
-from . import addmm as _addmm
+from . import addmm as _addmm  # noqa: F401  (whose functions these are)
 
 _NAMES = {
     "addbmm": "batch1 batch2",
@@ -19,7 +19,6 @@ _NAMES = {
     "baddbmm": "batch1 batch2",
 }
 _NUMBERS = (int, float, complex)
-assert _addmm  # whose functions these are
 
 
 def _warn(name: str, with_alpha: bool) -> None:
