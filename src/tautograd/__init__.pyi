@@ -1404,7 +1404,7 @@ def ones_like(input: Tensor, *, dtype: _dtype | None=None, layout: _layout | Non
 def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`linalg.householder_product` by its old name."""
 
-def ormqr(input: Tensor, tau: Tensor, other: TensorOrNumber, left: _bool=True, transpose: _bool=False, *, out: Tensor | None=None) -> Tensor:
+def ormqr(input: Tensor, input2: Tensor, input3: Any, left: _bool=True, transpose: _bool=False, *, out: Tensor | None=None) -> Tensor:
     """`Q @ other`, or `other @ Q`, where Q is the whole product of the reflections; `transpose`: its adjoint."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None=None) -> Tensor:

@@ -1438,7 +1438,7 @@ class TensorMethods:
     def orgqr(self, input2: Tensor) -> Tensor:
         """`linalg.householder_product` by its old name."""
 
-    def ormqr(self, tau: Tensor, other: TensorOrNumber, left: _bool=True, transpose: _bool=False) -> Tensor:
+    def ormqr(self, input2: Tensor, input3: Any, left: _bool=True, transpose: _bool=False) -> Tensor:
         """`Q @ other`, or `other @ Q`, where Q is the whole product of the reflections; `transpose`: its adjoint."""
 
     def outer(self, vec2: Tensor) -> Tensor:

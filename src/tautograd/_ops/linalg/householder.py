@@ -150,9 +150,10 @@ def orgqr(input: Any, input2: Any) -> Any:
 
 
 @public()
-def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(input: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False) -> Any:
     """`Q @ other`, or `other @ Q`, where Q is the whole product of the reflections; `transpose`: its adjoint."""
-    for position, (label, x) in enumerate((("input", input), ("tau", tau), ("other", other)), 1):
+    tau, other = input2, input3
+    for position, (label, x) in enumerate((("input", input), ("input2", tau), ("input3", other)), 1):
         require_tensor("ormqr", x, label, position)
     _check_ormqr(input, tau, other, left)
     a = input._data.shape
