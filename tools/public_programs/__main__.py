@@ -82,7 +82,7 @@ def main() -> None:
         worker.close()
     text = page.written(list(results.values()), starts)
     if given.page:
-        given.page.write_text(text)
+        given.page.write_text(page.INTRODUCTION + text)
     print(text.partition("## Each program")[0])
 
 

@@ -5,6 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+INTRODUCTION = """# Public programs
+
+Programs that others wrote, run unchanged on PyTorch and with `taut run --as-torch`, and what they print
+compared. They were drawn at random from public repositories among those that PyTorch completes here in a
+few seconds; a lot drawn from the name alone divides them into a half to develop on and a half that is only
+counted. Epochs and steps are made few by rules that are data (`tools/public_programs/sizes.json`), data sets that
+would be downloaded are made up, and what a program leaves in its names is printed after its own text.
+
+```sh
+python -m tools.public_programs CHECKOUTS --page docs/programs.md
+```
+
+A checkout is a folder `owner+name` with the repository's files at the commit below.
+
+"""
 SAME = ("same", "rounding")
 MEANING = {
     "same": "the same text",
