@@ -365,19 +365,32 @@ class _LegacyType(type):
         return super().__new__(mcs, name, bases, members)
 
     def __call__(cls, *args: Any, **options: Any) -> Tensor:
+        if cls._on_gpu:
+            options.setdefault("device", "cuda")
         return legacy_tensor(Tensor, *args, kind=cls.kind, **options)
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.kind
+        if not isinstance(instance, Tensor) or instance.dtype is not cls.kind:
+            return False
+        return (instance.device.type == "cuda") is cls._on_gpu
+
+    @property
+    def _on_gpu(cls) -> bool:
+        return cls.__module__ == "torch.cuda"
 
     def __repr__(cls) -> str:
-        return f"<class 'torch.{cls.__name__}'>"
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
 
 
-LEGACY_TYPES: dict[str, Any] = {
-    f"{name}Tensor": _LegacyType(
-        f"{name}Tensor", (), {"kind": kind, "dtype": kind, "__module__": "torch"}
-    )
-    for kind, name in LEGACY_NAMES.items()
-    if kind in ALL_DTYPES and not kind.is_complex
-}
+def _legacy_types(module: str) -> dict[str, Any]:
+    return {
+        f"{name}Tensor": _LegacyType(
+            f"{name}Tensor", (), {"kind": kind, "dtype": kind, "__module__": module}
+        )
+        for kind, name in LEGACY_NAMES.items()
+        if kind in ALL_DTYPES and not kind.is_complex
+    }
+
+
+LEGACY_TYPES = _legacy_types("torch")
+CUDA_LEGACY_TYPES = _legacy_types("torch.cuda")

@@ -213,3 +213,11 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 def ipc_collect() -> None:
     """Collect memory shared with other processes: none is."""
+
+
+def __getattr__(name: str) -> Any:
+    from .._tensor.creation import CUDA_LEGACY_TYPES
+
+    if name in CUDA_LEGACY_TYPES:
+        return CUDA_LEGACY_TYPES[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

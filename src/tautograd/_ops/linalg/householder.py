@@ -153,7 +153,9 @@ def orgqr(input: Any, input2: Any) -> Any:
 def ormqr(input: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False) -> Any:
     """`Q @ other`, or `other @ Q`, where Q is the whole product of the reflections; `transpose`: its adjoint."""
     tau, other = input2, input3
-    for position, (label, x) in enumerate((("input", input), ("input2", tau), ("input3", other)), 1):
+    for position, (label, x) in enumerate(
+        (("input", input), ("input2", tau), ("input3", other)), 1
+    ):
         require_tensor("ormqr", x, label, position)
     _check_ormqr(input, tau, other, left)
     a = input._data.shape
