@@ -60,6 +60,7 @@ _PARTS = {
         "__config__",
         "__future__",
         "_custom_ops",
+        "_subclasses",
         "_dynamo",
         "_utils",
         "compiler",

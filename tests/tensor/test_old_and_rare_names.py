@@ -76,3 +76,13 @@ def test_modules_refuse_a_destination_that_is_none(torch):
     for wrong in (([],), (None, True), ("cpu", torch.tensor(3))):
         with pytest.raises(TypeError, match="invalid combination of arguments"):
             layer.to(*wrong)
+
+
+@pytest.mark.parametrize("shape", [(8, 5), (5, 8)])
+@same
+def test_the_largest_singular_values_by_the_same_draws(torch, shape):
+    torch.manual_seed(0)
+    data = torch.randn(shape, dtype=torch.float64)
+    u, s, v = torch.svd_lowrank(data, q=3)
+    _, components, _ = torch.pca_lowrank(data, q=2)
+    return s, u @ torch.diag(s) @ v.T, components

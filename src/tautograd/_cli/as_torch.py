@@ -43,6 +43,7 @@ _PRIVATE_AND_KNOWN = (
         "_custom_ops",
         "_dynamo",
         "_nn",
+        "_subclasses",
         "_pytree",
         "_trace_wrapped_higher_order_op",
         "_utils",

@@ -46,6 +46,7 @@ from .linalg import (
     householder,
     inverses,
     least_squares,
+    lowrank,
     lu,
     lu_solve,
     matmul,
