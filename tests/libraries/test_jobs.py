@@ -15,7 +15,6 @@ JOBS = Path(__file__).parent / "jobs"
 NEEDS = {
     "accelerate": ["accelerate"],
     "bert_llama": ["transformers"],
-    "botorch": ["botorch"],
     "einops": ["einops"],
     "gpytorch": ["gpytorch"],
     "higher": ["higher"],
@@ -23,8 +22,6 @@ NEEDS = {
     "lightning": ["lightning"],
     "peft": ["peft", "transformers"],
     "skorch": ["skorch"],
-    "timm": ["timm"],
-    "torch_geometric": ["torch_geometric"],
     "torchaudio": ["torchaudio"],
     "torchdiffeq": ["torchdiffeq"],
     "torchmetrics": ["torchmetrics"],

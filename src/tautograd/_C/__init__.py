@@ -17,6 +17,7 @@ from .._tensor.tensor import Size as Size
 from .._tensor.tensor import Tensor
 from . import _nn as _nn
 
+_has_xpu = _has_mps = _has_mtia = False
 TensorBase = Tensor
 _TensorMeta = type(Tensor)
 
