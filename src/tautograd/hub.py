@@ -9,6 +9,7 @@ import builtins
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ __all__ = [
     "download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir",
 ]  # fmt: skip
 
+HASH_REGEX = re.compile(r"-([0-9a-f]*)\.")
+"""Where a file's name carries the beginning of its hash: `resnet18-f37072fd.pth`."""
 _CONF = "hubconf.py"
 _hub_dir: str | None = None
 

@@ -11,7 +11,9 @@ Programs that others wrote, run unchanged on PyTorch and with `taut run --as-tor
 compared. They were drawn at random from public repositories among those that PyTorch completes here in a
 few seconds; a lot drawn from the name alone divides them into a half to develop on and a half that is only
 counted. (When the list was made, both halves were seen: before anything was mended for it, 93.8% of the
-counted half and 87.5% of the other came out the same, or to rounding.) Epochs and steps are made few by rules that are data (`tools/public_programs/sizes.json`), data sets that
+counted half and 87.5% of the other came out the same, or to rounding.)
+
+Epochs and steps are made few by rules that are data (`tools/public_programs/sizes.json`), data sets that
 would be downloaded are made up, and what a program leaves in its names is printed after its own text.
 
 ```sh
