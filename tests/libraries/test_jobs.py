@@ -18,7 +18,6 @@ NEEDS = {
     "einops": ["einops"],
     "gpytorch": ["gpytorch"],
     "higher": ["higher"],
-    "kornia": ["kornia"],
     "lightning": ["lightning"],
     "peft": ["peft", "transformers"],
     "skorch": ["skorch"],
