@@ -48,8 +48,11 @@ from ._tensor.tensor import Size as Size
 from ._tensor.tensor import Tensor as Tensor
 from ._version import __version__ as __version__
 from . import _C as _C
+from . import __config__ as __config__
 from . import __future__ as __future__
+from . import _custom_ops as _custom_ops
 from . import _dynamo as _dynamo
+from . import _subclasses as _subclasses
 from . import _utils as _utils
 from . import accelerator as accelerator
 from . import amp as amp
@@ -281,6 +284,9 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number=1, alpha: Nu
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions exchanged, and the conjugate taken."""
 
+def alias_copy(input: Tensor, *, out: Tensor | None=None) -> Tensor:
+    """A copy in C order."""
+
 def all(input: Tensor, dim: Dims | None=None, keepdim: _bool=False, *, out: Tensor | None=None) -> Tensor:
     """Whether all elements are true."""
 
@@ -375,6 +381,9 @@ def as_strided(input: Tensor, size: Ints, stride: Ints, storage_offset: _int | N
 def as_strided_(input: Tensor, size: Ints, stride: Ints, storage_offset: _int | None=None) -> Tensor:
     """Let this tensor show its storage with other sizes and strides."""
 
+def as_strided_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`as_strided` as a copy."""
+
 def as_strided_scatter(input: Tensor, src: Tensor, size: Ints, stride: Ints, storage_offset: _int | None=None) -> Tensor:
     """A copy of `input` with the elements that `as_strided` shows replaced by `src`."""
 
@@ -449,6 +458,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, out_dtype: _dtype | N
 
 def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Any, running_var: Any, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """Each channel minus its mean, over its deviation: of the batch, or the running ones."""
+
+def batch_norm_update_stats(input: Tensor, running_mean: Any, running_var: Any, momentum: _float) -> tuple[Tensor, Tensor]:
+    """Mean and variance of each channel of a batch; running ones are moved towards them."""
 
 def bernoulli(input: Tensor, p: _float | str | None=None, *, generator: Generator | None=None, out: Tensor | None=None) -> Tensor:
     """One with the probability at its place in `input` (or `p` everywhere), else zero."""
@@ -675,6 +687,9 @@ def deg2rad_(input: Tensor) -> Tensor:
 def det(input: Tensor) -> Tensor:
     """The determinant of square matrices."""
 
+def detach_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`detach` as a copy."""
+
 def diag(input: Tensor, diagonal: _int=0, *, out: Tensor | None=None) -> Tensor:
     """A matrix with a vector on its diagonal, or the diagonal of a matrix as a vector."""
 
@@ -686,6 +701,9 @@ def diagflat(input: Tensor, offset: _int=0) -> Tensor:
 
 def diagonal(input: Tensor, offset: _int=0, dim1: _int=0, dim2: _int=1) -> Tensor:
     """A view of the diagonals of the matrices in two dimensions; the new dimension is last."""
+
+def diagonal_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`diagonal` as a copy."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int=0, dim1: _int=0, dim2: _int=1) -> Tensor:
     """A copy of `input` with a diagonal replaced by `src`."""
@@ -788,6 +806,9 @@ def exp2_(input: Tensor) -> Tensor:
 
 def exp_(input: Tensor) -> Tensor:
     """In-place version of `exp`."""
+
+def expand_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`expand` as a copy."""
 
 def expm1(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`exp(x) - 1`, exact near 0."""
@@ -1340,6 +1361,9 @@ def narrow(input: Tensor, dim: _int, start: Tensor | _int, length: _int) -> Tens
 def narrow_copy(input: Tensor, dim: _int, start: Tensor | _int, length: _int, *, out: Tensor | None=None) -> Tensor:
     """`narrow` as a copy."""
 
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels of every group dealt out over the groups."""
+
 def ne(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Whether elements differ."""
 
@@ -1365,6 +1389,9 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False]=False, out: Tensor | None
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
     """The indices of the elements that are not zero: a row each, or a vector per dimension."""
 
+def nonzero_static(input: Tensor, *, size: _int, fill_value: _int=-1, out: Tensor | None=None) -> Tensor:
+    """Indices of the first `size` elements that are not zero, a row each; more rows hold `fill_value`."""
+
 def norm(input: Tensor, p: _float | str='fro', dim: Dims | None=None, keepdim: _bool=False, dtype: _dtype | None=None, *, out: Tensor | None=None) -> Tensor:
     """The p-norm over `dim` or of everything; "fro" is 2, "nuc" the nuclear norm of matrices."""
 
@@ -1384,6 +1411,9 @@ def normal(mean: _float, std: _float, size: Ints, *, generator: Generator | None
 def not_equal(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Tensor:
     """Whether elements differ."""
 
+def nuclear_norm(input: Tensor, dim: _int | None=None, keepdim: _bool=False, *, out: Tensor | None=None) -> Tensor:
+    """The sum of singular values; `linalg.matrix_norm(input, "nuc")` by its old name."""
+
 def numel(input: Tensor) -> _int:
     """The number of elements."""
 
@@ -1400,17 +1430,26 @@ def ones_like(input: Tensor, *, dtype: _dtype | None=None, layout: _layout | Non
 def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None=None) -> Tensor:
     """`linalg.householder_product` by its old name."""
 
+def ormqr(input: Tensor, input2: Tensor, input3: Any, left: _bool=True, transpose: _bool=False, *, out: Tensor | None=None) -> Tensor:
+    """`Q @ other`, or `other @ Q`, where Q is the whole product of the reflections; `transpose`: its adjoint."""
+
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The matrix of all products of two vectors' elements."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float=2.0, eps: _float=1e-06, keepdim: _bool=False) -> Tensor:
     """The p-norm of each row of `x1 - x2 + eps`."""
 
+def pca_lowrank(A: Tensor, q: _int | None=None, center: _bool=True, niter: _int=2) -> Tensor:
+    """U, S and V of the principal components of rows of data, without their mean if `center`."""
+
 def pdist(input: Tensor, p: _float=2) -> Tensor:
     """The p-norm of the difference of every two rows, those of the first row first."""
 
 def permute(input: Tensor, dims: Ints) -> Tensor:
     """A view with its dimensions in the given order."""
+
+def permute_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`permute` as a copy."""
 
 def pinverse(input: Tensor, rcond: _float=1e-15) -> Tensor:
     """`linalg.pinv` by its old name."""
@@ -1623,6 +1662,9 @@ def seed() -> _int:
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """A view at one index of a dimension, without that dimension."""
 
+def select_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`select` as a copy."""
+
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
     """A copy of `input` with one index of a dimension replaced by `src`."""
 
@@ -1692,6 +1734,9 @@ def sinh(input: Tensor, *, out: Tensor | None=None) -> Tensor:
 def sinh_(input: Tensor) -> Tensor:
     """In-place version of `sinh`."""
 
+def slice_copy(input: Tensor, dim: _int=0, start: TensorOrNumber | None=None, end: TensorOrNumber | None=None, step: _int=1, *, out: Tensor | None=None) -> Tensor:
+    """`input[start:end:step]` along a dimension, as a copy."""
+
 def slice_scatter(input: Tensor, src: Tensor, dim: _int=0, start: _int | None=None, end: _int | None=None, step: _int=1, *, out: Tensor | None=None) -> Tensor:
     """A copy of `input` with a slice of a dimension replaced by `src`."""
 
@@ -1707,8 +1752,14 @@ def sort(input: Tensor, dim: _int=-1, descending: _bool=False, *, stable: _bool 
 def split(tensor: Tensor, split_size_or_sections: Dims, dim: _int=0) -> tuple[Tensor, ...]:
     """Views of `split_size` indices each (the last may be smaller), or of the sizes listed."""
 
+def split_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`split` as a copy."""
+
 def split_with_sizes(input: Tensor, split_sizes: Ints, dim: _int=0) -> tuple[Tensor, ...]:
     """Views of the sizes listed, one after the other along a dimension."""
+
+def split_with_sizes_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`split_with_sizes` as a copy."""
 
 def sqrt(input: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The square root."""
@@ -1724,6 +1775,9 @@ def square_(input: Tensor) -> Tensor:
 
 def squeeze(input: Tensor, dim: Dims | None=None) -> Tensor:
     """A view without the dimensions of size one: all of them, or those named that are."""
+
+def squeeze_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`squeeze` as a copy."""
 
 def stack(tensors: Tensors, dim: _int=0, *, out: Tensor | None=None) -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
@@ -1760,6 +1814,9 @@ def sum(input: Tensor, dim: Dims | None=None, keepdim: _bool=False, *, dtype: _d
 def svd(input: Tensor, some: _bool=True, compute_uv: _bool=True, *, out: Tensors | None=None) -> return_types.svd:
     """`linalg.svd` by its old name, which gives V rather than its conjugate transpose."""
 
+def svd_lowrank(A: Tensor, q: _int | None=6, niter: _int | None=2, M: Any=None) -> Tensor:
+    """U, S and V of the q largest singular values of A, or of A - M."""
+
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """A view with two dimensions exchanged; NumPy's name for `transpose`."""
 
@@ -1768,6 +1825,9 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 
 def t(input: Tensor) -> Tensor:
     """A view of a matrix transposed; fewer than two dimensions stay as they are."""
+
+def t_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`t` as a copy."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None=None) -> Tensor:
     """The elements at flat positions, in the shape of `index`."""
@@ -1824,6 +1884,9 @@ def trace(input: Tensor) -> Tensor:
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """A view with two dimensions exchanged."""
 
+def transpose_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`transpose` as a copy."""
+
 def trapezoid(y: Tensor, x: Tensor | None=None, *, dx: Number | None=None, dim: _int=-1, out: Tensor | None=None) -> Tensor:
     """The integral of `y` along `dim`, over points `x` or with spacing `dx`."""
 
@@ -1863,8 +1926,14 @@ def typename(obj: Any, /) -> str:
 def unbind(input: Tensor, dim: _int=0) -> tuple[Tensor, ...]:
     """Views at every index of a dimension, as a tuple."""
 
+def unbind_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`unbind` as a copy."""
+
 def unflatten(input: Tensor, dim: _int, sizes: Ints) -> Tensor:
     """One dimension as several whose sizes multiply up to it; one of them may be -1."""
+
+def unfold_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`unfold` as a copy."""
 
 @overload
 def unique(input: Tensor, sorted: _bool=True, return_inverse: Literal[False]=False, return_counts: Literal[False]=False, dim: _int | None=None) -> Tensor:
@@ -1880,6 +1949,9 @@ def unique_consecutive(input: Tensor, return_inverse: Literal[False]=False, retu
 def unique_consecutive(input: Tensor, return_inverse: _bool=False, return_counts: _bool=False, dim: _int | None=None) -> Any:
     """The first of each run of equal values."""
 
+def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
+    """The index along each dimension of a shape, of places counted through all of it."""
+
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int=0) -> tuple[Tensor, ...]:
     """`chunk` that does not watch the parts."""
 
@@ -1891,6 +1963,9 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Ints, dim: _int=0) -> tu
 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """A view with a dimension of size one inserted before `dim`."""
+
+def unsqueeze_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`unsqueeze` as a copy."""
 
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool=False) -> None:
     """Ask for algorithms that give the same result every time: there are no others."""
@@ -1924,8 +1999,17 @@ def vdot(input: Tensor, other: TensorOrNumber, *, out: Tensor | None=None) -> Te
 def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers in the last dimension as complex ones, in the same memory."""
 
+def view_as_complex_copy(input: Tensor, *, out: Tensor | None=None) -> Tensor:
+    """`view_as_complex` as a copy."""
+
 def view_as_real(input: Tensor) -> Tensor:
     """Complex numbers as pairs of real ones in a last dimension, in the same memory."""
+
+def view_as_real_copy(input: Tensor, *, out: Tensor | None=None) -> Tensor:
+    """`view_as_real` as a copy."""
+
+def view_copy(input: Tensor, *args: Any, out: Tensor | None=None, **kwargs: Any) -> Tensor:
+    """`view` as a copy."""
 
 @overload
 def vsplit(input: Tensor, indices_or_sections: Dims) -> tuple[Tensor, ...]:

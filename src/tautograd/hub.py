@@ -6,27 +6,37 @@ To run a `hubconf.py` is to run its code, with all that the caller may do.
 from __future__ import annotations
 
 import builtins
+import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ._ops.declare.python_surface import speak
 
-__all__ = ["get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+__all__ = [
+    "download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir",
+]  # fmt: skip
 
+HASH_REGEX = re.compile(r"-([0-9a-f]*)\.")
+"""Where a file's name carries the beginning of its hash: `resnet18-f37072fd.pth`."""
 _CONF = "hubconf.py"
 _hub_dir: str | None = None
 
 
 def get_dir() -> str:
     """The folder for what is kept between runs."""
-    if _hub_dir is not None:
-        return _hub_dir
+    return os.path.join(_get_torch_home(), "hub") if _hub_dir is None else _hub_dir
+
+
+def _get_torch_home() -> str:
+    """The folder above it, which libraries ask for by this name."""
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
-    return os.path.join(os.path.expanduser(os.getenv("TORCH_HOME", f"{cache}/torch")), "hub")
+    return os.path.expanduser(os.getenv("TORCH_HOME", f"{cache}/torch"))
 
 
 def set_dir(d: Any) -> None:
@@ -154,6 +164,66 @@ def load_state_dict_from_url(
         )
     found: dict[str, Any] = load_file(path, map_location=map_location)
     return found
+
+
+def download_url_to_file(
+    url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
+) -> None:
+    """A file of this machine (`file:…`) copied to another place, its hash compared; nothing is fetched."""
+    import hashlib
+    from urllib.parse import urlparse
+    from urllib.request import url2pathname
+
+    from ._files.atomic import replacing
+
+    parts = urlparse(url)
+    if parts.scheme != "file":
+        raise RuntimeError(
+            f"tautograd fetches nothing: download {url} to {dst} yourself, or give a file:// address"
+        )
+    with open(url2pathname(parts.path), "rb") as file:
+        data = file.read()
+    digest = hashlib.sha256(data).hexdigest()
+    if hash_prefix is not None and not digest.startswith(hash_prefix):
+        raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest}")')
+    with replacing(Path(dst).expanduser()) as target:
+        target.write(data)
+
+
+class _NoBar:
+    """What stands for a progress bar where tqdm is not installed: it shows nothing."""
+
+    def __init__(self, iterable: Any = (), *args: Any, **options: Any) -> None:
+        self._iterable = iterable
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._iterable)
+
+    def __enter__(self) -> _NoBar:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def update(self, n: float = 1) -> None:
+        """Nothing is shown."""
+
+    def close(self) -> None:
+        """Nothing was shown."""
+
+
+def progress_bar() -> Any:
+    """tqdm, which libraries ask this module for, or what stands for it."""
+    try:
+        return importlib.import_module("tqdm").tqdm
+    except ImportError:
+        return _NoBar
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":
+        return progress_bar()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 speak(globals(), __all__)

@@ -19,9 +19,13 @@ NEEDS = {
     "gpytorch": ["gpytorch"],
     "higher": ["higher"],
     "lightning": ["lightning"],
+    "peft": ["peft", "transformers"],
+    "skorch": ["skorch"],
+    "torchaudio": ["torchaudio"],
     "torchdiffeq": ["torchdiffeq"],
     "torchmetrics": ["torchmetrics"],
     "transformers": ["transformers"],
+    "x_transformers": ["x_transformers"],
 }
 
 

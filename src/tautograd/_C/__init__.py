@@ -17,6 +17,7 @@ from .._tensor.tensor import Size as Size
 from .._tensor.tensor import Tensor
 from . import _nn as _nn
 
+_has_xpu = _has_mps = _has_mtia = False
 TensorBase = Tensor
 _TensorMeta = type(Tensor)
 
@@ -26,6 +27,16 @@ def _disabled_torch_function_impl(
 ) -> Any:
     """`__torch_function__` for a class that wants plain results."""
     return func(*args, **(kwargs or {}))
+
+
+class DisableTorchFunctionSubclass:
+    """Inside, no subclass's `__torch_function__` is asked: none is here, where results are plain."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
 
 
 def _log_api_usage_once(event: str) -> None:
@@ -83,7 +94,18 @@ _jit_can_fuse_on_cpu = _switch("_jit_override_can_fuse_on_cpu", False)
 _jit_can_fuse_on_gpu = _switch("_jit_override_can_fuse_on_gpu", False)
 
 
+_DISPATCH = {
+    "DispatchKey": "DispatchKey",
+    "DispatchKeySet": "DispatchKeySet",
+    "_ExcludeDispatchKeyGuard": "ExcludeDispatchKeyGuard",
+}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _DISPATCH:
+        from . import dispatch_keys
+
+        return getattr(dispatch_keys, _DISPATCH[name])
     raise AttributeError(
         f"module 'torch._C' has no attribute '{name}': it is PyTorch's compiled core, of which "
         "tautograd has only what libraries ask of it at their import",

@@ -8,7 +8,9 @@ MOST_PARTS = 1 << 24
 
 def out_of_memory(size: int | None) -> RuntimeError:
     """The error for a tensor of so many bytes; None if that is beyond counting."""
-    much = "more bytes than there are" if size is None else f"{size} bytes"
+    if size is None or size >= 1 << 63:
+        return RuntimeError("Storage size calculation overflowed: more bytes than can be counted")
+    much = f"{size} bytes"
     return RuntimeError(
         "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you "
         f"tried to allocate {much}. Error code 12 (Cannot allocate memory)"

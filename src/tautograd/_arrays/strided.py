@@ -62,6 +62,8 @@ def copied_with_strides(array: Any) -> Any:
     """A copy in memory of its own that steps through it as the array does, gaps and all."""
     if type(array) is not np.ndarray or array.flags.c_contiguous or not array.size:
         return np.copy(array, order="C")
+    if min(array.strides) < 0:  # a gradient that was turned round; no tensor steps backwards
+        return np.copy(array, order="C")
     steps = zip(array.shape, array.strides, strict=True)
     span = array.dtype.itemsize + sum([(extent - 1) * stride for extent, stride in steps])
     room = np.zeros(span, np.uint8)

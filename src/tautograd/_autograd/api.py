@@ -229,6 +229,7 @@ def grad(
     if allow_unused is None:
         allow_unused = materialize_grads
     outputs = _as_sequence(outputs)
+    given = tuple(inputs.values()) if isinstance(inputs, Mapping) else inputs
     inputs, keys = _inputs("grad", inputs)
     gradients = _as_sequence(grad_outputs) if grad_outputs is not None else (None,) * len(outputs)
     create_graph = _flag(create_graph)
@@ -265,6 +266,10 @@ def grad(
                 "graph. Set allow_unused=True if this is the desired behavior."
             )
         if gradient is None and materialize_grads:
+            if _is_edge(given, place):
+                raise RuntimeError(
+                    "materialize_grads cannot be used when the given input is a GradientEdge"
+                )
             gradient = make(np.zeros_like(tensor._data))
             gradient._requires_grad = create_graph
         results.append(own(gradient))
@@ -285,6 +290,15 @@ def _inputs(name: str, inputs: Any) -> tuple[Any, list[Any] | None]:
     if not found:
         raise RuntimeError(f"`inputs` argument to `{name}()` cannot be empty.")
     return found, keys
+
+
+def _is_edge(given: Any, place: int) -> bool:
+    """Whether an input was given as a place in the graph, of which no shape is known."""
+    from .graph import GradientEdge
+
+    if isinstance(given, GradientEdge):
+        return True
+    return isinstance(given, (tuple, list)) and isinstance(given[place], GradientEdge)
 
 
 def own(gradient: Any) -> Any:

@@ -8,6 +8,7 @@ whose history was rewritten after the view was made: one node for the whole way.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ class CopySlices(Node):
             data = part._data
         else:
             part = data = np.copy(walk(gradient, self.way))
-        first, *rest = run_node(self.written, part, lifted)
+        first, *rest = run_node(_apart(self.written) if lifted else self.written, part, lifted)
         if self.edges[0] is None:
             return [None, *rest]
         if first is not None:
@@ -133,6 +134,17 @@ class CopySlices(Node):
         if first is None:
             first = np.zeros_like(part)
         return [_replace_part(gradient, first, self.way), *rest]
+
+
+def _apart(written: Node) -> Node:
+    """A node of its own for the operation, which a second pass may reach by way of its output.
+
+    What this node saved is let go when it has run, and what `out` in a rule leads to runs after that.
+    """
+    twin: Node = copy.copy(written)
+    twin.saved = list(written.saved) if isinstance(written.saved, list) else written.saved
+    twin.sequence, twin.mark = next_sequence(), 0
+    return twin
 
 
 def part_replaced(base: Tensor, edge: Any, view: Tensor, result: Tensor, way: Way) -> Node:

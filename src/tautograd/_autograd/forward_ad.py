@@ -60,6 +60,15 @@ def current_level() -> int:
 
 def enter_dual_level() -> int:
     """Open a forward-mode level; tangents live until it is closed."""
+    if modes.forward_level:
+        raise RuntimeError(
+            "Nested forward mode AD is not supported at the moment; torch.func.jvp can be nested"
+        )
+    return open_level()
+
+
+def open_level() -> int:
+    """A level inside all that are open; `torch.func.jvp` has as many as it wants."""
     change(forward_level=modes.forward_level + 1)
     return modes.forward_level - 1
 
@@ -85,11 +94,6 @@ class dual_level:
     """A forward-mode level as a context."""
 
     def __enter__(self) -> int:
-        if modes.forward_level:
-            raise RuntimeError(
-                "Nested forward mode AD is not supported at the moment with dual_level(); "
-                "torch.func.jvp can be nested"
-            )
         self._level = enter_dual_level()
         return self._level
 
@@ -122,10 +126,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the "
             f"given forward gradient is of size {list(tangent.shape)}."
         )
-    if tensor._data.dtype != tangent._data.dtype:
+    follow_base(tangent)
+    if level in (tangent._tangents or {}):
         raise RuntimeError(
-            f"expected tangent to have the dtype of the tensor ({tensor.dtype}), but got "
-            f"{tangent.dtype}"
+            "Setting a forward grad that itself has a forward gradient at the same level"
+            f"{level} is not supported."
         )
     dual: Tensor = apply(dual_op, (tensor,))
     set_tangent(dual, level, tangent)

@@ -59,7 +59,11 @@ def _with_tangents(
         out = _with_tangents(op, inputs, parameters, compute)
         if op.vjp is not None and any(t is not None for t in tangents):
             found = jvp_of(op, inputs, tangents, out, parameters, compute)
-            _attach(level, out, found, () if op.is_view else tangents)
+            own_dtypes = all(
+                t is None or t._data.dtype == x._data.dtype
+                for x, t in zip(inputs, tangents, strict=True)
+            )
+            _attach(level, out, found, () if op.is_view else tangents, own_dtypes)
     finally:
         show_tangents(hidden)
     return out
@@ -93,14 +97,18 @@ def innermost_level(inputs: Any) -> int | None:
     return max(levels, default=None)
 
 
-def _attach(level: int, out: Any, tangent: Any, of_inputs: Any) -> None:
-    """Give outputs their tangents; outputs with memory of their own have tangents of their own."""
+def _attach(level: int, out: Any, tangent: Any, of_inputs: Any, own_dtypes: bool) -> None:
+    """Give outputs their tangents; outputs with memory of their own have tangents of their own.
+
+    Where each input's tangent has the input's dtype, each output's has the output's; a tangent that
+    was made of another one (as PyTorch lets it be) keeps what the rule made of it.
+    """
     outs = out if isinstance(out, tuple) else (out,)
     tangents = tangent if isinstance(tangent, tuple) else (tangent,)
     for tensor, t in zip(outs, tangents, strict=True):
         if t is None or tensor._data.dtype.kind not in "fcV":
             continue
-        if t._data.dtype != tensor._data.dtype:
+        if own_dtypes and t._data.dtype != tensor._data.dtype:
             t = t.to(from_numpy_dtype(tensor._data.dtype))
         if tuple(t._data.shape) != tuple(tensor._data.shape):
             t = t.expand(tensor._data.shape)

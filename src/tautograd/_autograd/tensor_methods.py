@@ -79,6 +79,7 @@ def detach_(self: Tensor) -> Tensor:
         self._node = None
         self._output_nr = 0
         self._requires_grad = False
+        self._tangents = None
         return self
     except Exception as error:
         explain(error, "detach_", (self,), {}, method=True)

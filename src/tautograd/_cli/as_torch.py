@@ -140,9 +140,11 @@ def _own_module(foreign_name: str) -> ModuleType:
 
 def _torch() -> ModuleType:
     """tautograd as PyTorch's programs see it: with the version of PyTorch whose behaviour it has."""
-    return twin_of(
+    twin = twin_of(
         importlib.import_module(_OWN), __version__=TorchVersion(_STANDS_FOR), version=_version()
     )
+    twin.__dict__["torch"] = twin  # PyTorch's package has its own name inside it, and some use that
+    return twin
 
 
 def _version() -> ModuleType:

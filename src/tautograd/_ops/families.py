@@ -33,6 +33,7 @@ from .indexing import (
     masking,
     scatter_reduce,
     take_put,
+    unravelling,
 )
 from .linalg import (
     addmm,
@@ -41,9 +42,11 @@ from .linalg import (
     determinants,
     eigenvalues,
     einsum,
+    factors_first,
     householder,
     inverses,
     least_squares,
+    lowrank,
     lu,
     lu_solve,
     matmul,
@@ -93,5 +96,6 @@ from .shape import (
     splitting,
     squeeze,
     strided_views,
+    view_copies,
     views,
 )

@@ -67,7 +67,9 @@ def as_size(name: str, size: Any, argument: str = "size", single: bool = True) -
 
 
 def _extent(value: Any) -> int:
-    if isinstance(value, (bool, np.ndarray)) or (isinstance(value, Tensor) and value._data.ndim):
+    if isinstance(value, bool) or (isinstance(value, Tensor) and value._data.ndim):
+        raise TypeError
+    if isinstance(value, np.ndarray) and (value.ndim or value.dtype.kind not in "iu"):
         raise TypeError
     return operator.index(value)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays.devices import as_device, default, moved
+from .._arrays.devices import as_device, cuda_backend, default, moved
 from .._arrays.dtypes import ALL_DTYPES, LEGACY_NAMES, from_numpy_dtype, get_default_dtype
 from .._autograd.modes import modes, shared
 from .._ops.declare.public import FUNCTIONS
@@ -117,7 +117,9 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 def _shared(array: Any) -> Any:
-    """The array itself, if a tensor can be made on its memory."""
+    """The array itself, if a tensor can be made on its memory; of a matrix or masked array, its data."""
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)
     from_numpy_dtype(array.dtype)
     check_byte_order(array)
     check_strides(array)
@@ -168,6 +170,10 @@ def asarray(
 ) -> Tensor:
     """A tensor from an object: shares memory unless `copy` or the dtype forbids it."""
     kind = wanted_dtype("asarray", dtype)
+    if copy is False and isinstance(obj, np.generic):
+        raise RuntimeError(
+            "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray."
+        )
     source = _source(obj, kind)
     if device is not None and source is not None and as_device(device) != source.device:
         if copy is False:
@@ -287,7 +293,6 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()[0] == 2:
         where = as_device("cuda")  # an error where there is no GPU
         from .._arrays.cuda.cuda_array import wrap
-        from .._arrays.devices import cuda_backend
 
         found = make(wrap(cuda_backend().cupy.from_dlpack(ext_tensor)))
         return found.clone() if copy else found if device is None else found.to(device or where)
@@ -353,20 +358,43 @@ class _LegacyType(type):
 
     kind: Any
 
+    def __new__(mcs, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> _LegacyType:
+        if bases:
+            raise TypeError(f"type 'torch.{bases[0].__name__}' is not an acceptable base type")
+        return super().__new__(mcs, name, bases, members)
+
     def __call__(cls, *args: Any, **options: Any) -> Tensor:
-        return legacy_tensor(Tensor, *args, kind=cls.kind, **options)
+        if not cls.is_cuda:
+            return legacy_tensor(Tensor, *args, kind=cls.kind, **options)
+        if cuda_backend() is None:
+            raise TypeError(
+                f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled."
+            )
+        made: Tensor = legacy_tensor(Tensor, *args, kind=cls.kind, **options)
+        return made.to("cuda")
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.kind
+        if not isinstance(instance, Tensor) or instance.dtype is not cls.kind:
+            return False
+        return (instance.device.type == "cuda") is cls.is_cuda
+
+    @property
+    def is_cuda(cls) -> bool:
+        return cls.__module__ == "torch.cuda"
 
     def __repr__(cls) -> str:
-        return f"<class 'torch.{cls.__name__}'>"
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
 
 
-LEGACY_TYPES: dict[str, Any] = {
-    f"{name}Tensor": _LegacyType(
-        f"{name}Tensor", (), {"kind": kind, "dtype": kind, "__module__": "torch"}
-    )
-    for kind, name in LEGACY_NAMES.items()
-    if kind in ALL_DTYPES and not kind.is_complex
-}
+def _legacy_types(module: str) -> dict[str, Any]:
+    return {
+        f"{name}Tensor": _LegacyType(
+            f"{name}Tensor", (), {"kind": kind, "dtype": kind, "__module__": module}
+        )
+        for kind, name in LEGACY_NAMES.items()
+        if kind in ALL_DTYPES and not kind.is_complex
+    }
+
+
+LEGACY_TYPES = _legacy_types("torch")
+CUDA_LEGACY_TYPES = _legacy_types("torch.cuda")

@@ -435,7 +435,9 @@ def _new_empty_strided(
     size: Any,
     stride: Any,
     dtype: Any = None,
+    layout: Any = None,
     device: Any = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     kind = wanted_dtype("new_empty_strided", dtype) or self.dtype
@@ -464,10 +466,23 @@ def _new_tensor(
 
 
 @functools.partial(_method, "new")("The old constructor, with this tensor's dtype.")  # type: ignore[untyped-decorator]
-def _new_legacy(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+def _new_legacy(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
     from .creation import legacy_tensor
+    from .storages import TypedStorage
 
+    if size is not None and not args:
+        return self.new_empty(size, device=device)
     data = args[0] if args else None
+    if isinstance(data, Tensor) and data.dtype is not self.dtype:
+        raise TypeError(
+            f"expected {self.dtype} (got {data.dtype}): new() makes no tensor of another dtype"
+        )
+    if isinstance(data, TypedStorage):
+        if data.dtype is not self.dtype:
+            raise RuntimeError(
+                f"new(): expected a storage of {self.dtype}, but got one of {data.dtype}"
+            )
+        return self.new_empty(0).set_(data)
     if isinstance(data, (list, tuple)) and not hasattr(data, "numel"):
         from .from_data import array_from
 

@@ -1399,7 +1399,7 @@ class TensorMethods:
     def new_empty(self, *size: _int, dtype: _dtype | None=None, device: DeviceLike | None=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
         """`empty` with this tensor's dtype and device."""
 
-    def new_empty_strided(self, size: Ints, stride: Ints, dtype: _dtype | None=None, device: DeviceLike | None=None, requires_grad: _bool=False) -> Tensor:
+    def new_empty_strided(self, size: Ints, stride: Ints, dtype: _dtype | None=None, layout: _layout | None=None, device: DeviceLike | None=None, pin_memory: _bool=False, requires_grad: _bool=False) -> Tensor:
         """`empty_strided` with this tensor's dtype."""
 
     def new_full(self, size: Ints, fill_value: Number, *, dtype: _dtype | None=None, device: DeviceLike | None=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
@@ -1435,6 +1435,9 @@ class TensorMethods:
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
         """The indices of the elements that are not zero: a row each, or a vector per dimension."""
 
+    def nonzero_static(self, *, size: _int, fill_value: _int=-1) -> Tensor:
+        """Indices of the first `size` elements that are not zero, a row each; more rows hold `fill_value`."""
+
     def norm(self, p: _float | str='fro', dim: Dims | None=None, keepdim: _bool=False, dtype: _dtype | None=None) -> Tensor:
         """The p-norm over `dim` or of everything; "fro" is 2, "nuc" the nuclear norm of matrices."""
 
@@ -1455,6 +1458,9 @@ class TensorMethods:
 
     def orgqr(self, input2: Tensor) -> Tensor:
         """`linalg.householder_product` by its old name."""
+
+    def ormqr(self, input2: Tensor, input3: Any, left: _bool=True, transpose: _bool=False) -> Tensor:
+        """`Q @ other`, or `other @ Q`, where Q is the whole product of the reflections; `transpose`: its adjoint."""
 
     def outer(self, vec2: Tensor) -> Tensor:
         """The matrix of all products of two vectors' elements."""

@@ -11,8 +11,10 @@ from .._arrays.checks import require_nonnegative
 from .._arrays.dtypes import dtype as Dtype
 from .._arrays.dtypes import get_default_dtype, int64
 from .._autograd.modes import modes
+from .._ops.declare.elementwise_calls import check_broadcast
 from .._ops.declare.memory_overlap import refuse_overlap
 from .._ops.declare.promotion import plain_number
+from .._ops.declare.public import warn_of_resize
 from .arguments import (
     as_size,
     checked_size,
@@ -267,6 +269,7 @@ def normal(
             "normal does not support automatic differentiation for outputs with complex dtype."
         )
     refuse_same(*(v._data for v in given))
+    check_broadcast(*(tuple(v.shape) for v in given))
     shape = np.broadcast_shapes(*(tuple(v.shape) for v in given))
     if isinstance(out, Tensor) and not isinstance(std, Tensor):  # as PyTorch has it, for no other
         shape = np.broadcast_shapes(shape, tuple(out.shape))
@@ -284,7 +287,11 @@ def normal(
 
 def _recorded(node: str, values: Any, out: Any, name: str, *sources: Tensor) -> Tensor:
     """Numbers drawn with the parameters in these tensors: new, or written into `out`."""
-    return drawn(node, values, *sources) if out is None else _given(values, out, name)
+    if out is None:
+        return drawn(node, values, *sources)
+    if len(sources) > 1:
+        warn_of_resize(out, values.shape)
+    return _given(values, out, name)
 
 
 def _check_deviation(std: Any) -> None:

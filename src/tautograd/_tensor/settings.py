@@ -145,15 +145,21 @@ def set_num_interop_threads(num: Any, /) -> None:
 def _positive(name: str, num: Any) -> int:
     if isinstance(num, bool) or not isinstance(num, int):
         raise RuntimeError(f"{name} expects an int, but got {type(num).__name__}")
-    if num <= 0:
-        raise RuntimeError(f"{name} expects a positive integer")
+    if num <= 0 or num >= 1 << 31:
+        raise RuntimeError(f"{name} expects a positive integer that a C int holds, but got {num}")
     return num
 
 
 @_function
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for algorithms that give the same result every time: there are no others."""
-    _Settings.deterministic, _Settings.warn_only = bool(mode), bool(warn_only)
+    for label, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument {label} must be bool, not "
+                f"{type(value).__name__}"
+            )
+    _Settings.deterministic, _Settings.warn_only = mode, warn_only
     _tell_gpu()
 
 

@@ -19,6 +19,7 @@ from .variable import Variable
 
 __all__ = [
     "Function",
+    "SavedTensor",
     "Variable",
     "anomaly_mode",
     "backward",
@@ -39,6 +40,16 @@ __all__ = [
     "set_multithreading_enabled",
     "variable",
 ]
+
+
+class SavedTensor:
+    """What a node saved; made by recording alone."""
+
+    def __init__(self) -> None:
+        raise RuntimeError(
+            "Trying to create a SavedTensor object from Python is forbidden. SavedTensor objects "
+            "are made when operations are recorded."
+        )
 
 
 speak(globals(), ("backward", "grad", "gradcheck", "gradgradcheck"))

@@ -217,11 +217,11 @@ def ipc_collect() -> None:
 
 def __getattr__(name: str) -> Any:
     if name.endswith("Tensor"):
-        from ._old_types import TENSOR_TYPES
+        from .._tensor.creation import CUDA_LEGACY_TYPES
 
-        if name in TENSOR_TYPES:
-            globals()[name] = TENSOR_TYPES[name]
-            return TENSOR_TYPES[name]
+        if name in CUDA_LEGACY_TYPES:
+            globals()[name] = CUDA_LEGACY_TYPES[name]
+            return CUDA_LEGACY_TYPES[name]
     from .._nearest import missing_name
 
     raise AttributeError(missing_name(__name__, name, globals()), name=name)

@@ -19,6 +19,7 @@ from ._annotations import (
     is_scripting,
     is_tracing,
     isinstance,
+    overload,
     script_if_tracing,
     script_method,
     strict_fusion,
@@ -50,6 +51,9 @@ from ._trace import (
     trace,
     trace_module,
 )
+
+_script_if_tracing = script_if_tracing  # as libraries spell these
+_overload = _overload_method = overload
 
 __all__ = [
     "Attribute",

@@ -66,6 +66,11 @@ def script_method(fn: Function) -> Function:
     return fn
 
 
+def overload(fn: Function) -> Function:
+    """Mark one of several signatures of a function for a script; Python runs the last one defined."""
+    return fn
+
+
 def script_if_tracing(fn: Function) -> Function:
     """Script a function where it is traced; it runs as it is either way."""
     return fn

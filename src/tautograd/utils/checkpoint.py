@@ -1,10 +1,14 @@
 """Trading time for memory: recompute a part of the forward when backward needs it."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from typing import Any
 
 from .._autograd.checkpoint import (
     CheckpointError,
     CheckpointFunction,
+    GraphExecGroup,
     check_backward_validity,
     checkpoint,
     checkpoint_sequential,
@@ -13,28 +17,36 @@ from .._autograd.checkpoint import (
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
-from .._tensor.tensor import Tensor
+from ._pytree import tree_leaves
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
-    """The GPUs that tensors among the arguments are on, and the state of each one's generator."""
-    from ..cuda.random import get_rng_state
+    """The GPUs that tensors are on, and the state of each one's random numbers."""
+    from .. import cuda
 
-    devices = sorted({a.get_device() for a in args if isinstance(a, Tensor) and a.is_cuda})
-    return devices, [get_rng_state(device) for device in devices]
+    found: set[int] = set()
+    for tensor in tree_leaves(args):
+        device = getattr(tensor, "device", None)
+        if device is not None and device.type == "cuda":
+            found.add(device.index or 0)
+    devices = sorted(found)
+    return devices, [cuda.get_rng_state(device) for device in devices]
 
 
-def set_device_states(devices: list[int], states: list[Any], *, device_type: Any = None) -> None:
-    """Give the generators of GPUs the states that they had."""
-    from ..cuda.random import set_rng_state
+def set_device_states(
+    devices: Sequence[int], states: Sequence[Any], *, device_type: Any = None
+) -> None:
+    """Put those states back."""
+    from .. import cuda
 
     for device, state in zip(devices, states, strict=True):
-        set_rng_state(state, device)
+        cuda.set_rng_state(state, device)
 
 
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "GraphExecGroup",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",

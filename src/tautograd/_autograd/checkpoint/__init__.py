@@ -8,11 +8,12 @@ from .calls import (
     set_checkpoint_early_stop,
 )
 from .reentrant import CheckpointFunction, check_backward_validity, detach_variable
-from .region import CheckpointError
+from .region import CheckpointError, GraphExecGroup
 
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "GraphExecGroup",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",

@@ -17,7 +17,7 @@ def noop_context_fn() -> tuple[Any, Any]:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-_early_stop = True
+_early_stop: bool | None = None
 _debug: bool | None = None
 
 
@@ -86,7 +86,7 @@ def checkpoint(
             )
         return CheckpointFunction.apply(function, preserve, *args)
     shown = debug if _debug is None else _debug
-    stops = early_stop and _early_stop
+    stops = early_stop if _early_stop is None else _early_stop
     return run_region(function, preserve, context_fn, determinism_check, shown, stops, args, kwargs)
 
 

@@ -7,6 +7,7 @@ saved then, in the same order, fill all placeholders.
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -44,6 +45,28 @@ class _EnoughError(Exception):
     """Everything backward needs has been saved again."""
 
 
+class GraphExecGroup:
+    """Inside, backward passes that need different parts of a checkpointed call run it again only once."""
+
+    _open = threading.local()
+
+    def __init__(self) -> None:
+        self.number = -id(self)  # no pass has it
+
+    def __enter__(self) -> None:
+        if self.current() is not None:
+            raise RuntimeError("GraphExecGroup contexts cannot be nested")
+        GraphExecGroup._open.group = self
+
+    def __exit__(self, *exc: object) -> None:
+        GraphExecGroup._open.group = None
+
+    @classmethod
+    def current(cls) -> GraphExecGroup | None:
+        """The one that this thread is in."""
+        return getattr(cls._open, "group", None)
+
+
 class Region:
     """One checkpointed call: how to run it again, and the placeholders it left in the graph."""
 
@@ -74,7 +97,17 @@ class Region:
 
     def unpack(self, placeholder: _Placeholder) -> Tensor:
         run = current_run()
-        number = next_run_number() if run is None else run.number
+        group = GraphExecGroup.current()
+        if group is not None:
+            number = group.number
+            if placeholder.run == number and placeholder.spent:
+                raise CheckpointError(
+                    "Performing two backward calls that overlap (i.e. require the same saved "
+                    "activation in order to compute gradients) is not allowed while under the same "
+                    "GraphExecGroup context."
+                )
+        else:
+            number = next_run_number() if run is None else run.number
         if placeholder.run != number:
             self.recompute(number)
         elif placeholder.spent:
@@ -153,8 +186,9 @@ class Region:
             )
         first, second = ("\n".join(lines) or "(nothing)" for lines in self.traces)
         return (
-            "An error happened while unpacking tensors; dumping logs of latest computation because "
-            f"you passed `debug=True`.\nSaved during the original forward:\n{first}\nSaved during "
+            "You are seeing this error because you passed `debug=True` to checkpoint.\n"
+            "An error happened while unpacking tensors; dumping logs of latest computation.\n"
+            f"Saved during the original forward:\n{first}\nSaved during "
             f"recomputation:\n{second}"
         )
 

@@ -23,7 +23,7 @@ def functional_call(
     With `tie_weights`, a tensor that the module has under two names is replaced under both.
     """
     given = _merged(parameter_and_buffer_dicts)
-    own = _own_tensors(module)
+    own = _own_tensors(module) if tie_weights or strict else {}
     placed = _tied(given, own) if tie_weights else given
     if strict:
         _check_names(module, placed, own)
@@ -31,7 +31,14 @@ def functional_call(
     originals: dict[str, Any] = {}
     try:
         for name, value in placed.items():
+            given_value: Any = value
+            if not isinstance(given_value, (Tensor, type(None))):
+                raise TypeError(f"{given_value} is not an instance of torch.Tensor")
             originals[name] = _swap(module, name, value)
+            found = originals[name]
+            if found is not None and found is not _MISSING and not isinstance(found, Tensor):
+                leaf = name.rpartition(".")[2]
+                raise TypeError(f"attribute `{leaf}`: {found} is not an instance of torch.Tensor")
         return module(*arguments, **(kwargs or {}))
     finally:
         for name, value in reversed(originals.items()):  # a module may have several names

@@ -16,7 +16,7 @@ from ..._tensor.tensor import Tensor, make
 from ..._trees.nests import TUPLES_LISTS_DICTS as NESTS
 from ..apply import apply, edge_of
 from ..engine import run_backward
-from ..forward_ad import alias_op, enter_dual_level, exit_dual_level, make_dual, unpack_dual
+from ..forward_ad import alias_op, exit_dual_level, make_dual, open_level, unpack_dual
 from ..grad_mode import inference_mode
 from ..modes import modes
 from .arguments import (
@@ -233,7 +233,7 @@ def jvp(
 ) -> Any:
     """`(output, tangent)`: the Jacobian-vector product of `func` at `primals` along `tangents`."""
     check_directions(_JVP, primals, tangents)
-    level = enter_dual_level()
+    level = open_level()
     try:
         duals = NESTS.mapped(primals, lambda p, t: make_dual(p, t, level=level), tangents)
         output = func(*duals)

@@ -51,6 +51,10 @@ SCATTERING = frozenset(
     ("index_add", "index_copy", "index_fill", "index_put", "index_reduce", "masked_scatter", "put",
      "scatter", "scatter_add", "scatter_reduce")
 )  # fmt: skip
+# Functions that read at chosen places: with `out=`, what they read may not lie where they write either.
+GATHERING = SCATTERING | {
+    "cat", "cross", "gather", "index_select", "linalg_cross", "masked_select", "max", "min", "take",
+}  # fmt: skip
 # Those that PyTorch still lets write into an expanded tensor, with a warning.
 WARNED = {
     "masked_fill": " This also applies to advanced indexing e.g. tensor[mask] = scalar",

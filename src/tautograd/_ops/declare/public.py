@@ -27,6 +27,7 @@ from .autocasting import NEVER, Policy, as_it_is, cast_and_call, policy_of
 from .guarding import explain, guarded, marked, no_method, with_numbers
 from .in_place_checks import BEFORE, OWN_SHAPE
 from .memory_overlap import (
+    GATHERING,
     SCATTERING,
     check_expanded,
     refuse_any_overlap,
@@ -212,10 +213,18 @@ def write_out(fn: Function, args: Any, kwargs: Any, out: Any) -> Any:
                     f"{fn.__name__}(): functions with out=... arguments don't support automatic "
                     "differentiation, but one of the arguments requires grad."
                 )
+    if modes.forward_level:
+        for value in (*args, *kwargs.values(), *(out if several else (out,))):
+            if isinstance(value, Tensor) and value._tangents:
+                raise NotImplementedError(
+                    f"Trying to use forward AD with {fn.__name__}_out that does not support it "
+                    "because it is an out= function"
+                )
     for target in out if several else (out,):
         if isinstance(target, Tensor):
             given = args[0] if args and isinstance(args[0], (tuple, list)) else args
-            refuse_partial_overlap(target, *given, *kwargs.values())
+            refuse = refuse_any_overlap if fn.__name__ in GATHERING else refuse_partial_overlap
+            refuse(target, *given, *kwargs.values())
     results = as_it_is(fn, args, kwargs) if EVER_USED else fn(*args, **kwargs)
     if fn.__name__ in CONTIGUOUS_OUT and CONTIGUOUS_OUT[fn.__name__](results, *args):
         results._data = np.copy(results._data, order="C")
@@ -247,22 +256,28 @@ def write_result(name: str, result: Tensor, out: Tensor) -> Tensor:
     if out._data.shape == result._data.shape:
         refuse_overlap(out._data)
     else:
-        if out._data.size:
-            import warnings
-
-            warnings.warn(
-                f"An output with one or more elements was resized since it had shape "
-                f"{list(out._data.shape)}, which does not match the required output shape "
-                f"{list(result._data.shape)}. This behavior is deprecated, and in a future PyTorch "
-                "release outputs will not be resized unless they have zero elements. You can explicitly "
-                "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-                UserWarning,
-                stacklevel=warning_level(),
-            )
+        warn_of_resize(out, result._data.shape)
         out._data = np.empty_like(result._data, dtype=out._data.dtype)
     modes.quietly(np.copyto, out._data, result._data, casting="unsafe")
     bump(out)
     return out
+
+
+def warn_of_resize(out: Tensor, shape: Any) -> None:
+    """Say that an `out=` with elements of another shape takes a new one."""
+    if not out._data.size or tuple(out._data.shape) == tuple(shape):
+        return
+    import warnings
+
+    warnings.warn(
+        f"An output with one or more elements was resized since it had shape "
+        f"{list(out._data.shape)}, which does not match the required output shape "
+        f"{list(shape)}. This behavior is deprecated, and in a future PyTorch "
+        "release outputs will not be resized unless they have zero elements. You can explicitly "
+        "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+        UserWarning,
+        stacklevel=warning_level(),
+    )
 
 
 def _spoken(tensor: Tensor) -> str:

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..._arrays.devices import CPU, as_device, device, moved, on_cuda_start
-from ..._arrays.dtypes import DTYPE_NAMES, LEGACY_NAMES, as_dtype, dtype, from_numpy_dtype
+from ..._arrays.dtypes import (
+    DTYPE_NAMES,
+    LEGACY_NAMES,
+    as_dtype,
+    dtype,
+    from_numpy_dtype,
+    get_default_dtype,
+)
 from ..._arrays.formats import empty_preserving, preserve_format
 from ..._arrays.strided import with_strides_of
 from ..._autograd.apply import apply
@@ -200,6 +207,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **options
     if dtype is None:
         place = "" if type(self._data) is np.ndarray or self.is_cpu else f"{self.device.type}."
         return f"torch.{place}{LEGACY_NAMES[self.dtype]}Tensor"
+    if dtype is Tensor:
+        return cast(self, get_default_dtype())
     if _is_plain_dtype(dtype):
         return cast(self, dtype)
     name = _type_text(dtype)

@@ -385,13 +385,28 @@ def _from_two(op: Op, name: str, names: tuple[str, str], first: Any, second: Any
     return apply(op, (first, second))  # type: ignore[no-any-return]
 
 
-@public("complex", method=False)
+def _complex_out(name: str, args: Any, kwargs: Any, out: Any) -> Any:
+    """Pairs of numbers go into the complex dtype of their own precision."""
+    first = args[0] if args else next(iter(kwargs.values()))
+    if (
+        isinstance(out, Tensor)
+        and isinstance(first, Tensor)
+        and out.dtype is not first.dtype.to_complex()
+    ):
+        wanted, got = LEGACY_NAMES[first.dtype.to_complex()], LEGACY_NAMES[out.dtype]
+        raise RuntimeError(
+            f"Expected object of scalar type {wanted} but got scalar type {got} for argument 'out'"
+        )
+    return args
+
+
+@public("complex", method=False, out=_complex_out)
 def complex_(real: Any, imag: Any) -> Tensor:
     """`real + i * imag`."""
     return _from_two(complex_op, "complex", ("real", "imag"), real, imag)
 
 
-@public(method=False)
+@public(method=False, out=_complex_out)
 def polar(abs: Any, angle: Any) -> Tensor:
     """`abs * (cos(angle) + i * sin(angle))`."""
     return _from_two(polar_op, "polar", ("abs", "angle"), abs, angle)

@@ -18,6 +18,7 @@ from ..declare.elementwise_calls import (
     require_operand,
     require_tensor,
 )
+from ..declare.out_rules import cpp_name
 from ..declare.public import public
 from ..declare.record import Op
 from ..declare.return_types import RETURN_TYPES
@@ -149,7 +150,23 @@ frexp_op = Op(
 )
 
 
-@public()
+def _mantissa_and_exponent(name: str, args: Any, kwargs: Any, out: Any) -> Any:
+    """Mantissas go into the input's dtype, exponents into int32."""
+    if isinstance(out, (tuple, list)) and len(out) == 2:
+        input = args[0] if args else kwargs["input"]
+        if out[0].dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.frexp() expects mantissa to have dtype {cpp_name(input.dtype)} but got "
+                f"{cpp_name(out[0].dtype)}"
+            )
+        if out[1]._data.dtype != np.int32:
+            raise RuntimeError(
+                f"torch.frexp() expects exponent to have int dtype but got {cpp_name(out[1].dtype)}"
+            )
+    return args
+
+
+@public(out=_mantissa_and_exponent)
 def frexp(input: Any) -> Any:
     """Mantissa (between 1/2 and 1) and exponent: `input = mantissa * 2**exponent`."""
     require_tensor("frexp", input)

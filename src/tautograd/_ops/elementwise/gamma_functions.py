@@ -248,7 +248,10 @@ def _not_by_order(name: str) -> tuple[Any, Any]:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
     def refuse_forward(t: Any) -> Any:
-        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name.partition(':')[0]} that does not support it "
+            "because it has not been implemented yet."
+        )
 
     return refuse_to, refuse_forward
 

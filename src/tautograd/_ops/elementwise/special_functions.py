@@ -65,10 +65,10 @@ erfc_op = unary(
     doc="One minus the error function.",
     samples=over(),
 )
-erfinv_op = unary(
+erfinv_op: Op = unary(
     "erfinv",
     lambda x: np.copysign(scipy_function("erfinv")(x), x),  # keeps -0
-    d=lambda out: np.exp(out * out) * (_ROOT_PI / 2),
+    d=lambda x: np.exp(erfinv_op(x) ** 2) * (_ROOT_PI / 2),
     refuses=no_kernel("erfinv_vml_cpu", "c"),
     doc="The inverse of `erf`.",
     samples=over(-0.9, 0.9),

@@ -81,6 +81,9 @@ index_select_op = Op(
 )
 
 
+_OUT_OF_DATA = "index_select(): INDICES element is out of DATA bounds"
+
+
 @public()
 def index_select(input: Any, dim: Any, index: Any) -> Tensor:
     """The slices of `input` along `dim` at the positions in `index`."""
@@ -97,6 +100,10 @@ def index_select(input: Any, dim: Any, index: Any) -> Tensor:
             "index_select(): Index to scalar can have only 1 value, got "
             f"{index._data.size} value(s)"
         )
+    if shape and not input._data.size and index._data.size:
+        if not shape[dim]:
+            raise RuntimeError("index_select(): self indexing axis dim should be positive")
+        require_range(index._data, 0, shape[dim], lambda _: RuntimeError(_OUT_OF_DATA))
     require_range(index._data, 0, extent(shape, dim), out_of_range)
     result: Tensor = apply(index_select_op, (input, index), {"dim": dim})
     return result

@@ -337,13 +337,15 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
                 f"addr: Expected 1-D argument {label}, but got {vector._data.ndim}-D"
             )
     check_expandable(input, (vec1._data.size, vec2._data.size))
-    if all(x._data.dtype.kind in "iu" for x in (input, vec1, vec2)):
-        for label, factor in (("beta", beta), ("alpha", alpha)):
-            if isinstance(factor, float):
-                raise RuntimeError(
-                    f"For integral input tensors, argument {label} must not be a floating point "
-                    "number."
-                )
+    whole = all(x._data.dtype.kind in "iu" for x in (input, vec1, vec2))
+    truths = all(x._data.dtype.kind == "b" for x in (input, vec1, vec2))
+    for label, factor in (("beta", beta), ("alpha", alpha)):
+        if whole and isinstance(factor, float):
+            raise RuntimeError(
+                f"For integral input tensors, argument {label} must not be a floating point number."
+            )
+        if isinstance(factor, bool) and not truths:
+            raise RuntimeError(f"Boolean {label} only supported for Boolean results.")
     beta, alpha = checked_factors("addr", input, beta, alpha)
     kinds = [x.dtype for x in (input, vec1, vec2)]  # also of what has no dimensions
     compute = functools.reduce(promote_types, kinds).numpy

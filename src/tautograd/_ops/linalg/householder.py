@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.dtypes import LEGACY_NAMES
 from ..._arrays.result_layout import by_place, in_c_order
 from ..._autograd.apply import apply
 from ..._autograd.modes import modes
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import conj, require_tensor
-from ..declare.public import LINALG, public
+from ..declare.public import FUNCTIONS, LINALG, public
 from ..declare.record import Op
 from ..declare.return_types import RETURN_TYPES
 from ..declare.samples import Sample, T
@@ -146,6 +147,71 @@ def householder_product(input: Any, tau: Any) -> Tensor:
 def orgqr(input: Any, input2: Any) -> Any:
     """`linalg.householder_product` by its old name."""
     return householder_product(input, input2)
+
+
+@public()
+def ormqr(input: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False) -> Any:
+    """`Q @ other`, or `other @ Q`, where Q is the whole product of the reflections; `transpose`: its adjoint."""
+    tau, other = input2, input3
+    for position, (label, x) in enumerate(
+        (("input", input), ("input2", tau), ("input3", other)), 1
+    ):
+        require_tensor("ormqr", x, label, position)
+    _check_ormqr(input, tau, other, left)
+    a = input._data.shape
+    rows = a[-2]
+    if rows > a[-1]:  # the product of all: columns of zeros stand for reflections that are none
+        empty = input.new_zeros((*a[:-1], rows - a[-1]))
+        input = FUNCTIONS["cat"]([input, empty], -1)
+    elif rows < a[-1]:
+        input = input.narrow(-1, 0, rows)
+    whole = householder_product(input, tau)
+    if transpose:
+        whole = whole.mH
+    return whole @ other if left else other @ whole
+
+
+def _check_ormqr(input: Any, tau: Any, other: Any, left: bool) -> None:
+    a, t, c = input._data.shape, tau._data.shape, other._data.shape
+    name, side = "torch.ormqr", -2 if left else -1
+    for label, shape in (("input", a), ("other", c)):
+        if len(shape) < 2:
+            raise RuntimeError(f"{name}: {label} must have at least 2 dimensions.")
+    if c[side] < t[-1]:
+        raise RuntimeError(
+            f"{name}: other.shape[{side}] must be greater than or equal to tau.shape[-1]"
+        )
+    if c[side] != a[-2]:
+        raise RuntimeError(f"{name}: other.shape[{side}] must be equal to input.shape[-2]")
+    if t[-1] > a[-1]:
+        raise RuntimeError(f"{name}: tau.shape[-1] must be less than or equal to input.shape[-1]")
+    if len(a) - len(t) != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
+            f"to {len(t)} and input.ndim is equal to {len(a)}"
+        )
+    if len(a) != len(c):
+        raise RuntimeError(
+            f"{name}: Expected other to have the same number of dimensions as input, but got "
+            f"other.ndim equal to {len(c)} and input.ndim is equal to {len(a)}"
+        )
+    if t[:-1] != a[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
+            f"{list(t[:-1])}"
+        )
+    if c[:-2] != a[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
+            f"{list(c[:-2])}"
+        )
+    if tau.dtype != input.dtype or other.dtype != input.dtype:
+        which = "tau" if tau.dtype != input.dtype else "other"
+        found = (tau if which == "tau" else other).dtype
+        raise RuntimeError(
+            f"{name}: Expected input and {which} to have the same dtype, but input has dtype "
+            f"{LEGACY_NAMES[input.dtype]} and {which} has dtype {LEGACY_NAMES[found]}"
+        )
 
 
 # --- the factorisation itself --------------------------------------------------------------------

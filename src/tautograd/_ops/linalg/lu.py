@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.checks import Wrong, require_all
+from ..._arrays.checks import Wrong, require_all, require_range
 from ..._arrays.result_layout import by_place, each, in_c_order
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor
@@ -307,5 +307,12 @@ def lu_unpack(
             "dtype.\nNote: this function is intended to be used with the output produced by "
             "torch.linalg.lu_factor"
         )
+    if unpack_pivots:
+        require_range(
+            LU_pivots._data, 1, LU_data._data.shape[-2] + 1,
+            lambda _: RuntimeError(
+                "LU_pivots passed to lu_unpack must be between 1 and LU.size(-2)."
+            ),
+        )  # fmt: skip
     parameters = {"unpack_data": unpack_data, "unpack_pivots": unpack_pivots}
     return RETURN_TYPES["lu_unpack"](apply(lu_unpack_op, (LU_data, LU_pivots), parameters))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import require_range
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import check_broadcast, require_tensor
@@ -117,6 +118,13 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
             f"shape {list(pivots._data.shape)} instead"
         )
     check_broadcast(LU._data.shape[:-2], B._data.shape[:-2])
+    require_range(
+        pivots._data, 1, LU._data.shape[-2] + 1,
+        lambda _: RuntimeError(
+            "Pivots given to lu_solve must all be greater or equal to 1 and smaller or equal to "
+            "LU.size(-2). Did you properly pass the result of lu_factor?"
+        ),
+    )  # fmt: skip
     check_kernel("linalg.lu_solve_cpu", LU)
     parameters = {"left": left, "adjoint_": adjoint}
     result: Tensor = apply(lu_solve_op, (LU, pivots, B), parameters)

@@ -65,6 +65,10 @@ def matrix_norm(
     first, second = (wrap_dim(d, input._data.ndim) for d in dims)
     if first == second:
         raise RuntimeError(f"{name}: dims must be different. Got ({first}, {second})")
+    if isinstance(ord, complex):
+        raise RuntimeError(
+            "linalg.matrix_norm: Expected a non-complex scalar as the order of norm."
+        )
     size = abs(ord) if isinstance(ord, (int, float)) else ord
     if size not in ("fro", "nuc", 1, 2, math.inf):
         raise RuntimeError(f"{name}: Order {_spoken_order(ord)} not supported.")
@@ -85,6 +89,18 @@ def matrix_norm(
     if ord < 0:
         return sums.amin(outer, keepdim)
     return sums.amax(outer, keepdim) if sums._data.shape[outer] else sums.sum(outer, keepdim)
+
+
+@public(method=False)
+def nuclear_norm(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The sum of singular values; `linalg.matrix_norm(input, "nuc")` by its old name."""
+    require_tensor("nuclear_norm", input)
+    if dim is None and input._data.ndim != 2:
+        raise RuntimeError(
+            f"nuclear_norm: Expected a tensor with 2 dimensions, but got a tensor with "
+            f"{input._data.ndim} dimension{'' if input._data.ndim == 1 else 's'} instead."
+        )
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
 
 
 def _of_values(values: Any, ord: Any, keepdim: bool) -> Any:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..._tensor.tensor import Tensor
+from ..declare.out_rules import cpp_name
 from ..declare.public import LINALG, public
 from ..declare.shapes import tensor_list
 from ..shape.squeeze import unsqueeze
@@ -31,7 +32,18 @@ def _cheapest(sizes: list[int]) -> Any:
     return split
 
 
-@public(method=False, namespace=LINALG)
+def _out_of_the_chain(name: str, args: Any, kwargs: Any, out: Any) -> Any:
+    """The product goes into the dtype that all matrices have."""
+    chain = args[0] if args else kwargs["tensors"]
+    if isinstance(out, Tensor) and len(chain) > 1 and out.dtype is not chain[0].dtype:
+        raise RuntimeError(
+            f"multi_dot(): expected out tensor to have dtype {cpp_name(chain[0].dtype)} but got "
+            f"{cpp_name(out.dtype)}"
+        )
+    return args
+
+
+@public(method=False, namespace=LINALG, out=_out_of_the_chain)
 def multi_dot(tensors: Any) -> Tensor:
     """The product of a chain of matrices, in the order that takes the fewest multiplications."""
     chain: list[Any] = list(tensor_list("linalg_multi_dot", tensors))

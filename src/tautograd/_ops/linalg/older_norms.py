@@ -1,4 +1,4 @@
-"""`torch.frobenius_norm` and `torch.nuclear_norm`: norms of matrices by their older names."""
+"""`torch.frobenius_norm`: a norm of matrices by its older name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,3 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
             f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead."
         )
     return LINALG["vector_norm"](input, 2, dims or None, keepdim)  # type: ignore[no-any-return]
-
-
-def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The sum of the singular values of a matrix, or of those in two dimensions."""
-    if isinstance(dim, bool):
-        dim, keepdim = None, dim
-    return LINALG["matrix_norm"](input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim)  # type: ignore[no-any-return]

@@ -14,11 +14,12 @@ import numpy as np
 
 from ..._arrays.result_layout import as_channels, each
 from ..._arrays.sums import exact_sum, row_dot
+from ..._autograd.modes import modes
 from ..._autograd.views import bump
 from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import refuse, require_tensor
 from ..declare.promotion import plain_number, real_number
-from ..declare.public import FUNCTIONS
+from ..declare.public import FUNCTIONS, public
 from ..declare.record import Op
 from ..declare.samples import Sample, T
 from ..declare.undefined_dtypes import no_kernel, refuse_gradients
@@ -267,6 +268,8 @@ def _normalised(
     refuse(batch_norm_op, x.dtype)
     if x.size:
         check_mixed(input, weight, bias, running_mean, running_var)
+    if modes.forward_level:
+        running_mean, running_var = _without_tangents(input, running_mean, running_var)
     if not training:
         inputs = (input, weight, bias, running_mean, running_var)
         return apply_mixed(batch_norm_eval_op, inputs, {"eps": eps})
@@ -278,6 +281,16 @@ def _normalised(
                 found = _train(np.astype(x, np.float32), None, None, eps)[1::2]
         _update(found, _count(x.shape), running_mean, running_var, momentum)
     return out
+
+
+def _without_tangents(input: Tensor, *running: Any) -> Any:
+    """Statistics that are no function of anything: tangents are refused where the input has one."""
+    if input._tangents and any(r is not None and r._tangents for r in running):
+        raise RuntimeError(
+            "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
+            "forward grad defined"
+        )
+    return [r.detach() if r is not None and r._tangents else r for r in running]
 
 
 def _update(found: Any, count: int, running_mean: Any, running_var: Any, momentum: float) -> None:
@@ -355,6 +368,25 @@ def _batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
     return found
+
+
+@public(method=False, out=False)
+def batch_norm_update_stats(
+    input: Any, running_mean: Any, running_var: Any, momentum: float
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of each channel of a batch; running ones are moved towards them."""
+    require_tensor("batch_norm_update_stats", input)
+    shape = tuple(input._data.shape)
+    if not input._data.size:
+        raise RuntimeError(
+            "batch_norm_cpu_update_stats: input tensor must have at least one element, but got "
+            f"input_sizes = {list(shape)}"
+        )
+    _check_channels(shape[1], running_mean=running_mean, running_var=running_var)
+    dims = [d for d in range(len(shape)) if d != 1]
+    mean, variance = input.mean(dims), input.var(dims, unbiased=False)
+    _update((mean._data, variance._data), _count(shape), running_mean, running_var, momentum)
+    return mean, variance
 
 
 def _instance_norm(

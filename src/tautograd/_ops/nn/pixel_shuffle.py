@@ -163,5 +163,8 @@ def channel_shuffle(input: Any, groups: Any) -> Tensor:
     return result
 
 
+FUNCTIONS["native_channel_shuffle"] = channel_shuffle  # PyTorch's name for its kernel of NCHW
+
+
 for _name in ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle"):
     NN_FUNCTIONAL[_name] = FUNCTIONS[_name]

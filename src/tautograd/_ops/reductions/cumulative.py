@@ -278,6 +278,8 @@ def _declare_extreme(name: str, ufunc: Any, what: str) -> None:
     def call(input: Any, dim: Any) -> Any:
         if not isinstance(input, Tensor):
             require_tensor(name, input)
+        if not input._data.ndim and isinstance(dim, int) and dim not in (0, -1):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         axis = axis_of(dim, input._data.ndim, name)
         return RETURN_TYPES[name](reduce_with(op, name, input, {"dim": axis}))
 

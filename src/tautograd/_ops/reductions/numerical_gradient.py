@@ -36,15 +36,13 @@ def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: in
                 "torch.gradient expected each dimension size to be at least edge_order+1"
             )
     steps = spacing if many else [1.0 if spacing is None else spacing] * len(axes)
-    if len(steps) == 1:
-        steps = list(steps) * len(axes)
     return tuple(
         _along(input, step, axis, edge_order) for step, axis in zip(steps, axes, strict=True)
     )
 
 
 def _check_spacing(count: int, ndim: int, dim: Any) -> None:
-    if dim is None and count not in (1, ndim):
+    if dim is None and count != ndim:
         raise RuntimeError(
             "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
             f"equal to 'self.dim() = {ndim}', since dim argument was not given, but got a list of "

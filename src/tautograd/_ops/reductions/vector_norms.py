@@ -126,6 +126,10 @@ def vector_norm(
     """(Σ |x|^ord)^(1/ord) over `dim`, or of everything."""
     if not isinstance(input, Tensor):
         require_tensor("linalg_vector_norm", input)
+    if isinstance(ord, complex):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
+        )
     if isinstance(ord, bool) or not isinstance(ord, (int, float, np.number)):
         raise TypeError(
             "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not "

@@ -134,6 +134,8 @@ def cat(tensors: Any, dim: Any = 0) -> Tensor:
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     ndim = max(x._data.ndim for x in tensors)
+    if ndim == 1 and all(x._data.shape == (0,) for x in tensors):
+        dim = 0  # PyTorch leaves these out, and has then nothing to count dimensions of
     dim = wrap_dim(dim, ndim, "cat")
     first = next((x._data.shape for x in tensors if _counts(x._data.shape)), (0,))
     for i, x in enumerate(tensors):

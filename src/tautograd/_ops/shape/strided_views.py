@@ -192,6 +192,10 @@ def check_storage(array: Any, size: Ints, stride: Ints, offset: int) -> None:
     """Refuse a geometry that reaches beyond the memory behind an array."""
     if 0 in size:
         return
+    if offset >= (1 << 63) // array.dtype.itemsize - 1:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}"
+        )
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     needed = (last + 1) * array.dtype.itemsize
     there = getattr(storage_of(array), "nbytes", array.size * array.dtype.itemsize)

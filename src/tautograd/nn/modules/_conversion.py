@@ -177,7 +177,11 @@ def _destination(
         dtype = rest.pop(0)
     elif rest:
         device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], torch.dtype)):
+        if not isinstance(device, (torch.device, str, int, type(None))) or (
+            rest and rest[0] is not None and not isinstance(rest[0], torch.dtype)
+        ):
+            raise _no_destination(args)
+        if rest:
             dtype = rest.pop(0)
     if rest:
         non_blocking = rest.pop(0)
@@ -186,6 +190,16 @@ def _destination(
     if device is not None:
         device = torch.device(device)
     return device, dtype, bool(non_blocking), memory_format
+
+
+def _no_destination(args: tuple[Any, ...]) -> TypeError:
+    kinds = ", ".join(type(a).__name__ for a in args)
+    return TypeError(
+        f"to() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
+        " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False)\n"
+        " * (torch.dtype dtype, bool non_blocking = False)\n"
+        " * (Tensor tensor, bool non_blocking = False)"
+    )
 
 
 def _renewed(param: Any, changed: Tensor, fn: Callable[[Tensor], Tensor]) -> Any:

@@ -90,6 +90,7 @@ def _winners(x: Any, best: Any, window: Window) -> Any:
     return np.maximum(winner, constant(_first_inside(window).astype(small), x))
 
 
+max_pool_best_op = Op("max_pool_best", lambda x, window: _maxima(x, window), ("x",))
 max_pool_winner_op = Op("max_pool_winner", _winners, ("x", "best"))
 
 
@@ -195,23 +196,27 @@ def _by_kernel(g: Any, x: Any, window: Window) -> Any:
     return out
 
 
-def _vjp(g: Any, x: Any, out: Any, window: Window) -> Any:
+def _vjp(g: Any, x: Any, window: Window) -> Any:
+    """By the input alone: the output may have been written over, as by a `relu_` that follows."""
     found = _by_kernel(g, x, window)
-    if found is not None:
-        return found
-    return max_pool_spread_op(g, max_pool_winner_op(x, out, window=window), window=window)
+    return max_pool_spread_op(g, _found_again(x, window), window=window) if found is None else found
 
 
-def _jvp(t: Any, x: Any, out: Any, window: Window) -> Any:
-    return max_pool_pick_op(t, max_pool_winner_op(x, out, window=window), window=window)
+def _jvp(t: Any, x: Any, window: Window) -> Any:
+    return max_pool_pick_op(t, _found_again(x, window), window=window)
 
 
-def _vjp_with_indices(g: Any, x: Any, out0: Any, window: Window) -> Any:
-    return _vjp(g, x, out0, window)
+def _found_again(x: Any, window: Window) -> Any:
+    return max_pool_winner_op(x, max_pool_best_op(x, window=window), window=window)
 
 
-def _jvp_with_indices(t: Any, x: Any, out0: Any, window: Window) -> Any:
-    return _jvp(t, x, out0, window), None
+def _vjp_with_indices(g: Any, x: Any, out1: Any, window: Window) -> Any:
+    """`out1` is named so that the indices are kept: PyTorch refuses to go on once they have changed."""
+    return _vjp(g, x, window)
+
+
+def _jvp_with_indices(t: Any, x: Any, window: Window) -> Any:
+    return _jvp(t, x, window), None
 
 
 def _samples(rank: int, **more: Any) -> Any:

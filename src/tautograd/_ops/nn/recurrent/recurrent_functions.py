@@ -237,6 +237,7 @@ def _step(
     kind: str, node: str, input: Any, states: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any
 ) -> Any:
     _check_cell(input, states, w_ih, w_hh)
+    _check_gates(kind, states[0], w_ih, w_hh)
     if not _is_usual(states, input, w_ih, w_hh, b_ih, b_hh):
         return _spelled_out(kind, input, states, (w_ih, w_hh, b_ih, b_hh))
     for x, w in ((input, w_ih), (states[0], w_hh)):
@@ -250,6 +251,20 @@ def _step(
     given = [w_ih, w_hh, b_ih, b_hh] + ([None] if kind == "lstm" else [])
     parameters = {"sizes": (input._data.shape[0],), "reverse": False, **_EXTRA.get(kind, {})}
     return apply(_named(kind, node), (input, *states, *given), parameters)
+
+
+def _check_gates(kind: str, hidden: Any, w_ih: Any, w_hh: Any) -> None:
+    """Refuse weights that have not a row for each gate of each hidden unit."""
+    gates = {"lstm": 4, "gru": 3}.get(kind, 1)
+    for label, weight in (("weight_ih", w_ih), ("weight_hh", w_hh)):
+        if not isinstance(weight, Tensor) or not isinstance(hidden, Tensor) or not hidden.dim():
+            continue
+        wanted = gates * hidden.shape[-1]
+        if weight.dim() and weight.shape[0] != wanted:
+            raise RuntimeError(
+                f"{label} first dim must be {gates} * hidden_size = {wanted}, but got "
+                f"{weight.shape[0]}"
+            )
 
 
 @function
