@@ -63,6 +63,7 @@ _PARTS = {
         "_utils",
         "compiler",
         "distributed",
+        "futures",
         "distributions",
         "evidence",
         "fft",
