@@ -305,7 +305,8 @@ def new_group(
     for rank in chosen:
         if not 0 <= rank < everyone.size():
             raise ValueError(
-                "The new group's rank should be within the world_size set by init_process_group"
+                f"Rank {rank} is out of range. Valid ranks are 0 to {everyone.size() - 1} "
+                f"(world_size={everyone.size()})"
             )
     if len(set(chosen)) != len(chosen):
         raise ValueError(f"new_group: a rank is named twice: {chosen}")
@@ -404,6 +405,8 @@ def get_process_group_ranks(group: Any) -> list[int]:
 def get_global_rank(group: Any, group_rank: int) -> int:
     """The number among all processes of a group's rank."""
     found = member(group)
+    if found is _State.world:
+        return group_rank
     if found is None or not 0 <= group_rank < found.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return found.ranks[group_rank]

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -104,8 +105,14 @@ def world(rank: int, size: int, store: Store | None, timeout: timedelta) -> Any:
 
 
 def _take_place(rank: int, size: int, store: Store, timeout: timedelta) -> None:
-    store.set(f"tautograd/rank{rank}", str(os.getpid()))
+    store.set(f"tautograd/rank{rank}", socket.gethostname())
     store.wait([f"tautograd/rank{i}" for i in range(size)], timeout)
+    hosts = {store.get(f"tautograd/rank{i}").decode() for i in range(size)}
+    if len(hosts) > 1:
+        raise DistError(
+            f"init_process_group: the ranks are on {len(hosts)} machines ({', '.join(sorted(hosts))}), which "
+            "MPI's own launchers connect: start the script with mpiexec, srun or taut launch --hostfile"
+        )
     manager = None
     if rank == 0:
         manager = _places(size)

@@ -83,13 +83,13 @@ _CAST_NAMES = {
 }  # fmt: skip
 
 
-def check_reduction(name: str, op: ReduceOp, dtype: np.dtype[Any]) -> None:
+def check_reduction(
+    name: str, op: ReduceOp, dtype: np.dtype[Any], refuse: type[Exception] = RuntimeError
+) -> None:
     """Refuse a reduction that has no meaning for a dtype, as PyTorch does."""
     kind = op.op
     if dtype.kind == "c" and kind not in (RedOpType.SUM, RedOpType.AVG, RedOpType.PREMUL_SUM):
-        # PyTorch's Python refuses it for all_reduce, its C++ for the others.
-        error = ValueError if name == "all_reduce" else RuntimeError
-        raise error(f"{name} does not support {kind} on complex tensors")
+        raise refuse(f"{name} does not support {kind} on complex tensors")
     if kind in (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR) and dtype.kind not in "iub":
         raise RuntimeError(f"Cannot use ReduceOp.{kind.name} with non-integral dtype")
     if kind is RedOpType.AVG and dtype.kind in "iub":

@@ -32,9 +32,11 @@ def _prepared(buffer: Buffer, op: ReduceOp) -> Any:
     return buffer.array
 
 
-def _averaged(array: Any, op: ReduceOp, size: int) -> None:
+def _averaged(array: Any, op: ReduceOp, size: int, as_pairs: bool = True) -> None:
+    """Divide a sum by the number of ranks; complex numbers as PyTorch does at that place, to the last bit."""
     if op.op is RedOpType.AVG:
-        np.divide(array, np.asarray(size).astype(array.dtype), out=array)
+        parts = array.view(array.real.dtype) if as_pairs and array.dtype.kind == "c" else array
+        np.divide(parts, np.asarray(size).astype(parts.dtype), out=parts)
 
 
 def all_reduce(
@@ -45,7 +47,7 @@ def all_reduce(
     if (found := group_of(group, "all_reduce")) is None:
         return None
     op = as_reduce_op(op)
-    check_reduction("all_reduce", op, tensor._data.dtype)
+    check_reduction("all_reduce", op, tensor._data.dtype, ValueError)
     buffer = Buffer(tensor, found)
     array = _prepared(buffer, op)
 
@@ -112,13 +114,13 @@ def _reduced_share(
     name: str, output: Any, given: Any, op: Any, found: ProcessGroup, async_op: bool
 ) -> Work | None:
     """The rank's share of a reduction of flat `given`."""
-    check_reduction(name, op, output._data.dtype)
+    check_reduction("all_reduce", op, output._data.dtype)  # as PyTorch calls it there, too
     out = Buffer(output, found)
     if op.op is RedOpType.PREMUL_SUM:
         given = given * factor_of(op, given.dtype)
 
     def finish(work: Work) -> None:
-        _averaged(out.array, op, found.size())
+        _averaged(out.array, op, found.size(), as_pairs=False)
         out.put_back()
 
     return found.start(
