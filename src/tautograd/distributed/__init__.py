@@ -29,6 +29,6 @@ __all__ = [name for name in _C10D if name[0] != "_"]  # noqa: PLE0605
 
 __getattr__, __dir__ = _named_later(
     __name__,
-    ("distributed_c10d", "run", "tensor"),
-    dict.fromkeys(_C10D, ".distributed_c10d"),
+    ("algorithms", "distributed_c10d", "nn", "optim", "run", "tensor"),
+    {**dict.fromkeys(_C10D, ".distributed_c10d"), "GradBucket": "._reducer"},
 )

@@ -83,7 +83,7 @@ def reduce(
 
     def finish(work: Work) -> None:
         if here:
-            _averaged(array, op, found.size())
+            _averaged(array, op, found.size(), as_pairs=False)
             buffer.put_back()
 
     return found.start(
