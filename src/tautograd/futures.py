@@ -96,9 +96,7 @@ class Future:
     def set_exception(self, result: BaseException) -> None:
         """Say that there will be none, and why."""
         if not isinstance(result, BaseException):
-            raise AssertionError(
-                f"{result} is of type {type(result).__name__}, not an Exception."
-            )
+            raise AssertionError(f"{result} is of type {type(result).__name__}, not an Exception.")
         self._settle(None, result)
 
 
@@ -106,7 +104,12 @@ def collect_all(futures: Sequence[Future]) -> Future:
     """A future of the futures, done when all of them are."""
     gathered, left, lock = Future(), [len(futures)], threading.Lock()
     futures = list(futures)
-    gathered._drive = lambda: [future._settled() for future in futures]
+
+    def drive() -> None:
+        for future in futures:
+            future._settled()
+
+    gathered._drive = drive
     gathered._poll = lambda: [future.done() for future in futures]
 
     def one_less(future: Future) -> None:

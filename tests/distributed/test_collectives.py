@@ -7,7 +7,6 @@ import pytest
 from tests.distributed.ranks import on_ranks
 
 
-
 def alike(found, expected):
     """Whether two outcomes are the same: numbers exactly, errors by class and first words."""
     if isinstance(expected, list) and len(expected) == 2 and str(expected[0]).endswith("Error"):

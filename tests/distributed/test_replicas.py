@@ -41,5 +41,7 @@ def test_command(engine, bug, status, capfd):
     options = ["--as-torch"] if engine == "as-torch" else []
     assert main(["doctor", "--ranks", "3", "--json", *options, str(PROGRAM), bug]) == status
     report = json.loads(capfd.readouterr().out)
-    assert [finding["code"] for finding in report["findings"]] == ([EXPECTED[bug]] if status else [])
+    assert [finding["code"] for finding in report["findings"]] == (
+        [EXPECTED[bug]] if status else []
+    )
     assert report["steps"] == [6, 6, 6]

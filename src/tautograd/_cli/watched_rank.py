@@ -1,6 +1,6 @@
 """One rank of `taut doctor --ranks`: the script, with what it does noted in a file.
 
-    python -m tautograd._cli.watched_rank FOLDER torch|tautograd (script.py | -m module) arguments …
+python -m tautograd._cli.watched_rank FOLDER torch|tautograd (script.py | -m module) arguments …
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ def main(arguments: list[str]) -> None:
     from tautograd._doctor.ranks.notes import Notes
 
     module = importlib.import_module(engine)
-    for part in ("distributed", "nn.parallel", "optim.optimizer", "utils.data.distributed", "nn.utils"):
+    for part in (
+        "distributed",
+        "nn.parallel",
+        "optim.optimizer",
+        "utils.data.distributed",
+        "nn.utils",
+    ):
         importlib.import_module(f"{engine}.{part}")
     rank = os.environ.get("RANK", "0")
     Notes(module, Path(folder) / f"rank{rank}.jsonl").start()

@@ -25,10 +25,15 @@ _C10D = (
     "scatter_object_list", "send", "send_object_list", "supports_complex",
 )  # fmt: skip
 
-__all__ = [name for name in _C10D if name[0] != "_"]  # noqa: PLE0605
+__all__ = [name for name in _C10D if name[0] != "_"]
 
 __getattr__, __dir__ = _named_later(
     __name__,
-    ("algorithms", "distributed_c10d", "nn", "optim", "run", "tensor"),
-    {**dict.fromkeys(_C10D, ".distributed_c10d"), "GradBucket": "._reducer"},
+    ("algorithms", "device_mesh", "distributed_c10d", "nn", "optim", "run", "tensor"),
+    {
+        **dict.fromkeys(_C10D, ".distributed_c10d"),
+        "GradBucket": "._reducer",
+        "DeviceMesh": ".device_mesh",
+        "init_device_mesh": ".device_mesh",
+    },
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,9 @@ def check_tensor(value: Any, name: str) -> None:
             f"             but got {type(value)} instead."
         )
     if value.layout is not Tensor.layout:
-        raise RuntimeError(f"`{name}` must be dense: sparse tensors are not carried between processes")
+        raise RuntimeError(
+            f"`{name}` must be dense: sparse tensors are not carried between processes"
+        )
 
 
 def check_tensors(values: Any, name: str) -> None:
@@ -66,11 +69,13 @@ def check_tensors(values: Any, name: str) -> None:
         raise TypeError(f"{wrong}             but got {type(values)} instead.")
     if not all(isinstance(value, Tensor) for value in values):
         kinds = [type(value) for value in values]
-        raise TypeError(f"{wrong}             but got {type(values)} with elements of type {kinds}.")
+        raise TypeError(
+            f"{wrong}             but got {type(values)} with elements of type {kinds}."
+        )
 
 
 def same_dtype(*tensors: Any) -> None:
-    for one, other in zip(tensors, tensors[1:], strict=False):
+    for one, other in pairwise(tensors):
         if one.dtype != other.dtype:
             raise ValueError(
                 f"Invalid usage of tensors with different dtypesFound {one.dtype} and  {other.dtype}"

@@ -217,7 +217,9 @@ def _row_counts(name: str, tensor: Any, sizes: Sequence[int] | None, size: int) 
     if len(sizes) != size:
         raise RuntimeError("Number of tensor splits not equal to group size")
     if sum(sizes) != rows:
-        raise RuntimeError(f"Split sizes doesn't match total dim 0 size ({name}: {sum(sizes)} and {rows})")
+        raise RuntimeError(
+            f"Split sizes doesn't match total dim 0 size ({name}: {sum(sizes)} and {rows})"
+        )
     return [int(n) * each for n in sizes]
 
 

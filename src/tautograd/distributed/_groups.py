@@ -148,7 +148,9 @@ def warn_not_member(name: str) -> None:
 
 def _check_timeout(timeout: Any) -> None:
     if not isinstance(timeout, timedelta):
-        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+        raise TypeError(
+            f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
+        )
 
 
 def _backend_named(backend: str | None) -> str:
@@ -190,8 +192,8 @@ def _store_for(init_method: str, rank: int, size: int, timeout: timedelta) -> St
         return TCPStore(host, int(port), size, rank == 0, timeout)
     if scheme != "env":
         raise RuntimeError(f"No rendezvous handler for {scheme}://")
-    host, port = _from_environment("MASTER_ADDR"), int(_from_environment("MASTER_PORT"))
-    return TCPStore(host, port, size, rank == 0, timeout)
+    host, number = _from_environment("MASTER_ADDR"), int(_from_environment("MASTER_PORT"))
+    return TCPStore(host, number, size, rank == 0, timeout)
 
 
 def _place(init_method: str | None, rank: int, size: int) -> tuple[int, int]:
@@ -311,7 +313,9 @@ def new_group(
     if len(set(chosen)) != len(chosen):
         raise ValueError(f"new_group: a rank is named twice: {chosen}")
     waiting = everyone.transport_for("cpu").barrier
-    everyone.start(f"new_group(ranks={chosen})", waiting)  # so that nobody waits for a rank that is gone
+    everyone.start(
+        f"new_group(ranks={chosen})", waiting
+    )  # so that nobody waits for a rank that is gone
     _State.made += 1
     comm = everyone.comm.Create_group(everyone.comm.Get_group().Incl(chosen), _State.made)
     if everyone.rank() not in chosen:
@@ -338,7 +342,9 @@ def new_subgroups(
         raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
     size = get_world_size()
     if size < group_size:
-        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
+        raise ValueError(
+            f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})"
+        )
     if size % group_size:
         raise ValueError(f"The world size ({size}) must be divisible by '{group_size=}'")
     rows = [list(range(at, at + group_size)) for at in range(0, size, group_size)]

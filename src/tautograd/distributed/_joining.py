@@ -23,7 +23,15 @@ from ._errors import DistError
 from ._stores import Store
 
 # Variables by which launchers of MPI tell a process its place.
-_LAUNCHED = ("PMI_RANK", "PMI_ID", "PMI_FD", "PMI_PORT", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
+_LAUNCHED = (
+    "PMI_RANK",
+    "PMI_ID",
+    "PMI_FD",
+    "PMI_PORT",
+    "PMIX_RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "MPI_LOCALRANKID",
+)
 _PLACE = ("PMI_PORT", "PMI_ID", "PMI_HOSTNAME")
 _SAY = 'echo "{\\"PMI_PORT\\": \\"$PMI_PORT\\", \\"PMI_ID\\": \\"$PMI_ID\\", \\"PMI_HOSTNAME\\": \\"$PMI_HOSTNAME\\"}"'
 
@@ -80,7 +88,9 @@ def mpiexec() -> str:
             return str(folder / "mpiexec")
     found = shutil.which("mpiexec")
     if found is None:
-        raise RuntimeError("MPI's launcher, mpiexec, is not installed: pip install 'tautograd[mpi]'")
+        raise RuntimeError(
+            "MPI's launcher, mpiexec, is not installed: pip install 'tautograd[mpi]'"
+        )
     return found
 
 

@@ -36,7 +36,7 @@ class Options:
     master_addr: str = "127.0.0.1"
     master_port: int = 0
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
-    say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731, T201
+    say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 @dataclass
@@ -193,7 +193,9 @@ def launch(options: Options) -> int:
         # Once is bad luck. A place that fails again is given up, if fewer ranks are allowed.
         if failures_of[failure.rank] > 1 and options.min_ranks and size > options.min_ranks:
             size -= 1
-        options.say(f"taut launch: restart {attempt + 1} of {options.max_restarts} with {size} ranks")
+        options.say(
+            f"taut launch: restart {attempt + 1} of {options.max_restarts} with {size} ranks"
+        )
     raise AssertionError("every attempt returns or goes on to the next")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._tensor.tensor import make
 from ._exchanges import all_gather, broadcast, gather, scatter
-from ._groups import get_rank, member, root_in, warn_not_member
+from ._groups import member, root_in, warn_not_member
 from ._point_to_point import recv, send
 from ._process_group import ProcessGroup
 
@@ -116,7 +116,7 @@ def broadcast_object_list(
 
 
 def scatter_object_list(
-    scatter_object_output_list: list[Any],
+    scatter_object_output_list: Any,
     scatter_object_input_list: list[Any] | None = None,
     src: int | None = None,
     group: Any = None,
@@ -126,7 +126,9 @@ def scatter_object_list(
     if (found := _inside(group, "scatter_object_list")) is None:
         return
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
-        raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
+        raise ValueError(
+            "Expected argument scatter_object_output_list to be a list of size at least 1."
+        )
     if src is None and group_src is None:
         src = found.ranks[0]
     root = root_in(found, "ProcessGroup::scatter", src, group_src)
@@ -135,7 +137,9 @@ def scatter_object_list(
         raise ValueError("source rank must provide non-None scatter_object_input_list")
     packed = [_packed(value) for value in scatter_object_input_list or ()] if here else []
     if here and len(packed) != found.size():
-        raise ValueError(f"scatter_object_input_list has {len(packed)} objects for {found.size()} ranks")
+        raise ValueError(
+            f"scatter_object_input_list has {len(packed)} objects for {found.size()} ranks"
+        )
     lengths = make(np.array([data.size for data in packed] or [0] * found.size(), np.int64))
     broadcast(lengths, group=group, group_src=root)
     longest = int(lengths._data.max())
@@ -180,14 +184,7 @@ def recv_object_list(
     return who
 
 
-def gathered_objects(value: Any, group: Any = None) -> list[Any]:
-    """The values of all ranks."""
-    out: list[Any] = [None] * (member(group) or ProcessGroup).size()  # type: ignore[call-arg]
-    all_gather_object(out, value, group)
-    return out
-
-
 __all__ = [
-    "all_gather_object", "broadcast_object_list", "gather_object", "get_rank", "recv_object_list",
+    "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list",
     "scatter_object_list", "send_object_list",
 ]  # fmt: skip

@@ -25,7 +25,9 @@ def _check_tag(tag: int) -> None:
 
 
 def _other(found: ProcessGroup, kind: str, given: int | None, in_group: int | None) -> int:
-    peer = root_in(found, f"ProcessGroup::{'send' if kind == 'destination' else 'recv'}", given, in_group)
+    peer = root_in(
+        found, f"ProcessGroup::{'send' if kind == 'destination' else 'recv'}", given, in_group
+    )
     if peer == found.rank():
         raise ValueError(
             f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process."
@@ -145,7 +147,7 @@ class P2POp:
         return f"P2POp({self.op.__name__}, peer={self.peer}, tag={self.tag})"
 
 
-def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+def batch_isend_irecv(p2p_op_list: Any) -> list[Work]:
     """Start several messages; their works, in order."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError(
@@ -157,9 +159,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     return [work for work in started if work is not None]
 
 
-def monitored_barrier(
-    group: Any = None, timeout: Any = None, wait_all_ranks: bool = False
-) -> None:
+def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
     """A barrier at which rank 0 says who has not come."""
     if (found := group_of(group, "monitored_barrier")) is None:
         return

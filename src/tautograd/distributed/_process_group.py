@@ -45,7 +45,8 @@ class ProcessGroup:
         self._broken: str | None = None
         self._transports: dict[str, Transport] = {"cpu": MpiTransport(comm)}
         self._device = device
-        self._rank, self._size = comm.rank, comm.size
+        self._rank: int = comm.rank
+        self._size: int = comm.size
 
     def rank(self) -> int:
         """The number of this process in the group."""
@@ -161,7 +162,9 @@ class ProcessGroup:
         """Whether there is a reason not to wait any longer."""
         board = self.board
         if work.number:
-            difference = self._difference(work.label.rpartition(" at ")[0] or work.label, work.number)
+            difference = self._difference(
+                work.label.rpartition(" at ")[0] or work.label, work.number
+            )
             if difference is not None:
                 return self._breaks(work.label, difference)
         peers = range(self._size) if work.peer is None else [work.peer]

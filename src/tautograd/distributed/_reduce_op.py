@@ -32,24 +32,25 @@ class ReduceOp:
     """A reduction; `ReduceOp.SUM` and its kin are its kinds, and stand for it."""
 
     RedOpType = RedOpType
-    SUM: ClassVar[RedOpType] = RedOpType.SUM
-    AVG: ClassVar[RedOpType] = RedOpType.AVG
-    PRODUCT: ClassVar[RedOpType] = RedOpType.PRODUCT
-    MIN: ClassVar[RedOpType] = RedOpType.MIN
-    MAX: ClassVar[RedOpType] = RedOpType.MAX
-    BAND: ClassVar[RedOpType] = RedOpType.BAND
-    BOR: ClassVar[RedOpType] = RedOpType.BOR
-    BXOR: ClassVar[RedOpType] = RedOpType.BXOR
-    PREMUL_SUM: ClassVar[RedOpType] = RedOpType.PREMUL_SUM
+    SUM: ClassVar[Any] = RedOpType.SUM
+    AVG: ClassVar[Any] = RedOpType.AVG
+    PRODUCT: ClassVar[Any] = RedOpType.PRODUCT
+    MIN: ClassVar[Any] = RedOpType.MIN
+    MAX: ClassVar[Any] = RedOpType.MAX
+    BAND: ClassVar[Any] = RedOpType.BAND
+    BOR: ClassVar[Any] = RedOpType.BOR
+    BXOR: ClassVar[Any] = RedOpType.BXOR
+    PREMUL_SUM: ClassVar[Any] = RedOpType.PREMUL_SUM
 
     __slots__ = ("factor", "op")
 
     def __init__(self, op: Any, factor: Any = None) -> None:
-        if isinstance(op, ReduceOp):
-            op, factor = op.op, op.factor
+        given: Any = op
+        if isinstance(given, ReduceOp):
+            op, factor = given.op, given.factor
         if not isinstance(op, RedOpType):
             raise TypeError(f"ReduceOp(): expected a RedOpType such as ReduceOp.SUM, got {op!r}")
-        self.op = op
+        self.op: Any = op
         self.factor = factor
 
     def __eq__(self, other: object) -> bool:

@@ -154,7 +154,9 @@ class Reducer:
 
     def _missing(self) -> str:
         lacking = [n for i, n in self.names.items() if i not in self._ready]
-        return ", ".join(lacking[:10]) + (f" and {len(lacking) - 10} more" if len(lacking) > 10 else "")
+        return ", ".join(lacking[:10]) + (
+            f" and {len(lacking) - 10} more" if len(lacking) > 10 else ""
+        )
 
     def _arrived(self, parameter: Any) -> None:
         if self.expects:

@@ -137,7 +137,7 @@ def changed(present: bytes | None, how: str, value: bytes, expected: bytes) -> b
     if how == "append":
         return (present or b"") + value
     if present is None:
-        return value if not expected else expected
+        return expected or value
     return value if present == expected else present
 
 
@@ -182,7 +182,9 @@ class FileStore(Store):
         try:
             self._db.execute("create table if not exists store (key text primary key, value blob)")
         except sqlite3.DatabaseError as error:
-            raise DistStoreError(f"FileStore: {file_name} is not a store's file: {error}") from error
+            raise DistStoreError(
+                f"FileStore: {file_name} is not a store's file: {error}"
+            ) from error
 
     def _read(self, key: str) -> bytes | None:
         with self._lock:
@@ -256,17 +258,27 @@ class TCPStore(Store):
         table = self._table
         here = "127.0.0.1" if self.host in ("localhost", "127.0.0.1") else ""
         try:
-            server = Server((here, self.port), Handler, logRequests=False, allow_none=True, use_builtin_types=True)
+            server = Server(
+                (here, self.port),
+                Handler,
+                logRequests=False,
+                allow_none=True,
+                use_builtin_types=True,
+            )
         except OSError as error:
             raise DistNetworkError(
                 f"The server socket has failed to listen on any local network address. port: {self.port}, "
                 f"{error.strerror or error}"
             ) from error
         self.port = server.server_address[1]
-        server.register_function(table._read, "read")
-        server.register_function(table._change, "change")
-        server.register_function(table._drop, "drop")
-        server.register_function(table.num_keys, "num_keys")
+        served: dict[str, Any] = {
+            "read": table._read,
+            "change": table._change,
+            "drop": table._drop,
+            "num_keys": table.num_keys,
+        }
+        for name, function in served.items():
+            server.register_function(function, name)
         self._server = server
         threading.Thread(target=server.serve_forever, name="tautograd-store", daemon=True).start()
 

@@ -57,7 +57,7 @@ class Work:
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            if self._done:
+            if self._is_done():
                 return True
             try:
                 if not self._request.test():
@@ -70,6 +70,10 @@ class Work:
             return True
         finally:
             self._lock.release()
+
+    def _is_done(self) -> bool:
+        """Asked again with the lock held."""
+        return self._done
 
     def _settle(self) -> None:
         self._done = True
@@ -96,7 +100,9 @@ class Work:
         """Who sent the message that was received."""
         received = self._request.received()
         if received is None:
-            raise RuntimeError("sourceRank() may only be called on work objects that correspond to a recv")
+            raise RuntimeError(
+                "sourceRank() may only be called on work objects that correspond to a recv"
+            )
         return self._group.ranks[received[0]]
 
     _source_rank = source_rank

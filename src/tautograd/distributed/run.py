@@ -26,14 +26,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add torchrun's options, with dashes or underscores."""
 
     def add(*names: str, **settings: object) -> None:
-        both = [*names, *(n.replace("-", "_").replace("__", "--", 1) for n in names if n.count("-") > 2)]
+        both = [
+            *names,
+            *(n.replace("-", "_").replace("__", "--", 1) for n in names if n.count("-") > 2),
+        ]
         parser.add_argument(*dict.fromkeys(both), **settings)  # type: ignore[arg-type]
 
     add("-n", "--nproc-per-node", dest="ranks", default="1", metavar="N", help="how many ranks")
-    add("--max-restarts", type=int, default=0, metavar="N", help="restarts of all ranks when one fails")
-    add("--min-ranks", type=int, metavar="N", help="go on with fewer ranks if one fails again and again")
+    add(
+        "--max-restarts",
+        type=int,
+        default=0,
+        metavar="N",
+        help="restarts of all ranks when one fails",
+    )
+    add(
+        "--min-ranks",
+        type=int,
+        metavar="N",
+        help="go on with fewer ranks if one fails again and again",
+    )
     add("--log-dir", metavar="DIR", help="keep each rank's output: DIR/attempt_0/RANK/stdout.log")
-    add("-t", "--tee", nargs="?", const="3", help="show each rank's output with its number before it")
+    add(
+        "-t",
+        "--tee",
+        nargs="?",
+        const="3",
+        help="show each rank's output with its number before it",
+    )
     add("-r", "--redirects", nargs="?", const="3", help="output to the log folder only")
     add("--master-addr", default="127.0.0.1", metavar="HOST", help="where ranks meet")
     add("--master-port", type=int, default=0, metavar="PORT", help="(a free port is found)")
@@ -56,7 +76,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     if text in ("auto", "cpu", "gpu"):
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"--nproc-per-node: '{text}' is not a whole number above 0")
     return int(text)

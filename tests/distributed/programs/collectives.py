@@ -123,7 +123,7 @@ def main(torch, dist):
     moves += ["all_to_all_single", "all_to_all_uneven", "all_to_all", "ring", "batch"]
     for dtype in [*DTYPES, "int16"]:
         for name in moves:
-            if dtype == "int16" and name not in ("ring",):
+            if dtype == "int16" and name != "ring":
                 continue
             if name == "gather" and dtype.startswith("complex"):
                 continue  # which gloo refuses
@@ -147,7 +147,9 @@ def main(torch, dist):
         spread = [{"a": 1}, [2, "three"], None] if rank == 0 else [None] * 3
         dist.broadcast_object_list(spread, src=0)
         mine_of = [None]
-        dist.scatter_object_list(mine_of, [f"for {i}" for i in range(size)] if rank == 0 else None, src=0)
+        dist.scatter_object_list(
+            mine_of, [f"for {i}" for i in range(size)] if rank == 0 else None, src=0
+        )
         return [gathered, here, spread, mine_of]
 
     def groups():
@@ -155,7 +157,11 @@ def main(torch, dist):
         x = torch.tensor([float(rank)])
         if rank % 2 == 0:
             dist.all_reduce(x, group=half)
-            said = [dist.get_rank(half), dist.get_world_size(half), dist.get_process_group_ranks(half)]
+            said = [
+                dist.get_rank(half),
+                dist.get_world_size(half),
+                dist.get_process_group_ranks(half),
+            ]
             last = dist.get_process_group_ranks(half)[-1]
             said += [dist.get_global_rank(half, 0), dist.get_group_rank(half, last)]
             y = torch.tensor([float(rank)])
@@ -163,6 +169,25 @@ def main(torch, dist):
             return [x, said, y]
         return [x, dist.get_rank(half), dist.get_world_size(half)]
 
+    def mesh():
+        if size % 2:
+            made = dist.init_device_mesh("cpu", (size,))
+            return [made.shape, made.get_coordinate(), dist.get_world_size(made.get_group())]
+        made = dist.init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("rows", "columns"))
+        x = torch.tensor([float(rank)])
+        dist.all_reduce(x, group=made.get_group("columns"))
+        rows = made["rows"]
+        y = torch.tensor([float(rank)])
+        dist.all_reduce(y, group=rows.get_group())
+        said = [
+            list(made.shape),
+            made.get_coordinate(),
+            made.get_local_rank("columns"),
+            rows.size(),
+        ]
+        return [x, y, said, made.mesh]
+
+    case("mesh", mesh)
     case("async", asynchronous)
     case("future", futures)
     case("objects", objects)
@@ -171,8 +196,8 @@ def main(torch, dist):
     case("a slice", lambda: (x := mine("float32", (4, 4)), dist.all_reduce(x[1:3]))[0])
     case("empty", lambda: (x := torch.zeros(0), dist.all_reduce(x))[0])
     case("scalar", lambda: (x := torch.tensor(2.0), dist.all_reduce(x))[0])
-    case("barrier", lambda: dist.barrier())
-    case("monitored", lambda: dist.monitored_barrier())
+    case("barrier", dist.barrier)
+    case("monitored", dist.monitored_barrier)
 
     refused = {
         "a text": lambda: dist.all_reduce("x"),
@@ -181,16 +206,24 @@ def main(torch, dist):
         "a source outside": lambda: dist.broadcast(torch.ones(1), src=size + 3),
         "two sources": lambda: dist.broadcast(torch.ones(1), src=0, group_src=0),
         "too few": lambda: dist.all_gather([torch.ones(2)] * (size + 1), torch.ones(2)),
-        "too large": lambda: dist.all_gather([torch.ones(3)] + [torch.ones(2)] * (size - 1), torch.ones(2)),
+        "too large": lambda: dist.all_gather(
+            [torch.ones(3)] + [torch.ones(2)] * (size - 1), torch.ones(2)
+        ),
         "dtypes": lambda: dist.all_gather([torch.ones(2).long()] * size, torch.ones(2)),
-        "a scatter list": lambda: dist.scatter(torch.ones(1), None if rank == 0 else [torch.ones(1)] * size),
-        "a gather list": lambda: dist.gather(torch.ones(1), None if rank == 0 else [torch.ones(1)] * size),
+        "a scatter list": lambda: dist.scatter(
+            torch.ones(1), None if rank == 0 else [torch.ones(1)] * size
+        ),
+        "a gather list": lambda: dist.gather(
+            torch.ones(1), None if rank == 0 else [torch.ones(1)] * size
+        ),
         "to itself": lambda: dist.send(torch.ones(1), dst=rank),
         "twice": lambda: dist.init_process_group("gloo"),
         "no such rank": lambda: dist.get_global_rank(dist.group.WORLD, size + 1),
         "P2POp": lambda: dist.P2POp(dist.all_reduce, torch.ones(1), 0),
         "no list": lambda: dist.batch_isend_irecv(3),
-        "lists": lambda: dist.all_to_all([torch.ones(1)] * (size + 1), [torch.ones(1)] * (size + 1)),
+        "lists": lambda: dist.all_to_all(
+            [torch.ones(1)] * (size + 1), [torch.ones(1)] * (size + 1)
+        ),
         "a group too large": lambda: dist.new_group(list(range(size + 1))),
         "a rank outside": lambda: dist.new_group([size + 5]),
     }

@@ -1,6 +1,7 @@
 """`DistributedDataParallel` and what belongs to it: losses and weights, as lists of numbers."""
 
 import contextlib
+import functools
 import importlib
 import warnings
 
@@ -10,13 +11,19 @@ def main(torch, dist, steps="4"):
     nn, steps = torch.nn, int(steps)
     ddp = nn.parallel.DistributedDataParallel
     rank, size = dist.get_rank(), dist.get_world_size()
-    hooks = importlib.import_module(f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks.default_hooks")
-    power = importlib.import_module(f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks.powerSGD_hook")
+    hooks = importlib.import_module(
+        f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks.default_hooks"
+    )
+    power = importlib.import_module(
+        f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks.powerSGD_hook"
+    )
     zero = importlib.import_module(f"{torch.__name__}.distributed.optim").ZeroRedundancyOptimizer
 
     def mlp():
         torch.manual_seed(0)
-        return nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 8), nn.Tanh(), nn.Linear(8, 3))
+        return nn.Sequential(
+            nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 8), nn.Tanh(), nn.Linear(8, 3)
+        )
 
     def data(step, mine=True):
         generator = torch.Generator().manual_seed(100 + step)
@@ -105,7 +112,9 @@ def main(torch, dist, steps="4"):
         return losses, weights(model)
 
     def shared_statistics():
-        if torch.__name__ == "torch":  # PyTorch's takes GPUs alone: what it promises is one process with all data
+        if (
+            torch.__name__ == "torch"
+        ):  # PyTorch's takes GPUs alone: what it promises is one process with all data
             model, x, y = mlp_with_norm(), *data(0, mine=False)
             nn.functional.cross_entropy(model(x), y).backward()
         else:
@@ -150,7 +159,7 @@ def main(torch, dist, steps="4"):
         "static graph": plain(static_graph=True),
         "allreduce": hooked(None, hooks.allreduce_hook),
         "fp16": hooked(None, hooks.fp16_compress_hook),
-        "bf16": hooked(None, lambda state, bucket: hooks.bf16_compress_hook(state, bucket)),
+        "bf16": hooked(None, functools.partial(hooks.bf16_compress_hook)),
         "PowerSGD before it starts": hooked(power.PowerSGDState(None, 1, 100), power.powerSGD_hook),
         "no_sync": accumulated(),
         "unused": unused(),

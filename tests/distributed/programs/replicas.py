@@ -20,15 +20,14 @@ def train(torch, dist, bug):
     ddp = nn.parallel.DistributedDataParallel(model)
     odd = rank == 1
     rate = 0.2 if bug == "settings" and odd else 0.1
-    optimizer = torch.optim.SGD([p for p in ddp.parameters() if p.requires_grad], lr=rate, momentum=0.9)
+    optimizer = torch.optim.SGD(
+        [p for p in ddp.parameters() if p.requires_grad], lr=rate, momentum=0.9
+    )
     seed = rank if bug == "seed" else 0
     sampler = torch.utils.data.distributed.DistributedSampler(data, seed=seed)
     workers = 1 if bug == "workers" else 0
     shared = None if bug == "same batches" else sampler
     loader = torch.utils.data.DataLoader(data, batch_size=3, sampler=shared, num_workers=workers)
-
-    def loss_of(called, x, y):
-        return F.mse_loss(called(x), y)
 
     uneven = ddp.join() if bug == "join" else contextlib.nullcontext()
     with uneven:
@@ -41,15 +40,15 @@ def train(torch, dist, bug):
                 optimizer.zero_grad()
                 if bug == "no_sync":
                     with ddp.no_sync():
-                        loss_of(lambda x: ddp(x), x, y).backward()  # line: no_sync
+                        F.mse_loss(ddp(x), y).backward()  # line: no_sync
                 elif bug == "accumulated":
                     with ddp.no_sync():
-                        loss_of(ddp, x, y).backward()
-                    loss_of(ddp, x, y).backward()
+                        F.mse_loss(ddp(x), y).backward()
+                    F.mse_loss(ddp(x), y).backward()
                 elif bug == "bypassed":
-                    loss_of(lambda x: ddp.module(x), x, y).backward()  # line: bypassed
+                    F.mse_loss(ddp.module(x), y).backward()  # line: bypassed
                 else:
-                    loss_of(ddp, x, y).backward()
+                    F.mse_loss(ddp(x), y).backward()
                 if bug == "clip" and odd:
                     nn.utils.clip_grad_norm_(ddp.parameters(), 0.01)  # line: clip
                 if bug == "clipped everywhere":

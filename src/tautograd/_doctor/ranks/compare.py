@@ -44,7 +44,9 @@ def read(folder: Path, ranks: int) -> list[list[Note]]:
     return found
 
 
-def _finding(code: str, message: str, line: str | None, step: int = 0, parameters: Sequence[str] = ()) -> Finding:
+def _finding(
+    code: str, message: str, line: str | None, step: int = 0, parameters: Sequence[str] = ()
+) -> Finding:
     name, why = PAGES[code]
     site = None
     if line is not None:
@@ -191,7 +193,9 @@ def _epochs(epochs: list[list[Note]]) -> Iterator[Finding]:
         twice = sum(1 for count in seen.values() if count > 1)
         padding = sum(len(note["indices"]) for note in row) - row[0]["length"]
         if twice > max(padding, 0):
-            odd = odd_ones([[note["seed"], note["epoch"], note["replicas"], note["shuffle"]] for note in row])
+            odd = odd_ones(
+                [[note["seed"], note["epoch"], note["replicas"], note["shuffle"]] for note in row]
+            )
             reason = f": {ranks_text(odd)} shuffles with another seed or epoch" if odd else ""
             yield _finding(
                 "TGR08", f"{twice} of {row[0]['length']} samples are given to more than one rank{reason}",
@@ -202,7 +206,11 @@ def _epochs(epochs: list[list[Note]]) -> Iterator[Finding]:
 
 def _batches(steps: list[list[Note]]) -> Iterator[Finding]:
     rows = [row for row in zip(*steps, strict=False) if all(step["batch"] for step in row)]
-    if len(steps) > 1 and len(rows) > 1 and all(len({s["batch"] for s in row}) == 1 for row in rows):
+    if (
+        len(steps) > 1
+        and len(rows) > 1
+        and all(len({s["batch"] for s in row}) == 1 for row in rows)
+    ):
         yield _finding(
             "TGR09", f"all {len(steps)} ranks train on the same batch at every step: the data is not shared out "
             "(DistributedSampler does)", rows[0][0]["line"], 1,
@@ -227,7 +235,11 @@ def _replicas(steps: list[list[Note]]) -> Iterator[Finding]:
             if not odd:
                 continue
             same = not odd_ones([step["gradients"].get(name) for step in row])
-            reason = "though its gradient was the same" if same else "since its gradient differed before the step"
+            reason = (
+                "though its gradient was the same"
+                if same
+                else "since its gradient differed before the step"
+            )
             others = sum(
                 1 for n in row[0]["parameters"] if odd_ones([s["parameters"].get(n) for s in row])
             ) - 1  # fmt: skip

@@ -60,7 +60,14 @@ class Notes:
 
     def _fresh(self) -> None:
         """What is collected between two steps."""
-        self._now = {"clips": [], "bypassed": [], "reduced": [], "batch": None, "unsynced": [], "synced": False}
+        self._now = {
+            "clips": [],
+            "bypassed": [],
+            "reduced": [],
+            "batch": None,
+            "unsynced": [],
+            "synced": False,
+        }
         self._norms: dict[int, float] = {}
         self._backward: str | None = None
 
@@ -103,7 +110,9 @@ class Notes:
             self._models.append(ddp)
             module.register_forward_pre_hook(self._called)
             names = [name for name, _ in module.named_parameters()]
-            self.write("wrap", names=names, own=own, line=_place(), same=self._hash(module.parameters()))
+            self.write(
+                "wrap", names=names, own=own, line=_place(), same=self._hash(module.parameters())
+            )
 
         return init
 
@@ -201,13 +210,18 @@ class Notes:
             for _, p in named
             if p.grad is not None and self._norms.get(id(p))
         ]
-        self._now["ratio"] = ratios[0] if ratios and max(ratios) - min(ratios) < 1e-4 * max(ratios) else None
+        self._now["ratio"] = (
+            ratios[0] if ratios and max(ratios) - min(ratios) < 1e-4 * max(ratios) else None
+        )
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         named = self._named(optimizer)
         self._steps += 1
         states = [v for _, p in named for _, v in sorted(optimizer.state.get(p, {}).items())]
-        settings = [repr([g.get(k) for g in optimizer.param_groups]) for k in ("lr", "weight_decay", "momentum")]
+        settings = [
+            repr([g.get(k) for g in optimizer.param_groups])
+            for k in ("lr", "weight_decay", "momentum")
+        ]
         self.write(
             "step", n=self._steps, line=_place(), backward=self._backward,
             parameters={n: self._hash([p]) for n, p in named}, states=self._hash(states), settings=settings,

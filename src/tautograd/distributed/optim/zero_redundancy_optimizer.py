@@ -29,7 +29,9 @@ class ZeroRedundancyOptimizer(Optimizer):
         **defaults: Any,
     ) -> None:
         if not callable(optimizer_class):
-            raise TypeError(f"optimizer_class must be a class of optimizers, got {optimizer_class!r}")
+            raise TypeError(
+                f"optimizer_class must be a class of optimizers, got {optimizer_class!r}"
+            )
         if overlap_with_ddp:
             raise ValueError("overlap_with_ddp: the step follows backward here; leave it False")
         self.process_group = process_group or _get_default_group()
@@ -54,10 +56,14 @@ class ZeroRedundancyOptimizer(Optimizer):
             settings = {k: v for k, v in group.items() if k != "params"}
             mine.append({**settings, "params": own})
         # An optimizer has to have something; a group may well be empty on a rank.
-        self.optim = self._optim_class([g for g in mine if g["params"]] or mine, **self._defaults_given)
+        self.optim = self._optim_class(
+            [g for g in mine if g["params"]] or mine, **self._defaults_given
+        )
         held = iter(self.optim.param_groups)
         self._pairs = [
-            (whole, next(held)) for whole, own in zip(self.param_groups, mine, strict=True) if own["params"]
+            (whole, next(held))
+            for whole, own in zip(self.param_groups, mine, strict=True)
+            if own["params"]
         ]
         for whole in self.param_groups:
             for key, value in self.optim.defaults.items():
@@ -109,7 +115,7 @@ class ZeroRedundancyOptimizer(Optimizer):
                 "global state."
             )
         found = super().state_dict()
-        found["state"] = dict(sorted(self._consolidated.items()))  # type: ignore[arg-type]
+        found["state"] = dict(sorted(self._consolidated.items()))
         return found
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -265,9 +265,10 @@ class SyncBatchNorm(_BatchNorm):
         if group.size() == 1:
             return super().forward(input)
         self._check_input_dim(input)
-        return self._over_ranks(input, group)
+        out: Tensor = self._over_ranks(input, group)
+        return out
 
-    def _over_ranks(self, input: Tensor, group: Any) -> Tensor:
+    def _over_ranks(self, input: Tensor, group: Any) -> Any:
         from ...distributed.nn.functional import all_reduce
 
         axes = [axis for axis in range(input.dim()) if axis != 1]
