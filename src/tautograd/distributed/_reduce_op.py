@@ -51,7 +51,7 @@ class ReduceOp:
         if not isinstance(op, RedOpType):
             raise TypeError(f"ReduceOp(): expected a RedOpType such as ReduceOp.SUM, got {op!r}")
         self.op: Any = op
-        self.factor = factor
+        self.factor: Any = factor
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ReduceOp):

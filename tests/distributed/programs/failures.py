@@ -11,14 +11,14 @@ def main(torch, dist):
     found = {}
 
     def case(name, run):
-        group = dist.new_group(timeout=timedelta(seconds=1))
+        group = dist.new_group(timeout=timedelta(seconds=0.5))
         began = time.monotonic()
         try:
             found[name] = run(group)
         except RuntimeError as error:
             found[name] = f"{type(error).__name__}: {error}"
         found[f"{name}: seconds"] = time.monotonic() - began
-        time.sleep(max(0.0, began + 1.6 - time.monotonic()))
+        time.sleep(max(0.0, began + 0.9 - time.monotonic()))
         return group
 
     def mismatch(group):
@@ -32,7 +32,7 @@ def main(torch, dist):
 
     def late(group):
         if rank == 1:
-            time.sleep(1.5)
+            time.sleep(0.8)
         else:
             dist.all_reduce(torch.ones(3), group=group)
 
@@ -48,7 +48,7 @@ def main(torch, dist):
 
     def monitored(group):
         if rank != 1:
-            dist.monitored_barrier(group, timeout=timedelta(seconds=1))
+            dist.monitored_barrier(group, timeout=timedelta(seconds=0.5))
 
     broken = case("mismatch", mismatch)
     try:
