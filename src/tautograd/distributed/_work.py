@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ._process_group import ProcessGroup
 
 _SPIN = 3e-4  # seconds during which giving way to others is all the pause there is
+# MPI moves a long message a piece at a call, so pauses are a small part of what has been waited already.
+_PAUSE_SHARE = 0.03
 _LONGEST_PAUSE = 1e-3
 _LOOK_EVERY = 0.05  # seconds between two looks at what the other ranks do
 
@@ -143,7 +145,7 @@ class Work:
 
     def _wait(self, limit: float) -> None:
         began = now = time.monotonic()
-        look, pause = now + _LOOK_EVERY, 2e-5
+        look = now + _LOOK_EVERY
         self._group.waits(self.label)
         try:
             while not self._poll():
@@ -151,8 +153,7 @@ class Work:
                 if now - began < _SPIN:
                     os.sched_yield()
                     continue
-                time.sleep(pause)
-                pause = min(pause * 1.5, _LONGEST_PAUSE)
+                time.sleep(min((now - began) * _PAUSE_SHARE, _LONGEST_PAUSE))
                 if now < look:
                     continue
                 look = now + _LOOK_EVERY
