@@ -15,6 +15,8 @@ def test_fifty_steps(size):
     Each is a sum of many roundings that are independent: it varies by a small factor between orders, never by
     ten, while a wrong gradient is off by the weights' own size.
     """
-    for name, (shared, alone, norm) in on_ranks("tautograd", size, "fifty_steps", timeout=280)[0].items():
+    for name, (shared, alone, norm) in on_ranks("tautograd", size, "fifty_steps", timeout=280)[
+        0
+    ].items():
         assert shared <= 10 * alone, (name, shared, alone)
         assert alone < 1e-3 * norm, name

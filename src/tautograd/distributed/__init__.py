@@ -29,7 +29,17 @@ __all__ = [name for name in _C10D if name[0] != "_"]
 
 __getattr__, __dir__ = _named_later(
     __name__,
-    ("algorithms", "checkpoint", "device_mesh", "distributed_c10d", "nn", "optim", "run", "tensor"),
+    (
+        "algorithms",
+        "checkpoint",
+        "constants",
+        "device_mesh",
+        "distributed_c10d",
+        "nn",
+        "optim",
+        "run",
+        "tensor",
+    ),
     {
         **dict.fromkeys(_C10D, ".distributed_c10d"),
         "GradBucket": "._reducer",

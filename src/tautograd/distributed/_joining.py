@@ -104,6 +104,8 @@ def world(rank: int, size: int, store: Store | None, timeout: timedelta) -> Any:
         _take_place(rank, size, store, timeout)
     library = mpi()
     comm = library.COMM_WORLD
+    if not launched_by_mpi():
+        _unlink_shared_memory()
     if size == 1 and comm.size != 1:
         return library.COMM_SELF.Dup()
     if comm.size != size:

@@ -24,7 +24,13 @@ def main(torch, dist):
         return nn.Sequential(nn.Linear(10, 32), nn.Tanh(), nn.Linear(32, 5))
 
     def cnn():
-        layers = nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 5)
+        layers = (
+            nn.Conv2d(1, 4, 3),
+            nn.BatchNorm2d(4),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(4 * 36, 5),
+        )
         return nn.Sequential(*layers)
 
     def batch(name, step, dtype):
