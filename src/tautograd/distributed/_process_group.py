@@ -16,7 +16,7 @@ from ._board import Board
 from ._errors import DistBackendError
 from ._transport.base import Request, Transport
 from ._transport.mpi import MpiTransport
-from ._work import Work, progress
+from ._work import GAVE_UP, Work, progress
 
 _GRACE = 2.0  # seconds that what a rank sent before it ended may still take to arrive
 
@@ -151,7 +151,7 @@ class ProcessGroup:
             if rank == self._rank or not board.seen(rank) or board.number(rank) < number:
                 continue
             theirs = board.entry(rank, number)
-            if theirs is not None and theirs.partition(" at ")[0] != what[: len(theirs)]:
+            if theirs is not None and not f"{what} at ".startswith(theirs[: len(what) + 4]):
                 return (
                     f"mismatched collectives: rank {self.ranks[rank]} calls {theirs} in its place. "
                     "Every rank of a group has to make the same calls in the same order"
@@ -162,9 +162,7 @@ class ProcessGroup:
         """Whether there is a reason not to wait any longer."""
         board = self.board
         if work.number:
-            difference = self._difference(
-                work.label.rpartition(" at ")[0] or work.label, work.number
-            )
+            difference = self._difference(work.what, work.number)
             if difference is not None:
                 return self._breaks(work.label, difference)
         peers = range(self._size) if work.peer is None else [work.peer]
@@ -188,8 +186,10 @@ class ProcessGroup:
         if board.has_ended(rank):
             state = f"{who} has ended (process {board.process(rank)} is gone)"
         elif waiting := board.waits_in(rank):
+            verb = "gave up waiting" if waiting.startswith(GAVE_UP) else "waits"
+            waiting = waiting.removeprefix(GAVE_UP)
             same = waiting == work.label and work.number
-            return f"{who} waits in {'the same call' if same else waiting}"
+            return f"{who} {verb} in {'the same call' if same else waiting}"
         else:
             state = f"{who} is running outside of any collective"
         return f"{state}; the last one it entered: {last or 'none'}"

@@ -23,6 +23,7 @@ _SPIN = 3e-4  # seconds during which giving way to others is all the pause there
 # MPI moves a long message a piece at a call, so pauses are a small part of what has been waited already.
 _PAUSE_SHARE = 0.03
 _LONGEST_PAUSE = 1e-3
+GAVE_UP = "\x01"  # before what a rank waited in, on the board
 _LOOK_EVERY = 0.05  # seconds between two looks at what the other ranks do
 
 
@@ -44,6 +45,8 @@ class Work:
     ) -> None:
         self._group, self._request, self._finish = group, request, finish
         self.label, self.number, self.peer = label, number, peer
+        mark = f" #{number}"  # what is called; the line stands behind it
+        self.what = label.partition(mark)[0] + mark
         self._result = result
         self._limit = timeout
         self._started = time.monotonic()
@@ -163,7 +166,8 @@ class Work:
                 if error is not None:
                     self._fail(error)
         finally:
-            self._group.waits("")
+            # A rank that gave up a moment before another says so, and not that it computes.
+            self._group.waits("" if self._error is None else f"{GAVE_UP}{self.label}")
 
     def _fail(self, error: BaseException) -> None:
         with self._lock:
