@@ -20,7 +20,7 @@ class Buffer:
     __slots__ = ("array", "home", "tensor")
 
     def __init__(self, tensor: Any, group: ProcessGroup) -> None:
-        value_asked("torch.distributed", "a collective is no part of a compiled program")
+        value_asked("a collective of `torch.distributed`", "numpy")
         self.tensor = tensor
         self.home = data = tensor._data
         if not group.carries(tensor.device.type):
