@@ -58,7 +58,7 @@ class DeviceMesh:
     @property
     def mesh(self) -> Any:
         """The ranks, as a tensor."""
-        return torch.tensor(self._array.tolist())
+        return torch.tensor(self._array.tolist(), dtype=torch.int32)
 
     @property
     def ndim(self) -> int:
