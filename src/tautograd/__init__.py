@@ -66,6 +66,7 @@ _PARTS = {
         "_utils",
         "compiler",
         "distributed",
+        "futures",
         "distributions",
         "evidence",
         "fft",

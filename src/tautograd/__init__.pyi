@@ -67,6 +67,7 @@ from . import evidence as evidence
 from . import fft as fft
 from . import func as func
 from . import functional as functional
+from . import futures as futures
 from . import fx as fx
 from . import hub as hub
 from . import jit as jit

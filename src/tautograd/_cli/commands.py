@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tautograd._cli import doctor, evidence, lab, replay, run, summary, verify, view
+from tautograd._cli import doctor, evidence, lab, launch, replay, run, summary, verify, view
 
 FINE, FOUND_SOMETHING, COULD_NOT_RUN = 0, 1, 2
 """Exit statuses that every command keeps to: 1 is for findings alone.
@@ -31,6 +31,7 @@ class Command:
 
 COMMANDS: tuple[Command, ...] = (
     Command("run", run.SUMMARY, run.EXAMPLE, run.configure, run.execute),
+    Command("launch", launch.SUMMARY, launch.EXAMPLE, launch.configure, launch.execute),
     Command("doctor", doctor.SUMMARY, doctor.EXAMPLE, doctor.configure, doctor.execute),
     Command("verify", verify.SUMMARY, verify.EXAMPLE, verify.configure, verify.execute),
     Command("replay", replay.SUMMARY, replay.EXAMPLE, replay.configure, replay.execute),

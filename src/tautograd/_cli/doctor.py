@@ -32,6 +32,7 @@ examples:
   taut doctor --diff train.py                changes that mend it, tried before they are shown
   taut doctor --deep train.py                does it learn at all? experiments aside, on copies
   taut doctor --as-torch -m package.train    'import torch' means tautograd
+  taut doctor --ranks 4 train.py             on four ranks: what one of them does differently
   taut doctor --explain TG101                what a finding means; --list shows all
 
 Options of taut come before the script; all that follows it belongs to the script. The report goes to
@@ -78,6 +79,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="experiments on copies: overfit one batch, other learning rates, shuffled labels",
     )
     add("--github", action="store_true", help="also print annotations for GitHub on stdout")
+    add(
+        "--ranks",
+        type=positive,
+        metavar="N",
+        help="run the script on N ranks, and say what they do differently",
+    )
     add("--quiet", action="store_true", help="print no report; the exit status says it")
     add("--explain", metavar="CODE", help="the page of a rule, and nothing else")
     add("--list", action="store_true", help="all rules, and nothing else")
@@ -90,6 +97,10 @@ def execute(namespace: argparse.Namespace) -> int:
     if namespace.list or namespace.explain is not None:
         return _explain(namespace)
     require_script(namespace)
+    if namespace.ranks is not None:
+        from tautograd._cli import doctor_ranks
+
+        return doctor_ranks.execute(namespace)
     from tautograd._doctor.config import ConfigError
     from tautograd._doctor.report.events_file import NoWriter
     from tautograd._doctor.report.rule_pages import UnknownRule

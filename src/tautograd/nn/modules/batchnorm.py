@@ -234,7 +234,7 @@ class LazyBatchNorm3d(_LazyNormBase, _OfRank, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch norm over several processes; with one process, which is all there is, a plain one."""
+    """Batch norm with the statistics of all ranks' batches; with one process, a plain one."""
 
     def __init__(
         self,
@@ -252,11 +252,55 @@ class SyncBatchNorm(_BatchNorm):
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
-        if process_group is not None:
-            raise NotImplementedError(
-                "SyncBatchNorm over several processes is not available: leave process_group=None"
-            )
         self.process_group = process_group
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Each channel minus its mean, over its deviation, in the batches of all ranks."""
+        from ... import distributed as dist
+
+        own = self.training or (self.running_mean is None and self.running_var is None)
+        if not own or not (dist.is_available() and dist.is_initialized()):
+            return super().forward(input)
+        group = self.process_group or dist.group.WORLD
+        if group.size() == 1:
+            return super().forward(input)
+        self._check_input_dim(input)
+        out: Tensor = self._over_ranks(input, group)
+        return out
+
+    def _over_ranks(self, input: Tensor, group: Any) -> Any:
+        from ...distributed.nn.functional import all_reduce
+
+        axes = [axis for axis in range(input.dim()) if axis != 1]
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        count = torch.tensor([float(input.numel() // input.size(1))], dtype=input.dtype)
+        # One message for both: sums of each channel, and how many elements there are of it.
+        totals = all_reduce(torch.cat([input.sum(axes), count]), group=group)
+        number = totals[-1].detach()
+        mean = totals[:-1] / number
+        centred = input - mean.view(shape)
+        var = all_reduce((centred * centred).sum(axes), group=group) / number
+        self._note(mean.detach(), var.detach(), float(number))
+        out = centred * torch.rsqrt(var + self.eps).view(shape)
+        if self.weight is not None:
+            out = out * self.weight.view(shape)
+        return out if self.bias is None else out + self.bias.view(shape)
+
+    def _note(self, mean: Tensor, var: Tensor, number: float) -> None:
+        """Move the running statistics towards those of this batch."""
+        if not (self.training and self.track_running_stats) or self.running_mean is None:
+            return
+        factor = self.momentum
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if factor is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        factor = 0.0 if factor is None else factor
+        with torch.no_grad():
+            unbiased = var * (number / max(number - 1, 1))
+            self.running_mean.mul_(1 - factor).add_(mean, alpha=factor)
+            assert self.running_var is not None
+            self.running_var.mul_(1 - factor).add_(unbiased, alpha=factor)
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:

@@ -69,7 +69,7 @@ class Pass:
             )
         self._indices: Iterator[Any] = iter(self._sampler)
         # Drawn also where no worker needs it: random numbers stay in step with those of workers.
-        self._seed = loader._drawn_seed()
+        self._base_seed = loader._drawn_seed()
 
     def __iter__(self) -> Pass:
         return self
@@ -151,7 +151,7 @@ class PassOfWorkers(Pass):
         tasks = context.Queue()
         tasks.cancel_join_thread()
         what = (self._dataset, tasks, self._results, self._batched)
-        how = (self._collate, self._drop_last, self._seed, init)
+        how = (self._collate, self._drop_last, self._base_seed, init)
         worker = context.Process(
             target=run_worker, args=(number, self._count, *what, *how), daemon=True
         )

@@ -1,0 +1,141 @@
+"""Tensors as flat arrays that a transport can carry, and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .._autograd.effects import value_asked
+from .._tensor.tensor import Tensor
+from ._groups import member, warn_not_member
+from ._process_group import ProcessGroup
+
+
+class Buffer:
+    """A tensor's elements as a flat array that a transport can carry."""
+
+    __slots__ = ("array", "home", "tensor")
+
+    def __init__(self, tensor: Any, group: ProcessGroup) -> None:
+        value_asked("a collective of `torch.distributed`", "numpy")
+        self.tensor = tensor
+        self.home = data = tensor._data
+        if not group.carries(tensor.device.type):
+            data = data.get()  # through the CPU's memory
+        array = data.reshape(-1) if data.flags.c_contiguous else data.ravel()
+        if not array.flags.writeable:
+            array = array.copy()
+        self.array = array
+
+    def put_back(self, array: Any = None) -> None:
+        """Write the elements to the tensor, if they are not already its own."""
+        found = self.array if array is None else array
+        home = self.home
+        shared = type(found) is type(home) and np.may_share_memory(found, home)
+        if not shared or array is not None:
+            fresh = found.reshape(home.shape)
+            if type(home) is np.ndarray:
+                np.copyto(home, fresh)
+            else:
+                home[...] = type(home)(fresh) if type(fresh) is type(home) else _on(home, fresh)
+        self.tensor._version_box[0] += 1
+
+
+def _on(home: Any, array: Any) -> Any:
+    import cupy
+
+    with home.device:
+        return cupy.asarray(array)
+
+
+def check_tensor(value: Any, name: str) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+            f"             but got {type(value)} instead."
+        )
+    if value.layout is not Tensor.layout:
+        raise RuntimeError(
+            f"`{name}` must be dense: sparse tensors are not carried between processes"
+        )
+
+
+def check_tensors(values: Any, name: str) -> None:
+    wrong = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"{wrong}             but got {type(values)} instead.")
+    if not all(isinstance(value, Tensor) for value in values):
+        kinds = [type(value) for value in values]
+        raise TypeError(
+            f"{wrong}             but got {type(values)} with elements of type {kinds}."
+        )
+
+
+def same_dtype(*tensors: Any) -> None:
+    for one, other in pairwise(tensors):
+        if one.dtype != other.dtype:
+            raise ValueError(
+                f"Invalid usage of tensors with different dtypesFound {one.dtype} and  {other.dtype}"
+            )
+
+
+def described(tensor: Any) -> str:
+    """What has to be the same on every rank."""
+    return f"{str(tensor.dtype).removeprefix('torch.')}[{tensor.numel()}]"
+
+
+def transport_of(group: ProcessGroup, tensor: Any) -> Any:
+    kind = tensor.device.type
+    return group.transport_for(kind if group.carries(kind) else "cpu")
+
+
+def group_of(given: Any, name: str) -> ProcessGroup | None:
+    found = member(given)
+    if found is None:
+        warn_not_member(name)
+    return found
+
+
+def room_for(like: Any, count: int) -> Any:
+    """An array for elements like these, in the same memory."""
+    module = np if type(like) is np.ndarray else _cupy()
+    return module.empty(count, like.dtype)
+
+
+def _cupy() -> Any:
+    import cupy
+
+    return cupy
+
+
+def shares(array: Any, count: int) -> list[Any]:
+    each = array.size // count
+    return [array[i * each : (i + 1) * each] for i in range(count)]
+
+
+def check_alike(name: str, what: str, tensors: Sequence[Any], like: Any, size: int) -> None:
+    if len(tensors) != size:
+        raise RuntimeError(
+            f"ProcessGroup::{name}: invalid {what} tensor list at index 0 (expected length {size}, got {len(tensors)})"
+        )
+    for i, tensor in enumerate(tensors):
+        if tensor.shape != like.shape:
+            wanted, got = (", ".join(map(str, t.shape)) for t in (like, tensor))
+            raise RuntimeError(
+                f"ProcessGroup::{name}: invalid tensor size at index {i} (expected ({wanted}), got ({got}))"
+            )
+
+
+def check_whole(name: str, whole: Any, part: Any, size: int) -> None:
+    if whole.numel() != part.numel() * size:
+        raise RuntimeError(
+            f"ProcessGroup::{name}: invalid tensor size: the whole has {whole.numel()} elements, "
+            f"{size} times {part.numel()} are expected"
+        )
+
+
+def joined(arrays: list[Any]) -> Any:
+    return (np if type(arrays[0]) is np.ndarray else _cupy()).concatenate(arrays)

@@ -1,0 +1,274 @@
+"""Collectives that move tensors as they are: `broadcast`, `all_gather`, `scatter`, `all_to_all`, `barrier`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from ._buffers import (
+    Buffer,
+    check_alike,
+    check_tensor,
+    check_tensors,
+    check_whole,
+    described,
+    group_of,
+    joined,
+    room_for,
+    same_dtype,
+    shares,
+    transport_of,
+)
+from ._groups import root_in
+from ._work import Work
+
+
+def broadcast(
+    tensor: Any,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Give every rank the tensor of one."""
+    check_tensor(tensor, "tensor")
+    if (found := group_of(group, "broadcast")) is None:
+        return None
+    root = root_in(found, "ProcessGroup::broadcast", src, group_src)
+    buffer = Buffer(tensor, found)
+    return found.start(
+        f"broadcast({described(tensor)}, src={found.ranks[root]})",
+        lambda: transport_of(found, tensor).broadcast(buffer.array, root),
+        result=[tensor],
+        finish=None if found.rank() == root else lambda work: buffer.put_back(),
+        async_op=async_op,
+    )
+
+
+def all_gather(
+    tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Give every rank the tensors of all, in a list."""
+    check_tensors(tensor_list, "tensor_list")
+    check_tensor(tensor, "tensor")
+    same_dtype(*tensor_list, tensor)
+    if (found := group_of(group, "all_gather")) is None:
+        return None
+    check_alike("allgather", "output", tensor_list, tensor, found.size())
+    given = Buffer(tensor, found)
+    room = room_for(given.array, given.array.size * found.size())
+
+    def finish(work: Work) -> None:
+        for into, part in zip(tensor_list, shares(room, found.size()), strict=True):
+            Buffer(into, found).put_back(part)
+
+    return found.start(
+        f"all_gather({described(tensor)})",
+        lambda: transport_of(found, tensor).all_gather(room, given.array),
+        result=list(tensor_list), finish=finish, async_op=async_op,
+    )  # fmt: skip
+
+
+def all_gather_into_tensor(
+    output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Give every rank the tensors of all, one after the other in one tensor."""
+    check_tensor(input_tensor, "input_tensor")
+    check_tensor(output_tensor, "output_tensor")
+    same_dtype(output_tensor, input_tensor)
+    if (found := group_of(group, "all_gather_into_tensor")) is None:
+        return None
+    check_whole("allgather", output_tensor, input_tensor, found.size())
+    given, out = Buffer(input_tensor, found), Buffer(output_tensor, found)
+    return found.start(
+        f"all_gather_into_tensor({described(input_tensor)})",
+        lambda: transport_of(found, input_tensor).all_gather(out.array, given.array),
+        result=[output_tensor], finish=lambda work: out.put_back(), async_op=async_op,
+    )  # fmt: skip
+
+
+def all_gather_coalesced(
+    output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
+) -> Any:
+    """`all_gather` of several tensors; one list of tensors for each rank."""
+    check_tensors(input_tensor_list, "tensor_list")
+    if not isinstance(output_tensor_lists, list):
+        raise TypeError("Invalid function argument: output_tensor_lists should be a list")
+    works = []
+    for i, tensor in enumerate(input_tensor_list):
+        into = [row[i] for row in output_tensor_lists]
+        works.append(all_gather(into, tensor, group, async_op))
+    return works[-1] if async_op and works else None
+
+
+def gather(
+    tensor: Any,
+    gather_list: Any = None,
+    dst: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Give one rank the tensors of all, in a list."""
+    check_tensor(tensor, "tensor")
+    if gather_list:
+        check_tensors(gather_list, "gather_list")
+    else:
+        gather_list = []
+    same_dtype(*gather_list, tensor)
+    if (found := group_of(group, "gather")) is None:
+        return None
+    if dst is None and group_dst is None:
+        dst = found.ranks[0]
+    root = root_in(found, "ProcessGroup::gather", dst, group_dst)
+    here = found.rank() == root
+    _only_at_root("gather_list", here, gather_list, "destination", "destination")
+    given = Buffer(tensor, found)
+    room = None
+    if here:
+        check_alike("gather", "output", gather_list, tensor, found.size())
+        room = room_for(given.array, given.array.size * found.size())
+
+    def finish(work: Work) -> None:
+        if here:
+            for into, part in zip(gather_list, shares(room, found.size()), strict=True):
+                Buffer(into, found).put_back(part)
+
+    return found.start(
+        f"gather({described(tensor)}, dst={found.ranks[root]})",
+        lambda: transport_of(found, tensor).gather(room, given.array, root),
+        result=list(gather_list), finish=finish, async_op=async_op,
+    )  # fmt: skip
+
+
+def _only_at_root(name: str, here: bool, tensors: Any, on: str, off: str) -> None:
+    if here and not tensors:
+        raise ValueError(f"Argument ``{name}`` must be specified on {on} rank.")
+    if not here and tensors:
+        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{off} ranks.")
+
+
+def scatter(
+    tensor: Any,
+    scatter_list: Any = None,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Give each rank its tensor of the list of one."""
+    check_tensor(tensor, "tensor")
+    if scatter_list:
+        check_tensors(scatter_list, "scatter_list")
+    else:
+        scatter_list = []
+    same_dtype(tensor, *scatter_list)
+    if (found := group_of(group, "scatter")) is None:
+        return None
+    if src is None and group_src is None:
+        src = found.ranks[0]
+    root = root_in(found, "ProcessGroup::scatter", src, group_src)
+    here = found.rank() == root
+    _only_at_root("scatter_list", here, scatter_list, "source", "source")
+    out = Buffer(tensor, found)
+    given = None
+    if here:
+        check_alike("scatter", "input", scatter_list, tensor, found.size())
+        given = joined([Buffer(one, found).array for one in scatter_list])
+    return found.start(
+        f"scatter({described(tensor)}, src={found.ranks[root]})",
+        lambda: transport_of(found, tensor).scatter(out.array, given, root),
+        result=[tensor], finish=lambda work: out.put_back(), async_op=async_op,
+    )  # fmt: skip
+
+
+def all_to_all_single(
+    output: Any,
+    input: Any,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Give each rank its rows of this one's tensor, and take the rows that it has for this one."""
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    same_dtype(output, input)
+    if (found := group_of(group, "all_to_all_single")) is None:
+        return None
+    sent = _row_counts("input", input, input_split_sizes, found.size())
+    taken = _row_counts("output", output, output_split_sizes, found.size())
+    given, out = Buffer(input, found), Buffer(output, found)
+    return found.start(
+        f"all_to_all_single({input.dtype})",
+        lambda: transport_of(found, input).all_to_all(out.array, taken, given.array, sent),
+        result=[output], finish=lambda work: out.put_back(), async_op=async_op,
+    )  # fmt: skip
+
+
+def _row_counts(name: str, tensor: Any, sizes: Sequence[int] | None, size: int) -> list[int]:
+    rows = tensor.shape[0] if tensor.dim() else 1
+    each = tensor.numel() // rows if rows else 0
+    if not sizes:
+        if rows % size:
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+        return [rows // size * each] * size
+    if len(sizes) != size:
+        raise RuntimeError("Number of tensor splits not equal to group size")
+    if sum(sizes) != rows:
+        raise RuntimeError(
+            f"Split sizes doesn't match total dim 0 size ({name}: {sum(sizes)} and {rows})"
+        )
+    return [int(n) * each for n in sizes]
+
+
+def all_to_all(
+    output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Give each rank its tensor of this one's list, and take the tensor that it has for this one."""
+    check_tensors(output_tensor_list, "output_tensor_list")
+    check_tensors(input_tensor_list, "input_tensor_list")
+    same_dtype(*output_tensor_list, *input_tensor_list)
+    if (found := group_of(group, "all_to_all")) is None:
+        return None
+    for name, tensors in (("input", input_tensor_list), ("output", output_tensor_list)):
+        if len(tensors) != found.size():
+            raise RuntimeError(
+                f"ProcessGroup::alltoall: {name} tensor list size {len(tensors)} does not match world "
+                f"size {found.size()}"
+            )
+    sent = [tensor.numel() for tensor in input_tensor_list]
+    taken = [tensor.numel() for tensor in output_tensor_list]
+    given = joined([Buffer(one, found).array for one in input_tensor_list])
+    room = room_for(given, sum(taken))
+
+    def finish(work: Work) -> None:
+        at = 0
+        for into, count in zip(output_tensor_list, taken, strict=True):
+            Buffer(into, found).put_back(room[at : at + count])
+            at += count
+
+    return found.start(
+        f"all_to_all({input_tensor_list[0].dtype})",
+        lambda: transport_of(found, input_tensor_list[0]).all_to_all(room, taken, given, sent),
+        result=list(output_tensor_list), finish=finish, async_op=async_op,
+    )  # fmt: skip
+
+
+def barrier(
+    group: Any = None,
+    async_op: bool = False,
+    device_ids: Any = None,
+    timeout: timedelta | None = None,
+) -> Work | None:
+    """Until every rank has come here."""
+    if (found := group_of(group, "barrier")) is None:
+        return None
+    if device_ids is not None and not isinstance(device_ids, list):
+        raise TypeError("Invalid function argument: device_ids type should be List[int]")
+    start = found.transport_for("cpu").barrier
+    return found.start("barrier()", start, timeout=timeout, async_op=async_op)
+
+
+all_gather_single = all_gather_into_tensor

@@ -1,0 +1,228 @@
+"""`ProcessGroup`: some ranks, the transport between them, and what is said when one does not come.
+
+Each collective has a number in its group. A rank writes it on the group's board with the line of the program
+before it starts, so that a difference between two ranks is found by whichever comes second, before anything
+wrong is exchanged, and by the others while they wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from .._user_code.stack import user_site
+from ._board import Board
+from ._errors import DistBackendError
+from ._transport.base import Request, Transport
+from ._transport.mpi import MpiTransport
+from ._work import GAVE_UP, Work, progress
+
+_GRACE = 2.0  # seconds that what a rank sent before it ended may still take to arrive
+
+
+class ProcessGroup:
+    """Ranks that communicate; `ranks` are their numbers among all processes."""
+
+    __module__ = "torch.distributed"
+
+    def __init__(
+        self,
+        comm: Any,
+        ranks: Sequence[int],
+        timeout: timedelta,
+        backend: str,
+        name: str,
+        desc: str = "undefined",
+        device: int | None = None,
+    ) -> None:
+        self.comm, self.ranks = comm, list(ranks)
+        self.backend, self.group_name, self.group_desc = backend, name, desc
+        self.timeout = timeout
+        self.board = Board(comm)
+        self.bound_device_id: Any = None
+        self._number = 0
+        self._broken: str | None = None
+        self._transports: dict[str, Transport] = {"cpu": MpiTransport(comm)}
+        self._device = device
+        self._rank: int = comm.rank
+        self._size: int = comm.size
+
+    def rank(self) -> int:
+        """The number of this process in the group."""
+        return self._rank
+
+    def size(self) -> int:
+        """How many ranks there are."""
+        return self._size
+
+    def name(self) -> str:
+        """The backend's name."""
+        return self.backend
+
+    def __repr__(self) -> str:
+        return (
+            f"<torch.distributed.distributed_c10d.ProcessGroup {self.group_name}: rank {self._rank} "
+            f"of {self._size}, {self.backend}>"
+        )
+
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle 'ProcessGroup' object")
+
+    def __deepcopy__(self, memo: Any) -> ProcessGroup:
+        return self
+
+    def transport_for(self, device_type: str) -> Transport:
+        """What carries memory of this kind; NCCL starts when a GPU's memory first needs it."""
+        found = self._transports.get(device_type)
+        if found is None:
+            from ._transport.nccl import NcclTransport
+
+            found = self._transports[device_type] = NcclTransport(self.comm, self._device or 0)
+        return found
+
+    def carries(self, device_type: str) -> bool:
+        """Whether memory of this kind is carried as it is; otherwise it goes through the CPU's."""
+        return device_type == "cpu" or (device_type == "cuda" and "nccl" in self.backend)
+
+    # --- starting -----------------------------------------------------------------------------
+
+    def start(
+        self,
+        what: str,
+        begin: Callable[[], Request],
+        *,
+        result: Sequence[Any] = (),
+        finish: Callable[[Work], None] | None = None,
+        timeout: timedelta | None = None,
+        async_op: bool = False,
+        peer: int | None = None,
+        collective: bool = True,
+    ) -> Work | None:
+        """Start something; wait for it, or give the work if `async_op`."""
+        if self._broken is not None:
+            raise DistBackendError(
+                f"[rank {self._here}] {what}: this process group cannot be used any more, since "
+                f"{self._broken}"
+            )
+        site = user_site(1)
+        number = 0
+        if collective:
+            self._number = number = self._number + 1
+            what = f"{what} #{number}"
+        label = f"{what} at {site.place}" if site is not None else what
+        if collective and self._size > 1:
+            self.board.enter(number, label.encode())
+            difference = self._difference(what, number)
+            if difference is not None:
+                raise self._breaks(label, difference)
+        limit = (timeout or self.timeout).total_seconds()
+        try:
+            request = begin()
+        except Exception as error:
+            raise self._breaks(label, str(error)) from error
+        work = Work(self, label, number, peer, request, list(result), finish, limit)
+        if async_op:
+            if not work._poll():
+                progress.look_after(work)
+            return work
+        work.wait()
+        return None
+
+    @property
+    def _here(self) -> int:
+        return self.ranks[self._rank]
+
+    def _breaks(self, label: str, reason: str) -> DistBackendError:
+        self._broken = f"{label} failed: {reason}"
+        return DistBackendError(f"[rank {self._here}] {label}: {reason}")
+
+    # --- what the others do -------------------------------------------------------------------
+
+    def waits(self, label: str) -> None:
+        """Note that this rank waits in something, or (empty) no longer."""
+        if self._size > 1:
+            self.board.now(label.encode())
+
+    def _difference(self, what: str, number: int) -> str | None:
+        """What another rank calls in this one's place, if that is something else."""
+        board = self.board
+        for rank in board.local:
+            if rank == self._rank or not board.seen(rank) or board.number(rank) < number:
+                continue
+            theirs = board.entry(rank, number)
+            if theirs is not None and not f"{what} at ".startswith(theirs[: len(what) + 4]):
+                return (
+                    f"mismatched collectives: rank {self.ranks[rank]} calls {theirs} in its place. "
+                    "Every rank of a group has to make the same calls in the same order"
+                )
+        return None
+
+    def look(self, work: Work, waited: float) -> DistBackendError | None:
+        """Whether there is a reason not to wait any longer."""
+        board = self.board
+        if work.number:
+            difference = self._difference(work.what, work.number)
+            if difference is not None:
+                return self._breaks(work.label, difference)
+        peers = range(self._size) if work.peer is None else [work.peer]
+        for rank in peers:
+            if not board.has_ended(rank):
+                continue
+            came = work.number and board.number(rank) >= work.number
+            if (came or not work.number) and waited < _GRACE:
+                continue  # what it sent may be on its way
+            return self._breaks(work.label, f"it cannot be completed: {self._doing(rank, work)}")
+        return None
+
+    def _doing(self, rank: int, work: Work) -> str:
+        who = f"rank {self.ranks[rank]}"
+        board = self.board
+        if not board.seen(rank):
+            host = board.hosts[rank]
+            return f"{who} is on another machine ({host}); its own error says where it waits"
+        number = board.number(rank)
+        last = board.entry(rank, number) if number else None
+        if board.has_ended(rank):
+            state = f"{who} has ended (process {board.process(rank)} is gone)"
+        elif waiting := board.waits_in(rank):
+            verb = "gave up waiting" if waiting.startswith(GAVE_UP) else "waits"
+            waiting = waiting.removeprefix(GAVE_UP)
+            same = waiting == work.label and work.number
+            return f"{who} {verb} in {'the same call' if same else waiting}"
+        else:
+            state = f"{who} is running outside of any collective"
+        return f"{state}; the last one it entered: {last or 'none'}"
+
+    def report(self, work: Work) -> str:
+        """One line for each other rank: what it does."""
+        others = [rank for rank in range(self._size) if rank != self._rank]
+        return "".join(f"\n  {self._doing(rank, work)}" for rank in others)
+
+    def timed_out(self, work: Work, limit: float) -> DistBackendError:
+        """The error of a work that has not come in time."""
+        return self._breaks(
+            work.label,
+            f"Timed out waiting {limit * 1000:.0f}ms for the operation to complete"
+            + self.report(work),
+        )
+
+    def explained(self, work: Work, error: BaseException) -> BaseException:
+        """An error of the transport's, with who and where."""
+        if isinstance(error, DistBackendError):
+            return error
+        found = self._breaks(work.label, f"{error}{self.report(work)}")
+        found.__cause__ = error
+        return found
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether something went wrong that leaves messages behind."""
+        return self._broken is not None
+
+    def close(self) -> None:
+        """Let the communicator and the board go."""
+        self.board.close()
+        if self._broken is None and self.comm is not None:
+            self.comm.Free()
+        self.comm = None

@@ -1,0 +1,282 @@
+"""The gradients of a model averaged over ranks, bucket by bucket, while backward still runs.
+
+Parameters are packed into buckets in the reverse of their order, which is about the order in which their
+gradients arrive. A bucket whose gradients are all there is sent off at once; buckets leave in their order, so
+that every rank makes the same calls. When the last one is there, all are waited for and written back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Tensor, make
+from ..futures import Future
+from ._process_group import ProcessGroup
+from ._reductions import all_reduce
+
+FIRST_BUCKET = 1 << 20
+_UNFINISHED = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. This error "
+    "indicates that your module has parameters that were not used in producing loss. You can enable unused "
+    "parameter detection by passing the keyword argument `find_unused_parameters=True` to "
+    "`torch.nn.parallel.DistributedDataParallel`, and by making sure all `forward` function outputs "
+    "participate in calculating loss."
+)
+
+Hook = Callable[[Any, "GradBucket"], Future]
+
+
+class Bucket:
+    """Gradients that travel together, one after the other in one flat array."""
+
+    def __init__(self, index: int, parameters: Sequence[Any]) -> None:
+        self.index, self.parameters = index, list(parameters)
+        counts = [parameter.numel() for parameter in self.parameters]
+        self.starts = [sum(counts[:i]) for i in range(len(counts))]
+        first = self.parameters[0]
+        self.buffer = first.detach().new_zeros(sum(counts))
+        self.pending = len(counts)
+        self.future: Future | None = None
+
+    def view(self, place: int) -> Any:
+        """The part of the array that is a parameter's."""
+        parameter = self.parameters[place]
+        start = self.starts[place]
+        flat = self.buffer._data[start : start + parameter.numel()]
+        return flat.reshape(parameter.shape)
+
+
+class GradBucket:
+    """A bucket as communication hooks see it."""
+
+    __module__ = "torch.distributed"
+
+    def __init__(self, bucket: Bucket, is_last: bool) -> None:
+        self._bucket, self._is_last = bucket, is_last
+
+    def index(self) -> int:
+        """Its number, in the order in which buckets leave."""
+        return self._bucket.index
+
+    def buffer(self) -> Tensor:
+        """The gradients, one after the other."""
+        return self._bucket.buffer  # type: ignore[no-any-return]
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        """Put other numbers in their place."""
+        np.copyto(self._bucket.buffer._data, buffer._data.reshape(-1))
+
+    def gradients(self) -> list[Tensor]:
+        """The gradient of each parameter, as a part of the buffer."""
+        return [make(self._bucket.view(i)) for i in range(len(self._bucket.parameters))]
+
+    def parameters(self) -> list[Any]:
+        """The parameters."""
+        return self._bucket.parameters
+
+    def is_last(self) -> bool:
+        """Whether no bucket follows."""
+        return self._is_last
+
+
+def buckets_of(parameters: Sequence[Any], first: int, cap: int) -> Iterator[list[Any]]:
+    """Parameters in the reverse of their order, as many together as the size allows, of one kind each."""
+    held: list[Any] = []
+    size, limit = 0, first
+    for parameter in reversed(parameters):
+        kind = parameter.dtype, parameter.device
+        if held and (kind != (held[0].dtype, held[0].device) or size >= limit):
+            yield held
+            held, size, limit = [], 0, cap
+        held.append(parameter)
+        size += parameter._data.nbytes
+    if held:
+        yield held
+
+
+class Reducer:
+    """What a wrapped model does with the gradients that arrive."""
+
+    def __init__(
+        self,
+        parameters: Sequence[Any],
+        names: Sequence[str],
+        group: ProcessGroup,
+        bucket_cap: int,
+        as_views: bool,
+        find_unused: bool,
+    ) -> None:
+        self.group, self.as_views, self.find_unused = group, as_views, find_unused
+        self.parameters = list(parameters)
+        self.names = dict(zip(map(id, parameters), names, strict=True))
+        first = min(FIRST_BUCKET, bucket_cap)
+        self.buckets = [
+            Bucket(i, held) for i, held in enumerate(buckets_of(parameters, first, bucket_cap))
+        ]
+        self._place = {
+            id(parameter): (bucket, i)
+            for bucket in self.buckets
+            for i, parameter in enumerate(bucket.parameters)
+        }
+        self.hook: Hook | None = None
+        self.hook_state: Any = None
+        self.divisor = group.size()
+        self.expects = False  # whether a backward is to be reduced
+        self._ready: set[int] = set()
+        self._used: set[int] = set()
+        self._next = 0
+        self._handles = [
+            parameter.register_post_accumulate_grad_hook(self._arrived)
+            for parameter in self.parameters
+        ]
+
+    def prepare(self, outputs: Sequence[Tensor] | None) -> None:
+        """Before a backward: with `outputs`, parameters that do not lead to them are not waited for."""
+        if self.expects and len(self._ready) < len(self.parameters) and self._ready:
+            raise RuntimeError(f"{_UNFINISHED}\nParameters that got no gradient: {self._missing()}")
+        if self.expects and not self._ready and self._next:
+            raise RuntimeError(_UNFINISHED)
+        self.expects = True
+        self._ready.clear()
+        self._used.clear()
+        self._next = 0
+        for bucket in self.buckets:
+            bucket.pending = len(bucket.parameters)
+            bucket.future = None
+        if outputs is not None:
+            used = reached_from(outputs)
+            for parameter in self.parameters:
+                if id(parameter) not in used:
+                    self._mark(parameter, False)
+
+    def _missing(self) -> str:
+        lacking = [n for i, n in self.names.items() if i not in self._ready]
+        return ", ".join(lacking[:10]) + (
+            f" and {len(lacking) - 10} more" if len(lacking) > 10 else ""
+        )
+
+    def _arrived(self, parameter: Any) -> None:
+        if self.expects:
+            self._mark(parameter, True)
+
+    def _mark(self, parameter: Any, used: bool) -> None:
+        if id(parameter) in self._ready:
+            if used and id(parameter) not in self._used:
+                raise RuntimeError(
+                    f"Expected to mark a variable ready only once: '{self.names[id(parameter)]}' was not "
+                    "part of what forward returned, and has a gradient all the same. Return from forward "
+                    "all that the loss is made of"
+                )
+            return
+        self._ready.add(id(parameter))
+        bucket, place = self._place[id(parameter)]
+        view = bucket.view(place)
+        gradient = parameter._grad
+        if used:
+            self._used.add(id(parameter))
+        if not used or gradient is None:
+            view[...] = 0
+        elif self.hook is None:
+            np.multiply(gradient._data, view.dtype.type(1.0 / self.divisor), out=view)
+        elif not (self.as_views and np.may_share_memory(gradient._data, view)):
+            np.copyto(view, gradient._data)
+        bucket.pending -= 1
+        while self._next < len(self.buckets) and not self.buckets[self._next].pending:
+            self._send(self.buckets[self._next])
+            self._next += 1
+        if self._next == len(self.buckets):
+            self._finish()
+
+    def _send(self, bucket: Bucket) -> None:
+        last = bucket.index == len(self.buckets) - 1
+        if self.hook is not None:
+            bucket.future = self.hook(self.hook_state, GradBucket(bucket, last))
+            if not isinstance(bucket.future, Future):
+                raise RuntimeError(
+                    "callback must return a torch.futures.Future object, but got "
+                    f"{type(bucket.future).__name__}"
+                )
+            return
+        work = all_reduce(bucket.buffer, group=self.group, async_op=True)
+        assert work is not None
+        bucket.future = work.get_future()
+
+    def _globally_used(self) -> Any:
+        """Which parameters some rank has a gradient for."""
+        if not self.find_unused:
+            return None
+        here = [id(parameter) in self._used for parameter in self.parameters]
+        flags = make(np.array(here, np.int32))
+        all_reduce(flags, group=self.group)
+        return flags._data
+
+    def _finish(self) -> None:
+        used = self._globally_used()
+        for bucket in self.buckets:
+            assert bucket.future is not None
+            value = bucket.future.wait()
+            value = value[0] if isinstance(value, (list, tuple)) else value
+            if value is not bucket.buffer:
+                bucket.buffer._data[...] = value._data.reshape(-1)
+        for i, parameter in enumerate(self.parameters):
+            if used is None or used[i]:
+                bucket, place = self._place[id(parameter)]
+                self._write(parameter, bucket.view(place))
+        self.expects = False
+
+    def _write(self, parameter: Any, view: Any) -> None:
+        if self.as_views:
+            if parameter._grad is None or not np.may_share_memory(parameter._grad._data, view):
+                parameter.grad = make(view)
+        elif parameter._grad is None:
+            parameter.grad = make(view.copy())
+        else:
+            np.copyto(parameter._grad._data, view)
+            parameter._grad._version_box[0] += 1
+
+    def shadow(self) -> None:
+        """Take part in the reduction of a backward that this rank does not have."""
+        self.prepare(None)
+        for parameter in reversed(self.parameters):
+            bucket, place = self._place[id(parameter)]
+            bucket.view(place)[...] = 0
+        for bucket in self.buckets:
+            self._send(bucket)
+        self._globally_used()
+        for bucket in self.buckets:
+            if bucket.future is not None:
+                bucket.future.wait()
+        self.expects = False
+
+    def remove(self) -> None:
+        """Hang no longer on the parameters."""
+        for handle in self._handles:
+            handle.remove()
+
+
+def reached_from(outputs: Sequence[Tensor]) -> set[int]:
+    """The leaves (by `id`) that these tensors were computed from."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    waiting: list[Any] = []
+    for output in outputs:
+        if output.grad_fn is not None:
+            waiting.append(output.grad_fn)
+        elif output.requires_grad:
+            found.add(id(output))
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        for edge in getattr(node, "edges", None) or ():
+            if edge is None:
+                continue
+            if edge.is_leaf_edge:
+                found.add(id(edge))
+            else:
+                waiting.append(edge)
+    return found

@@ -1,0 +1,161 @@
+"""Collectives that reduce: `all_reduce`, `reduce`, `reduce_scatter` and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._tensor.tensor import Tensor
+from ._buffers import (
+    Buffer,
+    check_alike,
+    check_tensor,
+    check_tensors,
+    check_whole,
+    described,
+    group_of,
+    joined,
+    same_dtype,
+    transport_of,
+)
+from ._groups import root_in
+from ._process_group import ProcessGroup
+from ._reduce_op import RedOpType, ReduceOp, as_reduce_op, check_reduction, factor_of
+from ._work import Work
+
+
+def _prepared(buffer: Buffer, op: ReduceOp) -> Any:
+    """What goes into a reduction: PREMUL_SUM multiplies it first."""
+    if op.op is RedOpType.PREMUL_SUM:
+        np.multiply(buffer.array, factor_of(op, buffer.array.dtype), out=buffer.array)
+    return buffer.array
+
+
+def _averaged(array: Any, op: ReduceOp, size: int, as_pairs: bool = True) -> None:
+    """Divide a sum by the number of ranks; complex numbers as PyTorch does at that place, to the last bit."""
+    if op.op is RedOpType.AVG:
+        parts = array.view(array.real.dtype) if as_pairs and array.dtype.kind == "c" else array
+        np.divide(parts, np.asarray(size).astype(parts.dtype), out=parts)
+
+
+def all_reduce(
+    tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Reduce a tensor over all ranks; each has the result in its own."""
+    check_tensor(tensor, "tensor")
+    if (found := group_of(group, "all_reduce")) is None:
+        return None
+    op = as_reduce_op(op)
+    check_reduction("all_reduce", op, tensor._data.dtype, ValueError)
+    buffer = Buffer(tensor, found)
+    array = _prepared(buffer, op)
+
+    def finish(work: Work) -> None:
+        _averaged(array, op, found.size())
+        buffer.put_back()
+
+    return found.start(
+        f"all_reduce({op.op.name}, {described(tensor)})",
+        lambda: transport_of(found, tensor).all_reduce(array, op),
+        result=[tensor], finish=finish, async_op=async_op,
+    )  # fmt: skip
+
+
+def reduce(
+    tensor: Any,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Reduce a tensor over all ranks; `dst` has the result."""
+    check_tensor(tensor, "tensor")
+    if (found := group_of(group, "reduce")) is None:
+        return None
+    root = root_in(found, "ProcessGroup::reduce", dst, group_dst)
+    op = as_reduce_op(op)
+    check_reduction("reduce", op, tensor._data.dtype)
+    buffer = Buffer(tensor, found)
+    here = found.rank() == root
+    array = _prepared(buffer, op) if here else _prepared(_apart(buffer, op), op)
+
+    def finish(work: Work) -> None:
+        if here:
+            _averaged(array, op, found.size(), as_pairs=False)
+            buffer.put_back()
+
+    return found.start(
+        f"reduce({op.op.name}, {described(tensor)}, dst={found.ranks[root]})",
+        lambda: transport_of(found, tensor).reduce(array, op, root),
+        result=[tensor], finish=finish, async_op=async_op,
+    )  # fmt: skip
+
+
+def _apart(buffer: Buffer, op: ReduceOp) -> Buffer:
+    """A buffer that may be changed where the tensor must not be."""
+    if op.op is RedOpType.PREMUL_SUM:
+        buffer.array = buffer.array.copy()
+    return buffer
+
+
+def all_reduce_coalesced(
+    tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Any:
+    """`all_reduce` of several tensors."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else tensors
+    check_tensors(tensors, "tensors")
+    works = [all_reduce(tensor, op, group, async_op) for tensor in tensors]
+    return works[-1] if async_op and works else None
+
+
+def _reduced_share(
+    name: str, output: Any, given: Any, op: Any, found: ProcessGroup, async_op: bool
+) -> Work | None:
+    """The rank's share of a reduction of flat `given`."""
+    check_reduction("all_reduce", op, output._data.dtype)  # as PyTorch calls it there, too
+    out = Buffer(output, found)
+    if op.op is RedOpType.PREMUL_SUM:
+        given = given * factor_of(op, given.dtype)
+
+    def finish(work: Work) -> None:
+        _averaged(out.array, op, found.size(), as_pairs=False)
+        out.put_back()
+
+    return found.start(
+        f"{name}({op.op.name}, {described(output)})",
+        lambda: transport_of(found, output).reduce_scatter(out.array, given, op),
+        result=[output], finish=finish, async_op=async_op,
+    )  # fmt: skip
+
+
+def reduce_scatter(
+    output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Reduce lists of tensors over all ranks; each has the result of its place."""
+    check_tensor(output, "output")
+    check_tensors(input_list, "input_list")
+    same_dtype(output, *input_list)
+    if (found := group_of(group, "reduce_scatter")) is None:
+        return None
+    check_alike("reduce_scatter", "input", input_list, output, found.size())
+    given = joined([Buffer(one, found).array for one in input_list])
+    return _reduced_share("reduce_scatter", output, given, as_reduce_op(op), found, async_op)
+
+
+def reduce_scatter_tensor(
+    output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Reduce a tensor over all ranks; each has its share of the result."""
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    same_dtype(output, input)
+    if (found := group_of(group, "reduce_scatter_tensor")) is None:
+        return None
+    check_whole("reduce_scatter", input, output, found.size())
+    given = Buffer(input, found).array
+    return _reduced_share("reduce_scatter_tensor", output, given, as_reduce_op(op), found, async_op)
+
+
+reduce_scatter_single = reduce_scatter_tensor

@@ -1,0 +1,36 @@
+"""What a group asks of a transport: collectives on flat arrays, none of which waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from .._reduce_op import ReduceOp
+
+
+class Request(Protocol):
+    """Something under way."""
+
+    def test(self) -> bool:
+        """Move it on if possible; whether it is done."""
+
+    def received(self) -> tuple[int, int] | None:
+        """Of a message that has arrived: whose it was, and how many bytes it had."""
+
+
+class Transport(Protocol):
+    """Collectives on flat arrays; roots and peers are numbered as in the group."""
+
+    def all_reduce(self, buffer: Any, op: ReduceOp) -> Request: ...
+    def reduce(self, buffer: Any, op: ReduceOp, root: int) -> Request: ...
+    def broadcast(self, buffer: Any, root: int) -> Request: ...
+    def all_gather(self, out: Any, given: Any) -> Request: ...
+    def gather(self, out: Any, given: Any, root: int) -> Request: ...
+    def scatter(self, out: Any, given: Any, root: int) -> Request: ...
+    def reduce_scatter(self, out: Any, given: Any, op: ReduceOp) -> Request: ...
+    def all_to_all(
+        self, out: Any, out_counts: Sequence[int], given: Any, given_counts: Sequence[int]
+    ) -> Request: ...
+    def send(self, buffer: Any, peer: int, tag: int) -> Request: ...
+    def recv(self, buffer: Any, peer: int | None, tag: int) -> Request: ...
+    def barrier(self) -> Request: ...

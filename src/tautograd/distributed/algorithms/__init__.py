@@ -1,0 +1,9 @@
+"""`torch.distributed.algorithms`: uneven inputs, and hooks that say how gradients travel."""
+
+from ..._lazy import named_later as _named_later
+
+__getattr__, __dir__ = _named_later(
+    __name__,
+    ("ddp_comm_hooks", "join"),
+    {"Join": ".join", "JoinHook": ".join", "Joinable": ".join"},
+)

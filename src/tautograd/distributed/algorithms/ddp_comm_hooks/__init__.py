@@ -1,0 +1,5 @@
+"""`torch.distributed.algorithms.ddp_comm_hooks`: how a bucket of gradients travels."""
+
+from ...._lazy import named_later as _named_later
+
+__getattr__, __dir__ = _named_later(__name__, ("default_hooks", "powerSGD_hook"))

@@ -1,0 +1,16 @@
+"""`torch.distributed.checkpoint`: each rank writes its share; a checkpoint is there whole, or not at all.
+
+A value that several ranks have is written by one of them, the share of each being about the same size; a value
+that one rank has alone (a part of a sharded optimizer) is written by that one. Any number of ranks can load it.
+"""
+
+from .files import CheckpointException, FileSystemReader, FileSystemWriter, latest, load, save
+
+__all__ = [
+    "CheckpointException",
+    "FileSystemReader",
+    "FileSystemWriter",
+    "latest",
+    "load",
+    "save",
+]

@@ -1,0 +1,7 @@
+"""`torch.distributed.constants`: the time limit of groups that name none."""
+
+from ._groups import default_pg_timeout
+
+default_pg_nccl_timeout = default_pg_timeout
+
+__all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]

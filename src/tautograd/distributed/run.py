@@ -1,0 +1,146 @@
+"""`python -m tautograd.distributed.run`, as `torchrun`: a script on several ranks of this machine.
+
+torchrun's options are understood. Several machines are MPI's own launchers' business: `--hostfile` hands the
+job to `mpiexec`, and under `srun` or a Kubernetes MPI job the script is started as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+
+from ._joining import mpiexec
+from ._launcher import Options, launch
+
+# Options of torchrun's that have no meaning where all ranks are on one machine.
+_TAKEN = (
+    "--rdzv-backend", "--rdzv-endpoint", "--rdzv-conf", "--role", "--start-method", "--monitor-interval",
+    "--local-ranks-filter", "--local-addr", "--logs-specs", "--numa-binding",
+)  # fmt: skip
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add torchrun's options, with dashes or underscores."""
+
+    def add(*names: str, **settings: object) -> None:
+        both = [
+            *names,
+            *(n.replace("-", "_").replace("__", "--", 1) for n in names if n.count("-") > 2),
+        ]
+        parser.add_argument(*dict.fromkeys(both), **settings)  # type: ignore[arg-type]
+
+    add("-n", "--nproc-per-node", dest="ranks", default="1", metavar="N", help="how many ranks")
+    add(
+        "--max-restarts",
+        type=int,
+        default=0,
+        metavar="N",
+        help="restarts of all ranks when one fails",
+    )
+    add(
+        "--min-ranks",
+        type=int,
+        metavar="N",
+        help="go on with fewer ranks if one fails again and again",
+    )
+    add("--log-dir", metavar="DIR", help="keep each rank's output: DIR/attempt_0/RANK/stdout.log")
+    add(
+        "-t",
+        "--tee",
+        nargs="?",
+        const="3",
+        help="show each rank's output with its number before it",
+    )
+    add("-r", "--redirects", nargs="?", const="3", help="output to the log folder only")
+    add("--master-addr", default="127.0.0.1", metavar="HOST", help="where ranks meet")
+    add("--master-port", type=int, default=0, metavar="PORT", help="(a free port is found)")
+    add("--nnodes", default="1", metavar="N", help="machines: more than one need --hostfile")
+    add("--node-rank", type=int, default=0, help=argparse.SUPPRESS)
+    add("--standalone", action="store_true", help="one machine, which is the default")
+    add("--rdzv-id", dest="run_id", metavar="ID", help="a name for the job")
+    add("--hostfile", metavar="FILE", help="machines, for MPI's own launcher (mpiexec -f FILE)")
+    add("--no-python", action="store_true", help="what follows is a program, not a Python script")
+    add("--run-path", action="store_true", help=argparse.SUPPRESS)
+    for name in _TAKEN:
+        add(name, help=argparse.SUPPRESS)
+    parser.add_argument("--as-torch", action="store_true", help="'import torch' means tautograd")
+    add("-m", "--module", dest="is_module", action="store_true", help="what follows is a module")
+    parser.add_argument(
+        "target", nargs=argparse.REMAINDER, metavar="script.py arguments ...",
+        help="the script and its own arguments, passed on untouched",
+    )  # fmt: skip
+
+
+def _count(text: str) -> int:
+    if text in ("auto", "cpu", "gpu"):
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"--nproc-per-node: '{text}' is not a whole number above 0")
+    return int(text)
+
+
+def _nodes(text: str) -> int:
+    low, _, high = text.partition(":")
+    if not low.isdecimal() or (high and not high.isdecimal()):
+        raise ValueError(f"--nnodes: '{text}' is neither a number nor MIN:MAX")
+    return int(high or low)
+
+
+def command_of(given: argparse.Namespace) -> list[str]:
+    """The command line of one rank."""
+    if given.no_python:
+        return list(given.target)
+    module = ["-m"] if given.is_module else []
+    if given.as_torch:
+        return [sys.executable, "-m", "tautograd", "run", "--as-torch", *module, *given.target]
+    return [sys.executable, "-u", *module, *given.target]
+
+
+def execute(given: argparse.Namespace) -> int:
+    """Run what the options say; the exit status. What is wrong with them is a ValueError."""
+    if not given.target:
+        raise ValueError("which module?" if given.is_module else "which script?")
+    if not given.no_python and not given.is_module and not os.path.exists(given.target[0]):
+        raise ValueError(f"there is no script '{given.target[0]}'")
+    ranks, command = _count(given.ranks), command_of(given)
+    if given.max_restarts < 0:
+        raise ValueError(f"--max-restarts: {given.max_restarts} is below 0")
+    if given.min_ranks is not None and not 1 <= given.min_ranks <= ranks:
+        raise ValueError(f"--min-ranks: {given.min_ranks} is not between 1 and {ranks}")
+    if given.hostfile is not None:
+        nodes = ["-f", given.hostfile, "-ppn", str(ranks)]
+        os.execv(mpiexec(), ["mpiexec", *nodes, "-n", str(ranks * _nodes(given.nnodes)), *command])
+    if _nodes(given.nnodes) > 1:
+        raise ValueError(
+            f"--nnodes {given.nnodes}: several machines are started by MPI's own launcher: give --hostfile, "
+            f"or use srun or mpiexec: mpiexec -f hosts -n N {shlex.join(command)}"
+        )
+    settings = Options(
+        command, ranks, given.max_restarts, given.min_ranks, given.log_dir,
+        given.tee not in (None, "0"), given.master_addr, given.master_port,
+    )  # fmt: skip
+    if given.run_id:
+        settings.run_id = given.run_id
+    return launch(settings)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """torchrun's own command line."""
+    parser = argparse.ArgumentParser("torchrun", description=__doc__, allow_abbrev=False)
+    add_options(parser)
+    given = parser.parse_args(arguments)
+    try:
+        return execute(given)
+    except ValueError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

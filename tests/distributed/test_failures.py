@@ -1,0 +1,136 @@
+"""A rank that dies, is late or does something else: an error that names rank, collective and line; never a hang."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.distributed.ranks import HERE, on_ranks
+
+PROGRAM = (HERE / "programs" / "failures.py").read_text().splitlines()
+
+
+def line_of(text):
+    return next(i for i, line in enumerate(PROGRAM, 1) if text in line)
+
+
+def test_what_is_said():
+    ranks = on_ranks("tautograd", 3, "failures")
+    assert ranks[2] is None  # the one that was killed
+    first, second, _ = ranks
+
+    place = f"failures.py:{line_of('dist.all_reduce(torch.ones(3), group=group)')}"
+    theirs = f"failures.py:{line_of('dist.broadcast(torch.ones(3)')}"
+    for said in (first["mismatch"], second["mismatch"]):
+        assert "DistBackendError" in said
+        assert "mismatched collectives" in said
+        assert place in said
+        assert theirs in said
+    assert "rank 1 calls broadcast(float32[3], src=0)" in first["mismatch"]
+    assert first["mismatch: seconds"] < 1
+    assert "cannot be used any more" in first["again"]
+
+    assert "rank 1 calls all_reduce(SUM, float32[4])" in first["sizes"]
+    assert "Timed out waiting 500ms" in first["late"]
+    assert "rank 1 is running outside of any collective" in first["late"]
+    assert re.search("rank 2 (waits|gave up waiting) in the same call", first["late"])
+    assert "recv(float32[3], src=1, tag=0)" in first["never sent"]
+    assert "Timed out" in first["never sent"]
+    assert "rank 1 sent 8 bytes" in first["too short"]
+    assert "Rank 1 failed to pass monitoredBarrier in 500 ms" in first["monitored"]
+
+    for said in (first, second):
+        assert "rank 2 has ended" in said["killed"]
+        assert f"failures.py:{line_of('dist.all_reduce(torch.ones(3))')}" in said["killed"]
+        assert "the last one it entered: barrier()" in said["killed"]
+        assert said["killed: seconds"] < 5
+
+
+TRAIN = """
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(50, 50))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+os.write(1, f"pid {dist.get_rank()} {os.getpid()}\\n".encode())  # in one piece
+for step in range(100000):
+    model(torch.randn(8, 50)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def launched(tmp_path, *options, text=TRAIN):
+    script = tmp_path / "train.py"
+    script.write_text(text)
+    return subprocess.Popen(
+        [sys.executable, "-m", "tautograd", "launch", *options, "--as-torch", str(script)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_random_kills(tmp_path):
+    """A rank is killed at a random moment of training, 20 times: the job ends, and says which rank it was."""
+    chance = random.Random(1)
+    for _ in range(20):
+        job = launched(tmp_path, "-n", "3")
+        processes = {}
+        while len(processes) < 3:
+            _, rank, number = job.stdout.readline().split()
+            processes[int(rank)] = int(number)
+        time.sleep(chance.uniform(0, 1))
+        victim = chance.randrange(3)
+        os.kill(processes[victim], 9)
+        _, said = job.communicate(timeout=60)
+        assert job.returncode == 137
+        assert f"rank {victim} (process {processes[victim]}) was killed by SIGKILL" in said
+        assert f"rank {victim} has ended" in said
+
+
+RESTARTED = """
+import os, torch.distributed as dist
+dist.init_process_group("gloo")
+count = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+if count == 0 and dist.get_rank() == 1:
+    raise SystemExit(3)
+print(f"rank {dist.get_rank()} of {dist.get_world_size()}, start {count}", flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_launch(tmp_path):
+    """Restarts, logs for each rank, and the exit status."""
+    job = launched(tmp_path, "-n", "2", "--max-restarts", "1", "--log-dir", "logs", text=RESTARTED)
+    _, said = job.communicate(timeout=120)
+    assert job.returncode == 0, said
+    assert "rank 1 (process" in said
+    assert "ended with status 3" in said
+    assert "restart 1 of 1 with 2 ranks" in said
+    for rank in range(2):
+        log = tmp_path / "logs" / "attempt_1" / str(rank) / "stdout.log"
+        assert log.read_text() == f"rank {rank} of 2, start 1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-n", "0", __file__], "not a whole number"),
+        (["-n", "2"], "which script?"),
+        (["-n", "2", "missing.py"], "there is no script"),
+        (["--nnodes", "2", __file__], "--hostfile"),
+        (["-n", "2", "--min-ranks", "3", __file__], "--min-ranks"),
+    ],
+)
+def test_refused(arguments, words, capsys):
+    from tautograd._cli.main import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["launch", *arguments])
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err
