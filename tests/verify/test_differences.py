@@ -147,7 +147,7 @@ def test_the_first_look_is_as_honest(name):
 
 
 @pytest.mark.parametrize("name", ["square", "huge numbers", "tiny numbers"])
-def test_three_values_settle_what_is_right_to_the_digits_of_float32(name):
+def test_few_values_settle_what_is_right_to_the_digits_of_float32(name):
     f, x, true = SMOOTH[name]
     found, points, enough = looked_at(f, x, true)
     assert points <= 5

@@ -46,12 +46,15 @@ class Found:
     refused: list[str] = field(default_factory=list)
 
 
-def examine_arrivals(report: Report, subject: Subject, seed: int, locate: bool) -> None:
+def examine_arrivals(
+    report: Report, subject: Subject, seed: int, locate: bool, has_custom: bool
+) -> None:
     """Try all kinds, and write checks and suspects into the report."""
     checks = {name: Check(name, compares) for name, compares in _COMPARES.items()}
     whole = _try_all(Whole(subject), seed, _WHOLE, with_state=False)
     _count(checks, whole, "")
-    suspects = list(_suspects(_calls(subject, custom_calls), checks, seed, _CUSTOM))
+    customs = _calls(subject, custom_calls) if has_custom else []
+    suspects = list(_suspects(customs, checks, seed, _CUSTOM))
     if whole.wrong and not suspects and locate:
         suspects = list(_suspects(_calls(subject, _every_call), {}, seed, 4 * _CUSTOM))
     report.suspects += suspects
@@ -146,7 +149,7 @@ def _try_all(problem: Problem, seed: int, seconds: float, *, with_state: bool) -
         return moved[0]
 
     _follow(found, ARRIVING, incoming.differences(spread, stop))
-    inputs = Inputs(problem, incoming.any)
+    inputs = Inputs(problem, incoming.any, (incoming.plain, outputs))
     _follow(found, INPUTS, inputs.differences(spread, stop))
     if with_state and not stop():
         _follow(found, STATES, States(problem, incoming.any, incoming.plain).differences(stop))

@@ -1,10 +1,13 @@
-"""The first look at every entry of a Jacobian: three values each, for what is right anyway.
+"""The first look at every entry of a Jacobian: two or three values each, for what is right anyway.
 
-At the distances h, -h and 2h, together with the point itself, a function has a third difference. Over
-6h it is the truncation of the central difference, h²f'''/6; a kink of size k adds k/6 to it; a step too
-long shows in it too. It is taken off the central difference, and what it took off, with the noise over
-the step, is the error. An entry is settled if the derivative under test lies within that error, and
-the error within what is asked. All others are looked at with six values and as many steps as they need.
+At the distances h and -h a function has a central difference, and with the point itself two slopes. If the
+derivative under test agrees with the central difference to the digits asked for, which what is wrong does
+not by chance, and the slopes show no kink, the entry is settled. If it does not, a third value, at 2h, gives
+a third difference: over 6h it is the truncation of the central difference, h²f'''/6; a kink of size k adds
+k/6 to it; a step too long shows in it too. It is taken off the central difference, and what it took off,
+with the noise over the step, is the error. An entry is settled then if the derivative under test lies within
+that error, and the error within what is asked. All others are looked at with six values and as many steps
+as they need.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from .differences import (
 from .lines import Axes
 from .noise import EPSILON, Function
 
-_DISTANCES = np.array([1.0, -1.0, 2.0])
+_DISTANCES = np.array([1.0, -1.0])
+_BEYOND = 2.0
+_KINK = 1e-2  # of a slope: from here on the slopes to both sides may be those of a kink
 _ROUNDING = 8.0  # noise over the step, times this, bounds what rounding does to the formula
 _NOISY = 1e-12  # of the values: from here on three of them settle nothing
 
@@ -54,7 +59,7 @@ def along_axes(
     steps = 0.5 * relative**0.25 * np.fmax(np.abs(np.where(np.isfinite(x), x, 0.0)), sizes)
     found = Derivatives.joined(
         [
-            _three_values(function, x, middle, axes[part], steps[part], noise)
+            _few_values(function, x, axes[part], steps[part], noise, claimed[part], enough[part])
             for part in parts_of(axes, x, len(_DISTANCES))
         ],
         middle.size,
@@ -70,19 +75,28 @@ def along_axes(
     return found
 
 
-def _three_values(
-    function: Function, x: Any, middle: Any, axes: Axes, h: Any, noise: Any
+def _few_values(
+    function: Function, x: Any, axes: Axes, h: Any, noise: Any, claimed: Any, enough: Any
 ) -> Derivatives:
-    values = function(axes.points(x, _DISTANCES[:, None] * h)).reshape(3, len(h), -1)
-    above, below, beyond = values
-    h = h[:, None]
+    """The derivatives by two values each, and by three where two do not settle them."""
+    middle = function(x[None])[0]
+    above, below = function(axes.points(x, _DISTANCES[:, None] * h)).reshape(2, len(h), -1)
     with np.errstate(all="ignore"):
-        central = (above - below) / (2 * h)
-        third = (beyond - 3 * (above - middle) - below) / (6 * h)
-        value = central - third
-        rounding = _ROUNDING * np.fmax(noise, EPSILON * np.abs(values).max(axis=0)) / h
-        error = np.abs(third) + rounding
-        left, right = (middle - below) / h, (above - middle) / h
+        left, right = (middle - below) / h[:, None], (above - middle) / h[:, None]
+        value = 0.5 * (left + right)
+        largest = np.fmax(np.abs(above), np.abs(below))
+        rounding = _ROUNDING * np.fmax(noise, EPSILON * largest) / h[:, None]
+        error = np.abs(value - claimed) + rounding
+        bend = np.abs(right - left)
+        straight = bend <= np.fmax(_KINK * np.fmax(np.abs(left), np.abs(right)), enough)
+        open_ = np.nonzero(~((error <= enough) & straight).all(axis=1))[0]
+        if open_.size:
+            width = h[open_, None]
+            beyond = function(axes[open_].points(x, _BEYOND * h[None, open_]))
+            third = (beyond - 3 * (above[open_] - middle) - below[open_]) / (6 * width)
+            value[open_] -= third
+            farther = _ROUNDING * EPSILON * np.abs(beyond) / width
+            error[open_] = np.abs(third) + np.fmax(rounding[open_], farther)
     finite = np.isfinite(value) & np.isfinite(middle)
     return Derivatives(
         value,
@@ -91,5 +105,5 @@ def _three_values(
         right,
         np.zeros(value.shape, bool),
         finite,
-        np.broadcast_to(h, value.shape).copy(),
+        np.broadcast_to(h[:, None], value.shape).copy(),
     )

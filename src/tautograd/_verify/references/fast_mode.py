@@ -42,7 +42,7 @@ def usual_sizes(subject: Subject) -> Any:
 class Probes:
     """`count` cotangents against `count` directions: every pair of them is one comparison.
 
-    Where every entry is compared already, two directions serve the other references; their numbers
+    Where every entry is compared already, one direction serves the other references; its numbers
     are of different sizes, so that no two errors cancel.
     """
 
@@ -62,8 +62,8 @@ class Probes:
         self.directions = sign_vectors(count, row.size, seed + 1) * self.sizes
         self.few = self.directions[:4]  # for the other references
         if everything_compared:
-            uneven = np.random.default_rng(seed).uniform(0.5, 1.0, (min(count, 2), row.size))
-            self.few = self.directions = self.directions[:2] * uneven
+            uneven = np.random.default_rng(seed).uniform(0.5, 1.0, row.size)
+            self.few = self.directions = self.directions[:1] * uneven
         self.least: Any = 0.0  # gaps up to this are not held against a gradient
 
     @cached_property

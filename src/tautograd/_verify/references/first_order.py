@@ -40,6 +40,7 @@ class Outcome:
     entries: list[Entry] = field(default_factory=list)
     kinks: list[Kink] = field(default_factory=list)
     gradients: Any = None  # of the probes' cotangents
+    recorded: Any = None  # the leaves and outputs whose gradients these are
 
     @property
     def wrong(self) -> bool:
@@ -81,7 +82,8 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     """Every entry of the Jacobian."""
     row = subject.row
     everything = np.eye(subject.size)
-    jacobian = subject.gradients(row, everything)
+    recorded = subject.recorded(row)
+    jacobian = subject.pull_back(*recorded, everything)
     claimed = jacobian.T
     epsilon = max(EPSILON, subject.epsilon)
     sizes = block_sizes(subject, claimed)
@@ -105,7 +107,7 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
         Check("central differences", f"all {claimed.size:,} entries of the Jacobian"),
         Probes(subject, values, min(probes, 4), seed, everything_compared=True),
         found, claimed, compared, caught,
-        float(np.sqrt(np.nansum(claimed**2))), values.count,
+        float(np.sqrt(np.nansum(claimed**2))), values.count, recorded=recorded,
     )  # fmt: skip
     if compared.wrong.any():
         outcome.entries = _entries(subject, outcome)
