@@ -133,7 +133,9 @@ def looked_at(f, x, claimed):
         enough = np.array([[2.0**-24 * abs(claimed)]])
         sizes = np.abs(np.where(point == 0, 1.0, point))
         told = np.array([[float(claimed)]])
-        found = along_axes(counted, point, noise=noise, claimed=told, enough=enough, sizes=sizes)
+        found = along_axes(
+            counted, point, noise=lambda: noise, claimed=told, enough=enough, sizes=sizes
+        )
     return found, count, enough[0, 0]
 
 

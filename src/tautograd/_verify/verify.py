@@ -181,7 +181,7 @@ def _examine(
     values = Values(checked, here if checked is subject else None)
     if isinstance(checked, Projected):
         values.batches = False
-        values.__dict__["noise"] = checked.noise(values)
+        values.take_noise(checked.noise(values))
     values.told = lambda count: told(f"comparing with differences, {count:,} runs", 0.3)
     told("comparing with differences", 0.1)
     outcome = _first_order(checked, values, mode, probes, seed)

@@ -38,8 +38,22 @@ class Values:
         self._last_told = time.monotonic()
         self._quiet = False
         self._row = subject.row
-        self._here = self._alone(self._row) if here is None else here
+        self.here = self._alone(self._row) if here is None else here
         self._quiet = self._may_run_without_recording()
+
+    @property
+    def noise_is_open(self) -> bool:
+        """Whether nobody has measured the noise yet."""
+        return "noise" not in self.__dict__
+
+    @property
+    def noise_is_bound(self) -> bool:
+        """Whether the noise is known by a bound alone."""
+        return "noise" in self.__dict__ and "around" not in self.__dict__
+
+    def take_noise(self, level: Any) -> None:
+        """Let this be the noise of each output: it was bounded by what was computed anyway."""
+        self.__dict__["noise"] = level
 
     @cached_property
     def around(self) -> Any:
@@ -53,7 +67,7 @@ class Values:
 
     def __call__(self, points: Any) -> Any:
         if len(points) == 1 and np.array_equal(points[0], self._row):
-            return self._here[None].copy()
+            return self.here[None].copy()
         self.count += len(points)
         self._tell()
         if len(points) >= _ENOUGH and self.batches is not False:
@@ -88,7 +102,7 @@ class Values:
         """Whether it gives the same without a graph (a gradient penalty, say, needs one)."""
         self._quiet = True
         try:
-            return bool(np.array_equal(self._here, self._alone(self._row), equal_nan=True))
+            return bool(np.array_equal(self.here, self._alone(self._row), equal_nan=True))
         except Exception:
             return False
 
@@ -126,7 +140,7 @@ class Values:
         """Whether a batch gives what single runs give, up to the order of summation."""
         for i in {0, len(points) // 2, len(points) - 1}:
             known = np.array_equal(points[i], self._row)
-            alone = self._here if known else self._alone(points[i])
+            alone = self.here if known else self._alone(points[i])
             if alone.shape != found[i].shape:
                 return False
             size = np.maximum(np.abs(alone), np.abs(alone).max(initial=0.0))

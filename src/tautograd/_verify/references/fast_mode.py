@@ -69,8 +69,8 @@ class Probes:
     @cached_property
     def noise(self) -> Any:
         """The noise level of the weighted outputs."""
-        if self.outputs == 1:
-            return np.abs(self.cotangents[:, 0]) * self.values.noise
+        if self.outputs == 1 or self.values.noise_is_bound:
+            return np.abs(self.cotangents) @ self.values.noise
         with np.errstate(all="ignore"):
             around = self.values.around @ self.cotangents.T
         return level_of(around, max(EPSILON, self.subject.epsilon))

@@ -11,7 +11,7 @@ import numpy as np
 from ..numerics.compare import SINGLE, Comparison, compare, farthest_first
 from ..numerics.differences import Derivatives
 from ..numerics.evaluate import Values
-from ..numerics.first_look import along_axes
+from ..numerics.first_look import along_axes, noise_seen
 from ..numerics.noise import EPSILON
 from ..numerics.sensitivity import Sensitivity
 from ..report.findings import Entry, Kink
@@ -88,9 +88,11 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     epsilon = max(EPSILON, subject.epsilon)
     sizes = block_sizes(subject, claimed)
     found = along_axes(
-        values, row, noise=values.noise, claimed=claimed,
+        values, row, noise=lambda: values.noise, claimed=claimed,
         enough=SINGLE * sizes, sizes=usual_sizes(subject), epsilon=epsilon,
     )  # fmt: skip
+    if values.noise_is_open:
+        values.take_noise(noise_seen(found, claimed, values.here))
     slack = _SLACK * epsilon * sizes
     compared = compare(found, claimed, slack, sizes)
     if compared.wrong.any():
@@ -99,7 +101,7 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
         spread = np.zeros_like(claimed)
         spread[:, rows] = gradient_noise(subject, everything[rows], seed).T
         compared = compare(found, claimed, slack + spread, sizes)
-    _never_nan(compared, claimed, values(row[None])[0])
+    _never_nan(compared, claimed, values.here)
     seen = ~compared.kink & ~compared.unseen
     caught = Sensitivity(np.maximum(compared.tolerance, SINGLE * sizes)[seen])
     outcome = Outcome(
