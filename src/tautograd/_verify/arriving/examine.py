@@ -149,7 +149,7 @@ def _try_all(problem: Problem, seed: int, seconds: float, *, with_state: bool) -
         return moved[0]
 
     _follow(found, ARRIVING, incoming.differences(spread, stop))
-    inputs = Inputs(problem, incoming.any, (incoming.plain, outputs))
+    inputs = Inputs(problem, incoming.any, (incoming.plain, outputs), seed)
     _follow(found, INPUTS, inputs.differences(spread, stop))
     if with_state and not stop():
         _follow(found, STATES, States(problem, incoming.any, incoming.plain).differences(stop))

@@ -24,9 +24,9 @@ class Inputs:
     """
 
     def __init__(
-        self, problem: Problem, sent: Sequence[Any], plain: tuple[Rows, list[Any]]
+        self, problem: Problem, sent: Sequence[Any], plain: tuple[Rows, list[Any]], seed: int
     ) -> None:
-        self.problem, self.sent, self.plain = problem, sent, plain
+        self.problem, self.sent, self.plain, self.seed = problem, sent, plain, seed
         self.values = problem.leaves()
         self.refusals: dict[str, str] = {}
 
@@ -41,10 +41,17 @@ class Inputs:
             else:
                 yield from self._laid_out(kind, lay_out, spread, stop, same=True)
         yield from at_once
-        for kind, lay_out in FEWER_NUMBERS.items():
+        for kind, lay_out in self._fewer_numbers():
             yield from self._laid_out(kind, lay_out, spread, stop, same=False)
         yield from self._in_part(spread, stop)
         yield "empty", self._empty()
+
+    def _fewer_numbers(self) -> list[tuple[str, Any]]:
+        """Expanded and overlapping ones; of the two ways to expand one, drawn by the seed, for a whole."""
+        kinds = list(FEWER_NUMBERS.items())
+        if not self.problem.is_whole:
+            return kinds
+        return [kinds[self.seed % 2], *kinds[2:]]
 
     def _laid_out(
         self,

@@ -7,8 +7,7 @@ where precision is lost, and whether any gradient is stated to be meant otherwis
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +16,9 @@ from ..._user_code.stack import own_site
 from ..subject.intent import Meant, during, word_at
 from ..subject.lost_precision import Loss, PrecisionWatch
 from ..subject.subject import Subject
+from .suspects import runnable
 from .tape import Call
-from .trace import Recorder
+from .trace import custom_calls
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,11 @@ class _Notes:
 
 def survey(subject: Subject) -> Survey:
     """Run a computation once, and see what it is made of."""
-    recorder = Recorder(subject.engine)
-    recorder.functions_only = True
+    engine = subject.engine
+    tensors = [t.detach().requires_grad_() for t in subject.tensors_from(subject.row)]
     notes = _Notes()
-    with _watched(subject, notes) as watch, recorder.recording(), during(notes):
-        subject.recorded(subject.row)
-    calls = [call for call in recorder.calls if call.custom]
-    return Survey(calls, watch.losses, notes.met)
-
-
-@contextmanager
-def _watched(subject: Subject, notes: _Notes) -> Iterator[PrecisionWatch]:
-    boundary = sys._getframe(2)
-    watch = PrecisionWatch(subject.engine, subject.epsilon, boundary)
+    boundary = sys._getframe()
+    watch = PrecisionWatch(engine, subject.epsilon, boundary)
 
     def see(function: Any, args: Any, kwargs: Any) -> Any:
         result = function(*args, **kwargs)
@@ -65,8 +57,30 @@ def _watched(subject: Subject, notes: _Notes) -> Iterator[PrecisionWatch]:
             notes.met = site is not None and bool(word_at(site.file, site.line))
         return result
 
-    with FunctionMode(subject.engine, see):
-        yield watch
+    with engine.enable_grad(), during(notes), FunctionMode(engine, see):
+        result = subject.call(tensors)
+    calls: list[Call] = []
+    if any(map(_may_be_custom, nodes_behind(t for _, t in subject.named_outputs(result)))):
+        calls = custom_calls(engine, runnable(subject)[0])
+    return Survey(calls, watch.losses, notes.met)
+
+
+def nodes_behind(tensors: Iterable[Any]) -> Iterator[Any]:
+    """The nodes that these were recorded by, each once."""
+    found = [t.grad_fn for t in tensors if t.requires_grad]
+    known = set()
+    while found:
+        node = found.pop()
+        if node is None or node in known:
+            continue
+        known.add(node)
+        yield node
+        found += [following for following, _ in node.next_functions]
+
+
+def _may_be_custom(node: Any) -> bool:
+    """Whether a node is that of a custom Function, or may hide one: a write into a view does."""
+    return hasattr(node, "_forward_cls") or node.name() == "CopySlices"
 
 
 __all__ = ["Survey", "survey"]

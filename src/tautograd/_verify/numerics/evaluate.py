@@ -36,6 +36,8 @@ class Values:
         self.batches: bool | None = None  # not known yet
         self.told: Callable[[int], None] | None = None  # of the points so far, now and then
         self._last_told = time.monotonic()
+        self._also: Any = None  # points that are asked for later, and their values
+        self._beside: Any = None
         self._quiet = False
         self._row = subject.row
         self.here = self._alone(self._row) if here is None else here
@@ -68,6 +70,10 @@ class Values:
     def __call__(self, points: Any) -> Any:
         if len(points) == 1 and np.array_equal(points[0], self._row):
             return self.here[None].copy()
+        if points is self._also:
+            found, self._beside, self._also = self._beside, None, None
+            if found is not None:
+                return found
         self.count += len(points)
         self._tell()
         if len(points) >= _ENOUGH and self.batches is not False:
@@ -75,6 +81,17 @@ class Values:
             if found is not None:
                 return found
         return np.array([self._or_nan(point) for point in points]).reshape(len(points), -1)
+
+    def expect(self, points: Any) -> None:
+        """These points will be asked for: the next batch may take them along, in one go."""
+        self._also, self._beside = points, None
+
+    def _with_expected(self, points: Any) -> Any:
+        if self._also is None or self._beside is not None:
+            return self._batch(points)
+        found = self._batch(np.concatenate([points, self._also]))
+        self._beside = found[len(points) :]
+        return found[: len(points)]
 
     def _tell(self) -> None:
         if self.told is not None and time.monotonic() - self._last_told > 1.0:
@@ -109,13 +126,20 @@ class Values:
     def _together(self, points: Any) -> Any:
         rows = max(_ROWS, _AT_ONCE // max(1, points.shape[1]))
         try:
-            parts = [self._batch(points[i : i + rows]) for i in range(0, len(points), rows)]
+            parts = [
+                (self._with_expected if i + rows >= len(points) else self._batch)(
+                    points[i : i + rows]
+                )
+                for i in range(0, len(points), rows)
+            ]
             found = np.concatenate(parts)
         except Exception:
-            self.batches = False
+            self.batches, self._beside = False, None
             return None
         if self.batches is None:
             self.batches = self._agree(found, points)
+            if not self.batches:
+                self._beside = None
         return found if self.batches else None
 
     def _batch(self, points: Any) -> Any:

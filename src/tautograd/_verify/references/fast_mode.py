@@ -21,6 +21,7 @@ from ..numerics.sensitivity import Sensitivity
 from ..subject.subject import Subject
 
 _TRIALS = 2000
+STEPS_AHEAD = 2.0 ** -np.arange(3, 24, 2.0)
 
 
 def sign_vectors(count: int, size: int, seed: int) -> Any:
@@ -79,6 +80,12 @@ class Probes:
         """The outputs weighted by each cotangent, at many points."""
         with np.errstate(all="ignore"):
             return self.values(points) @ self.cotangents.T
+
+    @cached_property
+    def points_ahead(self) -> Any:
+        """Points along the few directions, at `STEPS_AHEAD`, for Taylor's remainder."""
+        ahead = self.subject.row + STEPS_AHEAD[:, None, None] * self.few
+        return ahead.reshape(-1, self.subject.row.size)
 
     @cached_property
     def gradients(self) -> Any:

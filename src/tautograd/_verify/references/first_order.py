@@ -82,6 +82,8 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     """Every entry of the Jacobian."""
     row = subject.row
     everything = np.eye(subject.size)
+    few = Probes(subject, values, min(probes, 4), seed, everything_compared=True)
+    values.expect(few.points_ahead)
     recorded = subject.recorded(row)
     jacobian = subject.pull_back(*recorded, everything)
     claimed = jacobian.T
@@ -107,7 +109,7 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     outcome = Outcome(
         subject,
         Check("central differences", f"all {claimed.size:,} entries of the Jacobian"),
-        Probes(subject, values, min(probes, 4), seed, everything_compared=True),
+        few,
         found, claimed, compared, caught,
         float(np.sqrt(np.nansum(claimed**2))), values.count, recorded=recorded,
     )  # fmt: skip

@@ -400,7 +400,10 @@ def _fresh(value: Any) -> Any:
 
 def _same_stream(one: Any, other: Any) -> bool:
     """Whether nothing was drawn between two states of a generator."""
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    return all(
+        np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 class _State:
