@@ -134,7 +134,8 @@ def _operation(op: Any, dtype: Any, number: int) -> tuple[Any, Any]:
 
         def function(*given: Any, sample: Any = sample, fill: Any = fill) -> Any:
             first, args, kwargs = fill(given)
-            result = op(first, *args, **kwargs)
+            # What makes inputs symmetric or triangular, where the operation reads a part of them only.
+            result = op.gradcheck_wrapper(op, first, *args, **kwargs)
             return sample.output_process_fn_grad(result)
 
         return function, tuple(t.detach().clone().requires_grad_() for t in tensors)
@@ -147,14 +148,20 @@ def _opened(nest: Any) -> tuple[list[Any], Callable[[Any], Any]]:
 
     leaves, spec = tree_flatten(nest)
     places = [i for i, v in enumerate(leaves) if isinstance(v, torch.Tensor) and v.requires_grad]
+    narrow = leaves[places[0]].dtype if places else None
 
     def fill(given: Any) -> Any:
-        others = list(leaves)
+        wide = given[0].dtype
+        others = [v.to(wide) if _is_of(v, narrow) and wide is not narrow else v for v in leaves]
         for place, value in zip(places, given, strict=True):
             others[place] = value
         return tree_unflatten(others, spec)
 
     return [leaves[i] for i in places], fill
+
+
+def _is_of(value: Any, dtype: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is dtype
 
 
 def _module(info: Any, dtype: Any, number: int) -> tuple[Any, Any]:

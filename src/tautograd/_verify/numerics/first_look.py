@@ -2,8 +2,8 @@
 
 At the distances h and -h a function has a central difference, and with the point itself two slopes. If the
 derivative under test agrees with the central difference to the digits asked for, which what is wrong does
-not by chance, and the slopes show no kink, the entry is settled, however noisy the function is. If not, the
-noise is measured, and a third value, at 2h, gives a third difference: over 6h it is the truncation of the
+not by chance, and the slopes show no kink, the entry is settled, however noisy the function is; so it is if
+nothing changes, and no slope is claimed. If not, the noise is measured, and a third value, at 2h, gives a third difference: over 6h it is the truncation of the
 central difference, h²f'''/6; a kink of size k adds k/6 to it; a step too long shows in it too. It is taken
 off the central difference, and what it took off, with the noise over the step, is the error. An entry is
 settled then if the derivative under test lies within that error, and the error within what is asked. All
@@ -67,6 +67,8 @@ def along_axes(
         faint = _FAINT / SINGLE * enough
         straight = bend <= np.fmax(_KINK * np.fmax(left, right), faint)
         settled = straight & (found.error <= enough)
+        # A step in which nothing changes at all has no slope, however far away the next one is.
+        settled |= (left == 0) & (right == 0) & (claimed == 0)
     rest = np.nonzero(~settled.all(axis=1))[0]
     if not rest.size:
         return found

@@ -95,7 +95,7 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     )  # fmt: skip
     if values.noise_is_open:
         values.take_noise(noise_seen(found, claimed, values.here))
-    slack = _SLACK * epsilon * sizes
+    slack = _SLACK * epsilon * np.fmax(sizes, _faintest(subject, values.here))
     compared = compare(found, claimed, slack, sizes)
     if compared.wrong.any():
         # What rounding does to the gradient itself is measured only where it matters.
@@ -118,6 +118,14 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     if compared.kink.any():
         outcome.kinks = _kinks(subject, outcome)
     return _judged(outcome)
+
+
+def _faintest(subject: Subject, here: Any) -> Any:
+    """For each entry the slope that moves an output by its own size when the input moves by its own: a few
+    roundings of that are lost in the output, and come back as rounding from sums that cancel."""
+    with np.errstate(all="ignore"):
+        outputs = np.where(np.isfinite(here), np.abs(here), 0.0)
+        return outputs / usual_sizes(subject)[:, None]
 
 
 def _never_nan(compared: Comparison, claimed: Any, here: Any) -> None:

@@ -54,7 +54,9 @@ class PrecisionWatch:
     def look(self, result: Any, frame: FrameType) -> None:
         """What a call gave, and the frame that made it."""
         for value in NESTS.leaves(result):
-            if not isinstance(value, self._engine.Tensor) or not value.is_floating_point():
+            if not isinstance(value, self._engine.Tensor):
+                continue
+            if not value.is_floating_point() and not value.is_complex():
                 continue
             dtype = value.dtype
             epsilon = self._spacing.get(dtype)

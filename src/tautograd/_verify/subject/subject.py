@@ -79,6 +79,7 @@ class Subject:
         self.by_position = False  # whether the leaves are the arguments, in order
         self.modifies_inputs: list[str] = []
         self.outputs: list[tuple[str, Any]] = []  # names and tensors of the first run
+        self.without_gradient: list[str] = []  # outputs that do not require one, beside others that do
         self.refused: list[str] = []  # inputs of which the computation says they have no gradient
         try:
             self.first_run()
@@ -232,6 +233,8 @@ class Subject:
                 value = self.engine.tensor(value, dtype=getattr(self.engine, dtype))
             if is_tensor(value) and (value.is_floating_point() or value.is_complex()):
                 found.append((name, value))
+        if self.without_gradient:
+            return [(name, value) for name, value in found if name not in self.without_gradient]
         return found
 
     def first_run(self) -> None:
@@ -255,6 +258,10 @@ class Subject:
         self.outputs = self.named_outputs(result)
         if not self.outputs:
             raise ValueError("the result has no floating-point tensor, so there is no gradient")
+        if any(t.requires_grad for _, t in self.outputs):
+            # Backward of the others raises: they claim no gradient that could be wrong.
+            self.without_gradient = [n for n, t in self.outputs if not t.requires_grad]
+            self.outputs = [(n, t) for n, t in self.outputs if t.requires_grad]
         self._state.note_what_moved()
 
     def put_back(self) -> None:
