@@ -22,6 +22,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +95,7 @@ def mutants(tree: ast.Module, names: set[str]) -> Iterator[tuple[str, ast.Module
         for number in range(len(places)):
             for what, change in _changes(places[number]):
                 other = copy.deepcopy(tree)
-                same = next(
-                    f for f in _functions(other, names) if f.lineno == function.lineno
-                )
+                same = next(f for f in _functions(other, names) if f.lineno == function.lineno)
                 node = [n for n in ast.walk(same) if isinstance(n, (ast.expr, ast.stmt))][number]
                 change(node)
                 yield f"line {places[number].lineno}: {what}", ast.fix_missing_locations(other)
@@ -106,7 +105,9 @@ def _functions(tree: ast.Module, names: set[str]) -> list[ast.FunctionDef]:
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and node.name in names:
-            found += [f for f in node.body if isinstance(f, ast.FunctionDef) and f.name == "backward"]
+            found += [
+                f for f in node.body if isinstance(f, ast.FunctionDef) and f.name == "backward"
+            ]
         elif isinstance(node, ast.FunctionDef) and node.name in names:
             found.append(node)
     return found
@@ -116,19 +117,26 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], None]]]:
     """What can be changed at a node."""
     operator = getattr(node, "op", None)
     for other in _SWAPS.get(type(operator), []):
-        yield f"{type(operator).__name__} to {other.__name__}", lambda n, o=other: setattr(n, "op", o())
+        yield (
+            f"{type(operator).__name__} to {other.__name__}",
+            lambda n, o=other: setattr(n, "op", o()),
+        )
     if isinstance(node, ast.BinOp):
         yield "left operand alone", lambda n: _become(n, n.left)
         yield "right operand alone", lambda n: _become(n, n.right)
     if isinstance(node, ast.Compare):
         for other in _SWAPS.get(type(node.ops[0]), []):
-            yield f"{type(node.ops[0]).__name__} to {other.__name__}", lambda n, o=other: n.ops.__setitem__(0, o())
+            yield (
+                f"{type(node.ops[0]).__name__} to {other.__name__}",
+                lambda n, o=other: n.ops.__setitem__(0, o()),
+            )
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
         yield "sign or negation left out", lambda n: _become(n, n.operand)
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        for value in (node.value + 1, node.value * 2, 0):
-            if value != node.value:
-                yield f"{node.value} to {value}", lambda n, v=value: setattr(n, "value", v)
+        number: Any = node.value
+        for value in (number + 1, number * 2, 0):
+            if value != number:
+                yield f"{number} to {value}", partial(_with_value, value)
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield f"{node.value} to {not node.value}", lambda n: setattr(n, "value", not n.value)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -140,6 +148,10 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], None]]]:
     if isinstance(node, ast.Return) and node.value is not None:
         yield "result negated", _negated
         yield "result doubled", _doubled
+
+
+def _with_value(value: Any, node: Any) -> None:
+    node.value = value
 
 
 def _become(node: Any, other: Any) -> None:
@@ -191,9 +203,16 @@ def _gradients(function: Any, shapes: Any) -> list[Any]:
     found = []
     for seed in range(6):
         torch.manual_seed(seed)
-        inputs = [(torch.randn(s, dtype=torch.float64) * (1 + seed)).requires_grad_() for s in shapes]
+        inputs = [
+            (torch.randn(s, dtype=torch.float64) * (1 + seed)).requires_grad_() for s in shapes
+        ]
         out = function(*inputs)
-        sent = [torch.ones_like(out), torch.randn_like(out), torch.zeros_like(out), 1e8 * torch.randn_like(out)]
+        sent = [
+            torch.ones_like(out),
+            torch.randn_like(out),
+            torch.zeros_like(out),
+            1e8 * torch.randn_like(out),
+        ]
         for one in sent:
             grads = torch.autograd.grad(out, inputs, one, retain_graph=True, allow_unused=True)
             found += [torch.zeros(1) if g is None else g for g in grads]
@@ -253,6 +272,11 @@ def _judged(target: Target, folder: Path) -> dict[str, Any]:
     return row
 
 
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -264,22 +288,27 @@ def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     rows = []
-    print("| Function | mutants | gradcheck | verify | equivalent | raise |\n|---|---|---|---|---|---|")
+    say(
+        "| Function | mutants | gradcheck | verify | equivalent | raise |\n|---|---|---|---|---|---|"
+    )
     for target in TARGETS:
         if options.only.lower() not in f"{target.repository} {target.name}".lower():
             continue
         try:
             row = _judged(target, options.folder)
         except Exception as error:
-            print(f"| {target.name} | not run: {type(error).__name__}: {error} |", flush=True)
+            say(f"| {target.name} | not run: {type(error).__name__}: {error} |")
             continue
         rows.append(row)
         cells = (row[k] for k in ("name", "counted", "gradcheck", "verify", "equivalent", "raise"))
-        print(f"| {' | '.join(map(str, cells))} |", flush=True)
+        say(f"| {' | '.join(map(str, cells))} |")
         if row["survivors"] or any(row["accused"].values()):
-            print(f"  <!-- left: {row['survivors']}; original accused: {row['accused']} -->", flush=True)
+            say(
+                f"  <!-- left: {row['survivors']}; original accused: {row['accused']} -->",
+                flush=True,
+            )
     total = [sum(row[k] for row in rows) for k in ("counted", "gradcheck", "verify")]
-    print(f"| all | {' | '.join(map(str, total))} |")
+    say(f"| all | {' | '.join(map(str, total))} |")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
 

@@ -28,6 +28,11 @@ import tautograd
 LARGEST = 4096  # numbers of a sample's inputs: larger ones take long and show no more
 
 
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     options = _options()
     file = Path(options.file)
@@ -62,13 +67,13 @@ def _run(options: argparse.Namespace, file: Path) -> None:
             if before is not None and not (options.again and before["verdict"] != "correct"):
                 continue
             if time.monotonic() > end:
-                print("the time is up; run it again to go on", file=sys.stderr)
+                sys.stderr.write("the time is up; run it again to go on\n")
                 return
             row = {"name": name, **_verified(make, options.seconds)}
             out.write(json.dumps(row) + "\n")
             out.flush()
             if row["verdict"] in ("wrong", "cut"):
-                print(f"{name}: {row['verdict']}: {row['why'][:200]}", flush=True)
+                say(f"{name}: {row['verdict']}: {row['why'][:200]}")
 
 
 def _verified(make: Callable[[], tuple[Any, Any]], seconds: float) -> dict[str, Any]:
@@ -99,7 +104,8 @@ def _samples(options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
 
     for name in options.dtypes.split(","):
         dtype = getattr(torch, name)
-        for op in op_db:
+        operations: list[Any] = list(op_db)
+        for op in operations:
             title = f"{op.name}{'.' + op.variant_test_name if op.variant_test_name else ''}"
             if options.only in title and dtype in op.supported_backward_dtypes("cpu"):
                 yield from _of_op(op, title, dtype, options.samples)
@@ -135,7 +141,7 @@ def _operation(op: Any, dtype: Any, number: int) -> tuple[Any, Any]:
         def function(*given: Any, sample: Any = sample, fill: Any = fill) -> Any:
             first, args, kwargs = fill(given)
             # What makes inputs symmetric or triangular, where the operation reads a part of them only.
-            result = op.gradcheck_wrapper(op, first, *args, **kwargs)
+            result = op.gradcheck_wrapper(op.get_op(), first, *args, **kwargs)
             return sample.output_process_fn_grad(result)
 
         return function, tuple(t.detach().clone().requires_grad_() for t in tensors)
@@ -173,6 +179,10 @@ def _module(info: Any, dtype: Any, number: int) -> tuple[Any, Any]:
         raise LookupError(f"it has no sample number {number}")
     built, given = usable[number].constructor_input, usable[number].forward_input
     module = info.module_cls(*built.args, **built.kwargs).to(dtype)
+    with torch.no_grad():
+        module(*given.args, **given.kwargs)  # one that is lazy has its parameters from now on
+    if not given.args:
+        return module, dict(given.kwargs)
     if not given.kwargs:
         return module, tuple(given.args)
     return _with_arguments(module, given.kwargs), tuple(given.args)
@@ -202,10 +212,10 @@ def _summarise(file: Path) -> None:
     ran = [row for row in rows if not row["why"].startswith("LookupError")]
     names = {row["name"].rpartition(" ")[0].rpartition(" ")[0] for row in ran}
     counts = Counter(row["verdict"] for row in ran)
-    print(f"{len(ran)} samples of {len(names)} operations and modules: {dict(counts)}")
+    say(f"{len(ran)} samples of {len(names)} operations and modules: {dict(counts)}")
     for row in ran:
         if row["verdict"] in ("wrong", "cut", "unclear"):
-            print(f"  {row['name']}: {row['verdict']}: {row['why'][:300]}")
+            say(f"  {row['name']}: {row['verdict']}: {row['why'][:300]}")
 
 
 if __name__ == "__main__":

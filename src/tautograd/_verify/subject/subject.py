@@ -79,7 +79,9 @@ class Subject:
         self.by_position = False  # whether the leaves are the arguments, in order
         self.modifies_inputs: list[str] = []
         self.outputs: list[tuple[str, Any]] = []  # names and tensors of the first run
-        self.without_gradient: list[str] = []  # outputs that do not require one, beside others that do
+        self.without_gradient: list[
+            str
+        ] = []  # outputs that do not require one, beside others that do
         self.refused: list[str] = []  # inputs of which the computation says they have no gradient
         try:
             self.first_run()
