@@ -4,9 +4,10 @@
     python tools/mutate_backwards.py FOLDER --only entmax --json out.json
 
 FOLDER holds the repositories as they are published, one folder each, named owner+name. Nothing of theirs is kept here.
-A mutant is one change of one expression or statement in a backward (or in a function that it calls): an operator, a
-constant, a comparison, a sign, a call left out, a statement left out. Mutants whose gradient is that of the original at every
-input and for every incoming gradient that is tried are equivalent, and not counted; nor are those that raise.
+A mutant is one change of one expression or statement in a backward (or in a function that it calls): an operator,
+a constant, a comparison, a sign, a call left out, a statement left out. Mutants whose gradient is that of the
+original at every input and for every incoming gradient that is tried are equivalent, and not counted; nor are
+those that raise.
 Each of the others is shown to `torch.autograd.gradcheck` and to `verify`.
 """
 
@@ -67,10 +68,11 @@ TARGETS = [
     Target(ENTMAX, "entmax/root_finding.py", "SparsemaxBisectFunction", _first(-1, 60, True), ((3, 4),)),
     Target(ENTMAX, "entmax/root_finding.py", "NormmaxBisectFunction", _first(2, -1, 60), ((3, 4),)),
     Target(ENTMAX, "entmax/root_finding.py", "BudgetBisectFunction", _first(2, -1, 60), ((3, 4),)),
-    Target(ENTMAX, "entmax/losses.py", "SparsemaxLossFunction", _loss(2, {"k": None}), ((3, 5),), ("_GenericLossFunction",)),
-    Target("lukemelas+EfficientNet-PyTorch", "efficientnet_pytorch/utils.py", "SwishImplementation", _first(), ((3, 4),)),
+    Target(ENTMAX, "entmax/losses.py", "SparsemaxLossFunction", _loss(2, {"k": None}), ((3, 5),),
+           ("_GenericLossFunction",)),
+    Target("lukemelas+EfficientNet-PyTorch", "efficientnet_pytorch/utils.py", "SwishImplementation",
+           _first(), ((3, 4),)),
     Target("locuslab+lml", "lml.py", "LML_Function", _first(2, 1e-12, 200, None, -1), ((3, 5),)),
-    Target("digantamisra98+Mish", "Mish/Torch/functional.py", "MishImplementation", _first(), ((3, 4),)),
     Target("transformers.models.bloom.modeling_bloom", "", "GeLUFunction",
            _first(), ((3, 4),), ("bloom_gelu_back",)),
     Target("transformers.models.sew_d.modeling_sew_d", "", "XSoftmax",

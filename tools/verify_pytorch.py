@@ -4,8 +4,9 @@
     python tools/verify_pytorch.py --only linalg       those with "linalg" in their names
     python tools/verify_pytorch.py --summary           counts and findings so far
 
-Samples come from PyTorch's own tables (`op_db`, `module_db`). Each is verified with every kind of incoming gradient,
-input and state. What was done is kept in a file, one line for each sample, so that a run that was stopped goes on where it was.
+Samples come from PyTorch's own tables (`op_db`, `module_db`). Each is verified with every kind of incoming
+gradient, input and state. What was done is kept in a file, one line for each sample, so that a run that was
+stopped goes on where it was.
 """
 
 from __future__ import annotations

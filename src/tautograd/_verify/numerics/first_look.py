@@ -3,11 +3,11 @@
 At the distances h and -h a function has a central difference, and with the point itself two slopes. If the
 derivative under test agrees with the central difference to the digits asked for, which what is wrong does
 not by chance, and the slopes show no kink, the entry is settled, however noisy the function is; so it is if
-nothing changes, and no slope is claimed. If not, the noise is measured, and a third value, at 2h, gives a third difference: over 6h it is the truncation of the
-central difference, h²f'''/6; a kink of size k adds k/6 to it; a step too long shows in it too. It is taken
-off the central difference, and what it took off, with the noise over the step, is the error. An entry is
-settled then if the derivative under test lies within that error, and the error within what is asked. All
-others are looked at with six values and as many steps as they need.
+nothing changes, and no slope is claimed. If not, the noise is measured, and a third value, at 2h, gives a third
+difference: over 6h it is the truncation of the central difference, h²f'''/6; a kink of size k adds k/6 to it;
+a step too long shows in it too. It is taken off the central difference, and what it took off, with the noise
+over the step, is the error. An entry is settled then if the derivative under test lies within that error, and
+the error within what is asked. All others are looked at with six values and as many steps as they need.
 """
 
 from __future__ import annotations

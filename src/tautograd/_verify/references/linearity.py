@@ -45,8 +45,8 @@ def linear_backward(
         return check, None
     guilty = None
     combined = np.array(_SIZES)[:, None] * sign_vectors(len(_SIZES), len(cotangents), seed + 3)
-    recorded = recorded or subject.recorded(subject.row)
-    arrived = subject.pull_back(*recorded, combined @ cotangents)
+    tensors, outputs = recorded or subject.recorded(subject.row)
+    arrived = subject.pull_back(tensors, outputs, combined @ cotangents)
     gaps, tolerances = np.zeros(arrived.shape), np.zeros(arrived.shape)
     for at, (size, weights, found) in enumerate(zip(_SIZES, combined, arrived, strict=True)):
         with np.errstate(all="ignore"):
