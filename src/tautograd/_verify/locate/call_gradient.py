@@ -52,7 +52,9 @@ class RuleCheck:
         m = problem.y.size
         usable = np.isfinite(problem.values(x[None])[0])
         # One of them of another size: a backward that ignores what arrives shows with a single output.
+        # No two numbers of it alike: a rule that exchanges entries shows, too.
         one, other = self.random.choice([-1.0, 1.0], (2, m))
+        other = other * np.random.default_rng(seed).uniform(0.5, 1.5, m)
         weights = [np.ones(m), one, 0.5 * other] if only is None else [only]
         if extra is not None and extra.size == m and np.all(np.isfinite(extra)):
             size = float(np.abs(extra).max(initial=0.0))
