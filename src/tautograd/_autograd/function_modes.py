@@ -9,7 +9,7 @@ entered, and taken off with the last one. So a program without modes pays nothin
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -130,8 +130,18 @@ def watched(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-def _names() -> Iterator[tuple[Any, str, Make]]:
+def _names() -> Iterable[tuple[Any, str, Make]]:
     """What is on `Tensor` while any thread has a mode."""
+    return _names_among(len(METHODS))
+
+
+@functools.lru_cache(maxsize=1)
+def _names_among(methods: int) -> list[tuple[Any, str, Make]]:
+    """The same, for as many methods as there are by now: modules that are loaded late bring more."""
+    return list(_made_names())
+
+
+def _made_names() -> Iterator[tuple[Any, str, Make]]:
     writes = {name for name in METHODS if name.endswith("_") and not name.startswith("_")}
     for name in {*writes, *_UPDATES, *_WATCHED}:
         if hasattr(Tensor, name):

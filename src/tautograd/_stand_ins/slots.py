@@ -68,8 +68,11 @@ class Slot:
 
     def refresh(self) -> None:
         """Let what is there be what those who stay make of what belongs there."""
-        if not self.is_ours:
-            return
+        if self.is_ours:
+            self.put()
+
+    def put(self) -> None:
+        """The same, where nobody else is known to have put something there."""
         new = self._own
         if self.layers and new is ABSENT:
             new = next(vars(c)[self.name] for c in self.owner.__mro__[1:] if self.name in vars(c))
@@ -91,21 +94,35 @@ def replace(owner: Any, name: str, make: Make) -> Callable[[], None]:
     """Have something stand in for a name of a class or module; gives what ends it."""
     layer = Layer(make)
     with lock:
-        slot = _slots.get((id(owner), name))
-        if slot is None or not slot.is_ours:  # what a user put there is what belongs there now
-            slot = _slots[id(owner), name] = Slot(owner, name)
-        slot.layers.append(layer)
-        slot.refresh()
+        slot = _put(owner, name, layer)
 
     def end() -> None:
         with lock:
-            if layer in slot.layers:
-                slot.layers.remove(layer)
-                slot.refresh()
-                if not slot.layers and _slots.get((id(owner), name)) is slot:
-                    del _slots[id(owner), name]
+            _take(slot, layer)
 
     return end
+
+
+def _put(owner: Any, name: str, layer: Layer, known: Slot | None = None) -> Slot:
+    """Let a layer stand on a name; `known` is a slot that it had before. Under the lock."""
+    key = id(owner), name
+    slot = _slots.get(key) or known
+    if slot is None or not slot.is_ours:  # what a user put there is what belongs there now
+        slot = Slot(owner, name)
+    _slots[key] = slot
+    slot.layers.append(layer)
+    slot.put()
+    return slot
+
+
+def _take(slot: Slot, layer: Layer) -> None:
+    """Take a layer from its name again. Under the lock."""
+    if layer in slot.layers:
+        slot.layers.remove(layer)
+        slot.refresh()
+        key = id(slot.owner), slot.name
+        if not slot.layers and _slots.get(key) is slot:
+            del _slots[key]
 
 
 def rebase(owner: Any, name: str, value: Any, instead_of: tuple[Any, ...]) -> None:
@@ -124,18 +141,30 @@ class WhileAnybody:
     def __init__(self, names: Callable[[], Iterable[tuple[Any, str, Make]]]) -> None:
         self._names = names
         self._inside = 0
-        self._ends: list[Callable[[], None]] = []
+        self._known: dict[tuple[int, str], tuple[Make, Layer, Slot]] = {}  # of the last time
+        self._standing: list[tuple[Slot, Layer]] = []
 
     def __enter__(self) -> None:
         with lock:
             if not self._inside:
                 try:
-                    for name in self._names():
-                        self._ends.append(replace(*name))
+                    self._begin()
                 except BaseException:  # Ctrl-C
                     self._end()
                     raise
             self._inside += 1
+
+    def _begin(self) -> None:
+        for owner, name, make in self._names():
+            known = self._known.get((id(owner), name))
+            if known is not None and known[0] is make:  # entered often, made once
+                layer = known[1]
+                slot = _put(owner, name, layer, known[2])
+            else:
+                layer = Layer(make)
+                slot = _put(owner, name, layer)
+            self._known[id(owner), name] = make, layer, slot
+            self._standing.append((slot, layer))
 
     def __exit__(self, *error: object) -> None:
         with lock:
@@ -146,8 +175,8 @@ class WhileAnybody:
                 self._end()
 
     def _end(self) -> None:
-        while self._ends:
-            self._ends.pop()()
+        while self._standing:
+            _take(*self._standing.pop())
 
     def stop_in_child(self) -> None:
         """After a fork: all is as ever, whatever the parent was doing."""

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from .._stand_ins.silence import without_warnings
 from .arriving.examine import KINDS, examine_arrivals, remembering
-from .locate.suspects import explain, explain_forward, runnable, tell_infinities
-from .locate.trace import custom_calls
+from .locate.survey import Survey, survey
+from .locate.suspects import explain, explain_forward, tell_infinities
 from .locate.unimplemented import raise_with_line
 from .numerics.compare import Comparison
 from .numerics.evaluate import Values
@@ -35,7 +36,6 @@ from .subject.argument_order import tell_order
 from .subject.determinism import behaviour, why_it_changes
 from .subject.engines import is_module, is_tensor, name_of
 from .subject.intent import Intent
-from .subject.lost_precision import losses_of
 from .subject.projected import LARGE, Projected
 from .subject.subject import Subject
 from .subject.time_limit import TookTooLong, time_limit
@@ -126,9 +126,10 @@ def verify(
         "wrt": [leaf.name for leaf in subject.leaves],
     }  # fmt: skip
     try:
-        with time_limit(seconds) if seconds is not None else nullcontext():
-            _state_intent(report, subject, intended)
-            _examine(report, subject, analytical, locate, told)
+        with without_warnings, time_limit(seconds) if seconds is not None else nullcontext():
+            seen = survey(subject)
+            _state_intent(report, subject, intended, seen)
+            _examine(report, subject, seen, analytical, locate, told)
     except TookTooLong:
         _stopped(report, seconds)
     except RuntimeError as error:
@@ -150,7 +151,7 @@ def verify(
 
 
 def _examine(
-    report: Report, subject: Subject, analytical: Any, locate: bool, told: Progress
+    report: Report, subject: Subject, seen: Survey, analytical: Any, locate: bool, told: Progress
 ) -> None:
     """All comparisons, in order, written into the report."""
     mode, order, probes, seed = (report.settings[k] for k in ("mode", "order", "probes", "seed"))
@@ -165,7 +166,7 @@ def _examine(
     if not subject.row.size or not subject.size:
         report.notes.append("There are no numbers to compare: the inputs or the results are empty.")
         return
-    losses = losses_of(subject)
+    losses = seen.losses
     intent = subject.intent
     checked = _widest(subject, report, bool(losses))
     if intent is not None and checked is not subject:
@@ -180,7 +181,7 @@ def _examine(
     values = Values(checked, here if checked is subject else None)
     if isinstance(checked, Projected):
         values.batches = False
-        values.__dict__["noise"] = checked.noise(values)
+        values.take_noise(checked.noise(values))
     values.told = lambda count: told(f"comparing with differences, {count:,} runs", 0.3)
     told("comparing with differences", 0.1)
     outcome = _first_order(checked, values, mode, probes, seed)
@@ -198,7 +199,7 @@ def _examine(
     if not large:
         _other_references(report, outcome, intent is not None)
     cotangents, gradients = outcome.backwards()
-    check, guilty = linear_backward(checked, cotangents, gradients, seed)
+    check, guilty = linear_backward(checked, cotangents, gradients, seed, outcome.recorded)
     report.checks.append(check)
     if analytical is not None:
         found = against_analytical(checked, outcome, analytical)
@@ -223,7 +224,7 @@ def _examine(
         wrong = wrong or (second if second.wrong else None)
     if not large:
         told("sending every kind of gradient and input", 0.75)
-        examine_arrivals(report, checked, seed, locate)
+        examine_arrivals(report, checked, seed, locate, has_custom=bool(seen.calls))
     if aside is not None and aside.subject is not None and locate:
         explain(report, aside.subject, None)
     _conclude(report, wrong, subject, checked, locate, told, guilty)
@@ -244,7 +245,7 @@ def _stopped(report: Report, seconds: float | None) -> None:
     report.notes.append(f"Stopped after {seconds:g} s; {compared}. The rest was not tried.")
 
 
-def _state_intent(report: Report, subject: Subject, stated: Any) -> None:
+def _state_intent(report: Report, subject: Subject, stated: Any, seen: Survey) -> None:
     """Have the gradient that is meant verified, where one is stated; and say so."""
     if stated is not None and not callable(stated) and not isinstance(stated, Mapping):
         kind = type(stated).__name__
@@ -254,9 +255,9 @@ def _state_intent(report: Report, subject: Subject, stated: Any) -> None:
             "intended: for a module say which custom Function of it is meant otherwise: "
             "intended={Function: function}"
         )
-    run, _ = runnable(subject)
-    intent = Intent(stated, custom_calls(subject.engine, run))
-    subject.means(intent)
+    intent = Intent(stated, seen.calls)
+    if intent or seen.states_intent:
+        subject.means(intent)
     if subject.intent is None:
         return
     names = ["the whole"] if intent.whole is not None else list(intent.used)

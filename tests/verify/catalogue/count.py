@@ -1,4 +1,4 @@
-"""Counts the catalogue: `python -m tests.verify.catalogue.count [-v] [half] [engine] [name part]`."""
+"""Counts the catalogue: `python -m tests.verify.catalogue.count [-v] [half] [engine] [batch] [name part]`."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ def main(arguments: list[str]) -> None:
     halves = {"developed": developed_on, "counted": counted}
     engines = [word for word in words if word in ("torch", "tautograd")] or ["torch", "tautograd"]
     chosen = [word for word in words if word in halves] or list(halves)
-    parts = [word for word in words if word not in (*halves, *engines)]
+    batches = [word for word in words if word in ("first", "second")] or ["first", "second"]
+    parts = [word for word in words if word not in (*halves, *engines, *batches)]
     for engine in engines:
         import_module(engine)
         for half in chosen:
-            _count(engine, half, halves[half], parts, verbose)
+            _count(engine, half, halves[half], batches, parts, verbose)
 
 
-def _count(engine, half, names_of, parts, verbose) -> None:
+def _count(engine, half, names_of, batches, parts, verbose) -> None:
     start = time.perf_counter()
     missed, unplaced, accused, broken = [], [], [], []
     tell = verbose and half == "developed"
     totals = []
     for rows in (WRONG, RIGHT):
-        names = [n for n in names_of(rows) if not parts or any(p in n for p in parts)]
+        names = [n for n in names_of(rows) if rows[n].batch in batches]
+        names = [n for n in names if not parts or any(p in n for p in parts)]
         totals.append(len(names))
         for name in names:
             began = time.perf_counter()

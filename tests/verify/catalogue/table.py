@@ -2,7 +2,7 @@
 
 A row is a line of a table: its kind, its name and a function of the engine that gives the program and
 its inputs. A wrong row also names the operation at fault, whose call stands in the program's own text.
-The catalogue is divided once, by a seeded draw over the names: one half to develop on, one half that is
+The catalogue is divided by a seeded draw over the names, once for each batch of rows: one half to develop on, one half that is
 only counted.
 """
 
@@ -12,6 +12,7 @@ import inspect
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ class Row:
     operations: tuple[str, ...] = ()  # fair names for the culprit; none: the gradient is right
     cut: bool = False
     options: Callable[[Any], dict[str, Any]] = field(default=lambda torch: {})
+    batch: str = "first"  # those that were written, and divided, together
 
 
 WRONG: dict[str, Row] = {}
@@ -41,10 +43,11 @@ def wrong(
     *,
     cut: bool = False,
     options: Callable[[Any], dict[str, Any]] = lambda torch: {},
+    batch: str = "first",
 ) -> None:
     """Add a program whose gradient is wrong because of the operation named."""
     assert name not in WRONG, name
-    WRONG[name] = Row(kind, name, build, tuple(operations.split("|")), cut, options)
+    WRONG[name] = Row(kind, name, build, tuple(operations.split("|")), cut, options, batch)
 
 
 def right(
@@ -52,17 +55,21 @@ def right(
     name: str,
     build: Callable[[Any], tuple[Any, ...]],
     options: Callable[[Any], dict[str, Any]] = lambda torch: {},
+    batch: str = "first",
 ) -> None:
     """Add a program whose gradient is right."""
     assert name not in RIGHT, name
-    RIGHT[name] = Row(kind, name, build, options=options)
+    RIGHT[name] = Row(kind, name, build, options=options, batch=batch)
 
 
 def counted(rows: dict[str, Row]) -> list[str]:
-    """The names of the half that is only counted."""
-    names = sorted(rows)
-    random.Random("counted").shuffle(names)
-    return sorted(names[: len(names) // 2])
+    """The names of the half that is only counted; each batch was divided when it was written."""
+    found: list[str] = []
+    for batch in sorted({row.batch for row in rows.values()}):
+        names = sorted(name for name, row in rows.items() if row.batch == batch)
+        random.Random("counted").shuffle(names)
+        found += names[: len(names) // 2]
+    return sorted(found)
 
 
 def developed_on(rows: dict[str, Row]) -> list[str]:
@@ -85,6 +92,19 @@ def op(torch: Any, name: str, forward: Callable[..., Any], backward: Callable[..
 
     members = {"forward": staticmethod(run), "backward": staticmethod(back)}
     return type(name, (torch.autograd.Function,), members)
+
+
+def bound_to(function: Any, names: dict[str, Any]) -> Any:
+    """The function, and those of its file that it calls, with other globals: `torch` means the engine."""
+    scope = {**function.__globals__, **names}
+
+    def moved(one: Any) -> Any:
+        return FunctionType(one.__code__, scope, one.__name__, one.__defaults__, one.__closure__)
+
+    for name, value in list(scope.items()):
+        if isinstance(value, FunctionType) and value.__globals__ is function.__globals__:
+            scope[name] = moved(value)
+    return moved(function)
 
 
 def draw(torch: Any, *shape: int, seed: int = 0, low=-1.5, high=1.5, dtype="float64") -> Any:

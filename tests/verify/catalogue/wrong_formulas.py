@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .table import draw, leaf, op, wrong
+from .table import bound_to, draw, leaf, op, wrong
 
 
 def formula(kind: str, name: str, forward: Any, backward: Any, *shapes: Any, **drawn: Any) -> None:
@@ -13,25 +13,14 @@ def formula(kind: str, name: str, forward: Any, backward: Any, *shapes: Any, **d
 
     def build(torch: Any) -> tuple[Any, ...]:
         with_torch = {"torch": torch}
-        run = _bound(forward, with_torch)
-        back = _bound(backward, with_torch)
+        run = bound_to(forward, with_torch)
+        back = bound_to(backward, with_torch)
         F = op(torch, "Odd", run, back)
         inputs = [draw(torch, *s, seed=i, **drawn) for i, s in enumerate(shapes)]
         return lambda *xs: F.apply(*xs) * 1.25, *inputs
 
     options = (lambda torch: {"order": 2}) if order == 2 else (lambda torch: {})
     wrong(kind, name, "Odd", build, options=options)
-
-
-def _bound(function: Any, names: dict[str, Any]) -> Any:
-    """The function with `torch` meaning the engine."""
-    return type(function)(
-        function.__code__,
-        {**function.__globals__, **names},
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
 
 
 torch: Any = None  # bound to the engine in each formula
@@ -853,7 +842,9 @@ def _no_grad_scale(torch: Any, x: Any) -> Any:
 
 def _in_place(name: str, forward: Any, backward: Any) -> None:
     def build(torch: Any) -> tuple[Any, ...]:
-        F = op(torch, "Odd", _bound(forward, {"torch": torch}), _bound(backward, {"torch": torch}))
+        F = op(
+            torch, "Odd", bound_to(forward, {"torch": torch}), bound_to(backward, {"torch": torch})
+        )
         return lambda x: F.apply(x * 1.0).cos(), draw(torch, 4)
 
     wrong("in place", f"in_place_{name}", "Odd", build)

@@ -8,7 +8,7 @@ its kind. If the whole goes wrong and no custom Function does, every recorded ca
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from .comparing import Difference, rounding_of
 from .gradients import CHANGED_IN_PLACE, Incoming, Refused
 from .inputs import Inputs
 from .problem import OneCall, Problem, Rows, Whole
+from .rules import ELSEWHERE, wrong_elsewhere
 from .states import States
 
 ARRIVING, INPUTS, STATES = "incoming gradients", "kinds of inputs", "states"
@@ -46,12 +47,18 @@ class Found:
     refused: list[str] = field(default_factory=list)
 
 
-def examine_arrivals(report: Report, subject: Subject, seed: int, locate: bool) -> None:
+def examine_arrivals(
+    report: Report, subject: Subject, seed: int, locate: bool, has_custom: bool
+) -> None:
     """Try all kinds, and write checks and suspects into the report."""
     checks = {name: Check(name, compares) for name, compares in _COMPARES.items()}
     whole = _try_all(Whole(subject), seed, _WHOLE, with_state=False)
     _count(checks, whole, "")
-    suspects = list(_suspects(_calls(subject, custom_calls), checks, seed, _CUSTOM))
+    results: list[Any] = []
+    customs = _calls(subject, custom_calls, results) if has_custom else []
+    agreed = all(check.ok for check in report.checks) and subject.intent is None
+    elsewhere = results if agreed else []
+    suspects = list(_suspects(customs, checks, seed, _CUSTOM, elsewhere))
     if whole.wrong and not suspects and locate:
         suspects = list(_suspects(_calls(subject, _every_call), {}, seed, 4 * _CUSTOM))
     report.suspects += suspects
@@ -68,11 +75,14 @@ def _every_call(engine: Any, run: Callable[[], Any]) -> list[Call]:
     return in_turn(trace(engine, run).calls)
 
 
-def _calls(subject: Subject, record: Callable[..., list[Call]]) -> list[Call]:
-    """The recorded calls, one for each line that makes it."""
+def _calls(
+    subject: Subject, record: Callable[..., list[Call]], results: list[Any] | None = None
+) -> list[Call]:
+    """The recorded calls, one for each line that makes it; `results` takes what came of them."""
     run, _ = runnable(subject)
+    kept: list[Any] = [] if results is None else results
     try:
-        calls = record(subject.engine, run)
+        calls = record(subject.engine, lambda: kept.extend(run()))
     except Exception:  # what a run raises is found and said elsewhere
         return []
     first: dict[Any, Call] = {}
@@ -83,21 +93,41 @@ def _calls(subject: Subject, record: Callable[..., list[Call]]) -> list[Call]:
 
 
 def _suspects(
-    calls: Iterable[Call], checks: dict[str, Check], seed: int, seconds: float
+    calls: Iterable[Call],
+    checks: dict[str, Check],
+    seed: int,
+    seconds: float,
+    results: Sequence[Any] = (),
 ) -> Iterator[Suspect]:
+    """Those of the calls that go wrong; `results` are those of the whole, where that is right."""
     end = time.monotonic() + seconds
     for call in calls:
         if time.monotonic() > end:
             return
         try:
-            problem = OneCall(_isolated(call))
+            isolated = _isolated(call)
+            problem = OneCall(isolated)
         except Exception:  # it cannot be run by itself
             continue
         found = _try_all(problem, seed, max(0.2, end - time.monotonic()), with_state=call.custom)
+        if results and call.custom and not found.wrong and time.monotonic() < end:
+            _try_elsewhere(found, problem, isolated, call, results, seed)
         if checks:
             _count(checks, found, call.name)
         if found.wrong:
             yield _suspect(call, found)
+
+
+def _try_elsewhere(
+    found: Found, problem: Problem, isolated: Isolated, call: Call, results: Any, seed: int
+) -> None:
+    try:
+        difference = wrong_elsewhere(problem, isolated, call, results, seed)
+    except Exception:  # it does not run beside the point
+        return
+    found.tried.setdefault(ARRIVING, []).append(ELSEWHERE)
+    if difference is not None:
+        found.wrong.append((ARRIVING, difference))
 
 
 def remembering(subject: Subject) -> list[Suspect]:
@@ -146,7 +176,7 @@ def _try_all(problem: Problem, seed: int, seconds: float, *, with_state: bool) -
         return moved[0]
 
     _follow(found, ARRIVING, incoming.differences(spread, stop))
-    inputs = Inputs(problem, incoming.any)
+    inputs = Inputs(problem, incoming.any, (incoming.plain, outputs), seed)
     _follow(found, INPUTS, inputs.differences(spread, stop))
     if with_state and not stop():
         _follow(found, STATES, States(problem, incoming.any, incoming.plain).differences(stop))

@@ -39,8 +39,14 @@ class Incoming:
         self.problem, self.leaves, self.outputs = problem, leaves, outputs
         self.random = np.random.default_rng(seed)
         self.any = [self._uniform(out) for out in outputs]  # c: of both signs, nothing special
+        before = [as_numpy(t).copy() for t in self.any]
         self.plain = self.pulled(self.any)
-        self._known: dict[str, Any] = {}
+        after = [as_numpy(t) for t in self.any]
+        self.left_alone = all(
+            np.array_equal(a, b, equal_nan=True) for a, b in zip(after, before, strict=True)
+        )
+        if not self.left_alone:
+            self.any = [self._tensor(b, out) for b, out in zip(before, outputs, strict=True)]
 
     def pulled(self, arriving: Sequence[Any], **options: Any) -> Rows:
         return self.problem.pulled(self.leaves, self.outputs, arriving, **options)
@@ -50,13 +56,18 @@ class Incoming:
     def kinds(self) -> Iterator[Sent]:
         """Each kind, made when it is its turn."""
         outputs, c = self.outputs, self.any
-        yield Sent("all ones", [self._filled(out, 1.0) for out in outputs])
-        if all(
-            out.numel() <= 1 for out in outputs
-        ):  # one number lies and looks the same in all ways
+        ones = [self._filled(out, 1.0) for out in outputs]
+        if len(outputs) == 1 and outputs[0].numel() == 1 and not c[0].is_complex():
+            number = float(c[0])
+            yield Sent("all ones", ones, 1.0 / number)
+            yield Sent("negative", [-t for t in ones], -1.0 / number)
+        else:
+            yield Sent("all ones", ones)
+        if all(out.numel() <= 1 for out in outputs):  # one number lies the same in all ways
             yield Sent(f"very small ({_TINY[-1]:g})", [t * _TINY[-1] for t in c], _TINY[-1])
             yield Sent(f"very large ({_HUGE[-1]:g})", [t * _HUGE[-1] for t in c], _HUGE[-1])
-            yield Sent("negative", [-t.abs() if not t.is_complex() else -t for t in c])
+            if len(outputs) > 1:
+                yield Sent("negative", [-t.abs() if not t.is_complex() else -t for t in c])
             yield Sent("exactly zero", [t * 0 for t in c], 0.0)
             return
         yield Sent("all equal", [self._filled(out, -2.5) for out in outputs])
@@ -64,7 +75,7 @@ class Incoming:
             made = [lay_out(self.problem.engine, t) for t in c]
             if any(m is not t for m, t in zip(made, c, strict=True)):
                 yield Sent(name, made, 1.0 if not name.startswith("expanded") else None)
-        ones = [self._filled(out, 1.0).reshape(-1)[:1] for out in outputs]
+        ones = [one.reshape(-1)[:1] for one in ones]
         flat = [o.reshape(()).expand(tuple(out.shape)) if out.numel() else o
                 for o, out in zip(ones, outputs, strict=True)]  # fmt: skip
         yield Sent("all ones, expanded as that of sum() is", flat)
@@ -136,13 +147,7 @@ class Incoming:
 
     def _left_alone(self) -> Difference | None:
         """Whether a gradient that another may hold too was changed."""
-        sent = [t.detach().clone() for t in self.any]
-        before = [as_numpy(t).copy() for t in sent]
-        self.pulled(sent)
-        after = [as_numpy(t) for t in sent]
-        if all(np.array_equal(a, b, equal_nan=True) for a, b in zip(after, before, strict=True)):
-            return None
-        return Difference(CHANGED_IN_PLACE, [], 1, 0.0, 0.0)
+        return None if self.left_alone else Difference(CHANGED_IN_PLACE, [], 1, 0.0, 0.0)
 
     # --- making them ---------------------------------------------------------------------------
 

@@ -13,51 +13,76 @@ import numpy as np
 
 from ..subject.engines import as_numpy
 from .comparing import Difference, Spread, difference
-from .layouts import INPUTS
+from .layouts import FEWER_NUMBERS, SAME_NUMBERS, not_contiguous
 from .problem import Problem, Rows
 
 
 class Inputs:
-    """A problem whose inputs come in other ways."""
+    """A problem whose inputs come in other ways.
 
-    def __init__(self, problem: Problem, sent: Sequence[Any]) -> None:
-        self.problem, self.sent = problem, sent
+    `plain` are the gradients and the outputs that its values, as they are, have given before.
+    """
+
+    def __init__(
+        self, problem: Problem, sent: Sequence[Any], plain: tuple[Rows, list[Any]], seed: int
+    ) -> None:
+        self.problem, self.sent, self.plain, self.seed = problem, sent, plain, seed
         self.values = problem.leaves()
         self.refusals: dict[str, str] = {}
-        self._plain: tuple[Rows, list[Any]] | None = None  # of the values as they are
 
     def differences(self, spread: Spread, stop: Callable[[], bool]) -> Iterator[Any]:
         """What is tried, kind by kind: its name, and a `Difference` where it goes wrong."""
-        for kind, lay_out in INPUTS.items():
-            made = [
-                lay_out(self.problem.engine, t) if self.problem.may_be_laid_out(i) else t
-                for i, t in enumerate(self.values)
-            ]
-            other = [
-                i for i, (m, t) in enumerate(zip(made, self.values, strict=True)) if m is not t
-            ]
-            chosen = [other, *([i] for i in other if len(other) > 1)] if other else []
-            for group in chosen:
-                if stop():
-                    return
-                leaves = [m if i in group else t
-                          for i, (m, t) in enumerate(zip(made, self.values, strict=True))]  # fmt: skip
-                named = kind if group == other else f"{kind}: {self.problem.name(group[0])} alone"
-                same = kind.startswith(("not contiguous", "offset"))
-                yield kind, self._same_as_plain(named, leaves, spread, same)
+        # What is right for everything at once is right for each; only else it is asked which it is.
+        at_once = list(self._laid_out("not contiguous", not_contiguous, spread, stop, same=True))
+        right = all(found is None for _, found in at_once) and not self.refusals
+        for kind, lay_out in SAME_NUMBERS.items():
+            if right and at_once:
+                yield kind, None
+            else:
+                yield from self._laid_out(kind, lay_out, spread, stop, same=True)
+        yield from at_once
+        for kind, lay_out in self._fewer_numbers():
+            yield from self._laid_out(kind, lay_out, spread, stop, same=False)
         yield from self._in_part(spread, stop)
         yield "empty", self._empty()
+
+    def _fewer_numbers(self) -> list[tuple[str, Any]]:
+        """Expanded and overlapping ones; of the two ways to expand one, drawn by the seed, for a whole."""
+        kinds = list(FEWER_NUMBERS.items())
+        if not self.problem.is_whole:
+            return kinds
+        return [kinds[self.seed % 2], *kinds[2:]]
+
+    def _laid_out(
+        self,
+        kind: str,
+        lay_out: Callable[[Any, Any], Any],
+        spread: Spread,
+        stop: Callable[[], bool],
+        same: bool,
+    ) -> Iterator[Any]:
+        """All inputs that can lie in memory this way, and each of them alone."""
+        made = [
+            lay_out(self.problem.engine, t) if self.problem.may_be_laid_out(i) else t
+            for i, t in enumerate(self.values)
+        ]
+        other = [i for i, (m, t) in enumerate(zip(made, self.values, strict=True)) if m is not t]
+        chosen = [other, *([i] for i in other if len(other) > 1)] if other else []
+        for group in chosen:
+            if stop():
+                return
+            leaves = [m if i in group else t
+                      for i, (m, t) in enumerate(zip(made, self.values, strict=True))]  # fmt: skip
+            named = kind if group == other else f"{kind}: {self.problem.name(group[0])} alone"
+            yield kind, self._same_as_plain(named, leaves, spread, same)
 
     def _same_as_plain(
         self, kind: str, leaves: Sequence[Any], spread: Spread, same_values: bool
     ) -> Difference | None:
         try:
+            plain, plain_outputs = self.plain
             if not same_values:
                 plain, plain_outputs = self._gradients([t.contiguous().clone() for t in leaves])
-            else:
-                if self._plain is None:
-                    self._plain = self._gradients([t.contiguous().clone() for t in self.values])
-                plain, plain_outputs = self._plain
             found, outputs = self._gradients(leaves)
         except Exception as error:
             self.refusals[kind] = f"{type(error).__name__}: {error}"
@@ -79,7 +104,7 @@ class Inputs:
         count = len(self.values)
         if not 2 <= count <= 6:
             return
-        everything, _ = self._gradients(self.values)
+        everything, _ = self.plain
         masks = [[i == k for i in range(count)] for k in range(count)]
         if count > 2:
             masks += [[i != k for i in range(count)] for k in range(count)]

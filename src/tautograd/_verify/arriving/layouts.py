@@ -54,10 +54,23 @@ def overlapping(engine: Any, tensor: Any) -> Any:
     return tensor.detach().reshape(-1)[:needed].clone().as_strided(shape, (1,) * len(shape))
 
 
-INPUTS = {
+def not_contiguous(engine: Any, tensor: Any) -> Any:
+    """Everything at once that leaves the numbers as they are: transposed, with gaps, offset."""
+    if not tensor.dim() or not tensor.numel():
+        return tensor
+    apart = tensor.detach().transpose(0, -1)
+    apart = engine.stack([apart * 0 + 7, apart], -1)
+    return apart[..., 1].transpose(0, -1)
+
+
+SAME_NUMBERS = {
     "not contiguous (transposed)": transposed,
     "not contiguous (every second number)": strided,
     "offset in memory": with_offset,
+}
+"""The same numbers, laid out otherwise; all of these at once are `not_contiguous`."""
+
+FEWER_NUMBERS = {
     "expanded along the first dimension": lambda engine, t: expanded(engine, t, 0),
     "expanded along the last dimension": lambda engine, t: expanded(engine, t, -1),
     "overlapping in memory": overlapping,

@@ -25,6 +25,8 @@ Rows = list[Any]
 class Problem:
     """Leaves to start from, and the outputs that they lead to."""
 
+    is_whole = False
+
     def __init__(self, engine: Any, epsilon: float) -> None:
         self.engine, self.epsilon = engine, epsilon
 
@@ -85,6 +87,8 @@ class Problem:
 
 class Whole(Problem):
     """The computation as it is given to `verify`."""
+
+    is_whole = True
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject.engine, subject.epsilon)

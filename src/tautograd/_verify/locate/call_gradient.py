@@ -44,14 +44,18 @@ _WIDEST = 20_000  # outputs that are looked at one by one at a kink
 class RuleCheck:
     """The check of one call at one point."""
 
-    def __init__(self, problem: Isolated, x: Any, seed: int = 0, extra: Any = None) -> None:
+    def __init__(
+        self, problem: Isolated, x: Any, seed: int = 0, extra: Any = None, only: Any = None
+    ) -> None:
         self.problem, self.x = problem, x
         self.random = np.random.default_rng(seed)
         m = problem.y.size
         usable = np.isfinite(problem.values(x[None])[0])
         # One of them of another size: a backward that ignores what arrives shows with a single output.
+        # No two numbers of it alike: a rule that exchanges entries shows, too.
         one, other = self.random.choice([-1.0, 1.0], (2, m))
-        weights = [np.ones(m), one, 0.5 * other]
+        other = other * np.random.default_rng(seed).uniform(0.5, 1.5, m)
+        weights = [np.ones(m), one, 0.5 * other] if only is None else [only]
         if extra is not None and extra.size == m and np.all(np.isfinite(extra)):
             size = float(np.abs(extra).max(initial=0.0))
             if size > 0.0:

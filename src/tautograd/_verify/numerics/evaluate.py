@@ -36,10 +36,26 @@ class Values:
         self.batches: bool | None = None  # not known yet
         self.told: Callable[[int], None] | None = None  # of the points so far, now and then
         self._last_told = time.monotonic()
+        self._also: Any = None  # points that are asked for later, and their values
+        self._beside: Any = None
         self._quiet = False
         self._row = subject.row
-        self._here = self._alone(self._row) if here is None else here
+        self.here = self._alone(self._row) if here is None else here
         self._quiet = self._may_run_without_recording()
+
+    @property
+    def noise_is_open(self) -> bool:
+        """Whether nobody has measured the noise yet."""
+        return "noise" not in self.__dict__
+
+    @property
+    def noise_is_bound(self) -> bool:
+        """Whether the noise is known by a bound alone."""
+        return "noise" in self.__dict__ and "around" not in self.__dict__
+
+    def take_noise(self, level: Any) -> None:
+        """Let this be the noise of each output: it was bounded by what was computed anyway."""
+        self.__dict__["noise"] = level
 
     @cached_property
     def around(self) -> Any:
@@ -53,7 +69,11 @@ class Values:
 
     def __call__(self, points: Any) -> Any:
         if len(points) == 1 and np.array_equal(points[0], self._row):
-            return self._here[None].copy()
+            return self.here[None].copy()
+        if points is self._also:
+            found, self._beside, self._also = self._beside, None, None
+            if found is not None:
+                return found
         self.count += len(points)
         self._tell()
         if len(points) >= _ENOUGH and self.batches is not False:
@@ -61,6 +81,17 @@ class Values:
             if found is not None:
                 return found
         return np.array([self._or_nan(point) for point in points]).reshape(len(points), -1)
+
+    def expect(self, points: Any) -> None:
+        """These points will be asked for: the next batch may take them along, in one go."""
+        self._also, self._beside = points, None
+
+    def _with_expected(self, points: Any) -> Any:
+        if self._also is None or self._beside is not None:
+            return self._batch(points)
+        found = self._batch(np.concatenate([points, self._also]))
+        self._beside = found[len(points) :]
+        return found[: len(points)]
 
     def _tell(self) -> None:
         if self.told is not None and time.monotonic() - self._last_told > 1.0:
@@ -88,20 +119,27 @@ class Values:
         """Whether it gives the same without a graph (a gradient penalty, say, needs one)."""
         self._quiet = True
         try:
-            return bool(np.array_equal(self._here, self._alone(self._row), equal_nan=True))
+            return bool(np.array_equal(self.here, self._alone(self._row), equal_nan=True))
         except Exception:
             return False
 
     def _together(self, points: Any) -> Any:
         rows = max(_ROWS, _AT_ONCE // max(1, points.shape[1]))
         try:
-            parts = [self._batch(points[i : i + rows]) for i in range(0, len(points), rows)]
+            parts = [
+                (self._with_expected if i + rows >= len(points) else self._batch)(
+                    points[i : i + rows]
+                )
+                for i in range(0, len(points), rows)
+            ]
             found = np.concatenate(parts)
         except Exception:
-            self.batches = False
+            self.batches, self._beside = False, None
             return None
         if self.batches is None:
             self.batches = self._agree(found, points)
+            if not self.batches:
+                self._beside = None
         return found if self.batches else None
 
     def _batch(self, points: Any) -> Any:
@@ -126,7 +164,7 @@ class Values:
         """Whether a batch gives what single runs give, up to the order of summation."""
         for i in {0, len(points) // 2, len(points) - 1}:
             known = np.array_equal(points[i], self._row)
-            alone = self._here if known else self._alone(points[i])
+            alone = self.here if known else self._alone(points[i])
             if alone.shape != found[i].shape:
                 return False
             size = np.maximum(np.abs(alone), np.abs(alone).max(initial=0.0))

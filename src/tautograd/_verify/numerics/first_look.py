@@ -1,18 +1,23 @@
-"""The first look at every entry of a Jacobian: three values each, for what is right anyway.
+"""The first look at every entry of a Jacobian: two or three values each, for what is right anyway.
 
-At the distances h, -h and 2h, together with the point itself, a function has a third difference. Over
-6h it is the truncation of the central difference, h²f'''/6; a kink of size k adds k/6 to it; a step too
-long shows in it too. It is taken off the central difference, and what it took off, with the noise over
-the step, is the error. An entry is settled if the derivative under test lies within that error, and
+At the distances h and -h a function has a central difference, and with the point itself two slopes. If the
+derivative under test agrees with the central difference to the digits asked for, which what is wrong does
+not by chance, and the slopes show no kink, the entry is settled, however noisy the function is; so it is if
+nothing changes, and no slope is claimed. If not, the noise is measured, and a third value, at 2h, gives a third
+difference: over 6h it is the truncation of the central difference, h²f'''/6; a kink of size k adds k/6 to it;
+a step too long shows in it too. It is taken off the central difference, and what it took off, with the noise
+over the step, is the error. An entry is settled then if the derivative under test lies within that error, and
 the error within what is asked. All others are looked at with six values and as many steps as they need.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .compare import SINGLE
 from .differences import (
     Derivatives,
     at_least_rounding,
@@ -23,7 +28,9 @@ from .differences import (
 from .lines import Axes
 from .noise import EPSILON, Function
 
-_DISTANCES = np.array([1.0, -1.0, 2.0])
+_TWO, _THREE = np.array([1.0, -1.0]), np.array([1.0, -1.0, 2.0])
+_KINK = 1e-2  # of a slope: from here on the slopes to both sides may be those of a kink
+_FAINT = 2.0**-10  # of the largest slopes: a kink below that is none of these
 _ROUNDING = 8.0  # noise over the step, times this, bounds what rounding does to the formula
 _NOISY = 1e-12  # of the values: from here on three of them settle nothing
 
@@ -32,7 +39,7 @@ def along_axes(
     function: Function,
     x: Any,
     *,
-    noise: Any,
+    noise: Callable[[], Any],
     claimed: Any,
     enough: Any,
     sizes: Any,
@@ -41,47 +48,95 @@ def along_axes(
     """The derivative along every axis, with errors up to `enough` where `claimed` is confirmed.
 
     `sizes` says how large the numbers of `x` usually are, each in its place: steps are a small part
-    of that, or of the number itself.
+    of that, or of the number itself. `noise` measures that of the values, and is asked if it matters.
     """
     middle = function(x[None])[0]
-    noise = at_least_rounding(noise, middle)
-    relative = relative_noise(noise, middle, epsilon)
-    if relative > _NOISY:
-        return directional(function, x, noise=noise, claimed=claimed, epsilon=epsilon)
     axes = Axes(np.arange(x.size))
-    # Longer than where truncation equals rounding: both shall stay well below float32's digits, for
-    # functions of high curvature (6e-5 squared, over 6) and for one of many inputs (rounding over 6e-5).
-    steps = 0.5 * relative**0.25 * np.fmax(np.abs(np.where(np.isfinite(x), x, 0.0)), sizes)
+    sizes = np.fmax(np.abs(np.where(np.isfinite(x), x, 0.0)), sizes)
+    steps = _step(epsilon) * sizes
     found = Derivatives.joined(
         [
-            _three_values(function, x, middle, axes[part], steps[part], noise)
-            for part in parts_of(axes, x, len(_DISTANCES))
+            _two_values(function, x, middle, axes[part], steps[part], claimed[part])
+            for part in parts_of(axes, x, len(_TWO))
         ],
         middle.size,
     )
     with np.errstate(all="ignore"):
-        settled = (np.abs(found.value - claimed) <= found.error) & (found.error <= enough)
+        left, right = np.abs(found.left), np.abs(found.right)
+        bend = np.abs(found.right - found.left)
+        faint = _FAINT / SINGLE * enough
+        straight = bend <= np.fmax(_KINK * np.fmax(left, right), faint)
+        settled = straight & (found.error <= enough)
+        # A step in which nothing changes at all has no slope, however far away the next one is.
+        settled |= (left == 0) & (right == 0) & (claimed == 0)
     rest = np.nonzero(~settled.all(axis=1))[0]
+    if not rest.size:
+        return found
+    level = at_least_rounding(noise(), middle)
+    relative = relative_noise(level, middle, epsilon)
+    if relative > _NOISY:
+        return directional(function, x, noise=level, claimed=claimed, epsilon=epsilon)
+    # Longer than where truncation equals rounding: both shall stay well below float32's digits, for
+    # functions of high curvature (6e-5 squared, over 6) and for one of many inputs (rounding over 6e-5).
+    steps = _step(relative) * sizes
+    for part in parts_of(axes[rest], x, len(_THREE)):
+        rows = rest[part]
+        seen = _three_values(function, x, middle, axes[rows], steps[rows], level)
+        found.take(seen, True, rows)
+    with np.errstate(all="ignore"):
+        settled = (np.abs(found.value - claimed) <= found.error) & (found.error <= enough)
+    rest = np.array([row for row in rest if not settled[row].all()], int)
     if rest.size:
         seen = directional(
-            function, x, axes[rest], noise=noise, claimed=claimed[rest], epsilon=epsilon
+            function, x, axes[rest], noise=level, claimed=claimed[rest], epsilon=epsilon
         )
         found.take(seen, True, rest)
     return found
 
 
+def noise_seen(found: Derivatives, claimed: Any, middle: Any) -> Any:
+    """A bound on the noise of each output, where all entries are settled: what is between a derivative
+    and its central difference, over the step, is no less than what noise does to it."""
+    with np.errstate(all="ignore"):
+        gap = np.abs(found.value - claimed) * found.step
+    return at_least_rounding(np.where(np.isfinite(gap), gap, 0.0).max(axis=0, initial=0.0), middle)
+
+
+def _step(relative: float) -> float:
+    return 0.5 * float(relative**0.25)
+
+
+def _two_values(
+    function: Function, x: Any, middle: Any, axes: Axes, h: Any, claimed: Any
+) -> Derivatives:
+    values = function(axes.points(x, _TWO[:, None] * h)).reshape(2, len(h), -1)
+    above, below = values
+    h = h[:, None]
+    with np.errstate(all="ignore"):
+        value = (above - below) / (2 * h)
+        rounding = _ROUNDING * EPSILON * np.abs(values).max(axis=0) / h
+        error = np.abs(value - claimed) + rounding
+    return _derivatives(value, error, middle, above, below, h)
+
+
 def _three_values(
     function: Function, x: Any, middle: Any, axes: Axes, h: Any, noise: Any
 ) -> Derivatives:
-    values = function(axes.points(x, _DISTANCES[:, None] * h)).reshape(3, len(h), -1)
+    values = function(axes.points(x, _THREE[:, None] * h)).reshape(3, len(h), -1)
     above, below, beyond = values
     h = h[:, None]
     with np.errstate(all="ignore"):
         central = (above - below) / (2 * h)
         third = (beyond - 3 * (above - middle) - below) / (6 * h)
-        value = central - third
         rounding = _ROUNDING * np.fmax(noise, EPSILON * np.abs(values).max(axis=0)) / h
         error = np.abs(third) + rounding
+    return _derivatives(central - third, error, middle, above, below, h)
+
+
+def _derivatives(
+    value: Any, error: Any, middle: Any, above: Any, below: Any, h: Any
+) -> Derivatives:
+    with np.errstate(all="ignore"):
         left, right = (middle - below) / h, (above - middle) / h
     finite = np.isfinite(value) & np.isfinite(middle)
     return Derivatives(

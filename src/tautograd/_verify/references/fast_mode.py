@@ -21,6 +21,7 @@ from ..numerics.sensitivity import Sensitivity
 from ..subject.subject import Subject
 
 _TRIALS = 2000
+STEPS_AHEAD = 2.0 ** -np.arange(3, 24, 2.0)
 
 
 def sign_vectors(count: int, size: int, seed: int) -> Any:
@@ -42,7 +43,7 @@ def usual_sizes(subject: Subject) -> Any:
 class Probes:
     """`count` cotangents against `count` directions: every pair of them is one comparison.
 
-    Where every entry is compared already, two directions serve the other references; their numbers
+    Where every entry is compared already, one direction serves the other references; its numbers
     are of different sizes, so that no two errors cancel.
     """
 
@@ -62,15 +63,15 @@ class Probes:
         self.directions = sign_vectors(count, row.size, seed + 1) * self.sizes
         self.few = self.directions[:4]  # for the other references
         if everything_compared:
-            uneven = np.random.default_rng(seed).uniform(0.5, 1.0, (min(count, 2), row.size))
-            self.few = self.directions = self.directions[:2] * uneven
+            uneven = np.random.default_rng(seed).uniform(0.5, 1.0, row.size)
+            self.few = self.directions = self.directions[:1] * uneven
         self.least: Any = 0.0  # gaps up to this are not held against a gradient
 
     @cached_property
     def noise(self) -> Any:
         """The noise level of the weighted outputs."""
-        if self.outputs == 1:
-            return np.abs(self.cotangents[:, 0]) * self.values.noise
+        if self.outputs == 1 or self.values.noise_is_bound:
+            return np.abs(self.cotangents) @ self.values.noise
         with np.errstate(all="ignore"):
             around = self.values.around @ self.cotangents.T
         return level_of(around, max(EPSILON, self.subject.epsilon))
@@ -79,6 +80,12 @@ class Probes:
         """The outputs weighted by each cotangent, at many points."""
         with np.errstate(all="ignore"):
             return self.values(points) @ self.cotangents.T
+
+    @cached_property
+    def points_ahead(self) -> Any:
+        """Points along the few directions, at `STEPS_AHEAD`, for Taylor's remainder."""
+        ahead = self.subject.row + STEPS_AHEAD[:, None, None] * self.few
+        return ahead.reshape(-1, self.subject.row.size)
 
     @cached_property
     def gradients(self) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from ..numerics.compare import SINGLE, Comparison, compare, farthest_first
 from ..numerics.differences import Derivatives
 from ..numerics.evaluate import Values
-from ..numerics.first_look import along_axes
+from ..numerics.first_look import along_axes, noise_seen
 from ..numerics.noise import EPSILON
 from ..numerics.sensitivity import Sensitivity
 from ..report.findings import Entry, Kink
@@ -40,6 +40,7 @@ class Outcome:
     entries: list[Entry] = field(default_factory=list)
     kinks: list[Kink] = field(default_factory=list)
     gradients: Any = None  # of the probes' cotangents
+    recorded: Any = None  # the leaves and outputs whose gradients these are
 
     @property
     def wrong(self) -> bool:
@@ -81,15 +82,20 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
     """Every entry of the Jacobian."""
     row = subject.row
     everything = np.eye(subject.size)
-    jacobian = subject.gradients(row, everything)
+    few = Probes(subject, values, min(probes, 4), seed, everything_compared=True)
+    values.expect(few.points_ahead)
+    recorded = subject.recorded(row)
+    jacobian = subject.pull_back(*recorded, everything)
     claimed = jacobian.T
     epsilon = max(EPSILON, subject.epsilon)
     sizes = block_sizes(subject, claimed)
     found = along_axes(
-        values, row, noise=values.noise, claimed=claimed,
+        values, row, noise=lambda: values.noise, claimed=claimed,
         enough=SINGLE * sizes, sizes=usual_sizes(subject), epsilon=epsilon,
     )  # fmt: skip
-    slack = _SLACK * epsilon * sizes
+    if values.noise_is_open:
+        values.take_noise(noise_seen(found, claimed, values.here))
+    slack = _SLACK * epsilon * np.fmax(sizes, _faintest(subject, values.here))
     compared = compare(found, claimed, slack, sizes)
     if compared.wrong.any():
         # What rounding does to the gradient itself is measured only where it matters.
@@ -97,21 +103,29 @@ def full(subject: Subject, values: Values, probes: int, seed: int) -> Outcome:
         spread = np.zeros_like(claimed)
         spread[:, rows] = gradient_noise(subject, everything[rows], seed).T
         compared = compare(found, claimed, slack + spread, sizes)
-    _never_nan(compared, claimed, values(row[None])[0])
+    _never_nan(compared, claimed, values.here)
     seen = ~compared.kink & ~compared.unseen
     caught = Sensitivity(np.maximum(compared.tolerance, SINGLE * sizes)[seen])
     outcome = Outcome(
         subject,
         Check("central differences", f"all {claimed.size:,} entries of the Jacobian"),
-        Probes(subject, values, min(probes, 4), seed, everything_compared=True),
+        few,
         found, claimed, compared, caught,
-        float(np.sqrt(np.nansum(claimed**2))), values.count,
+        float(np.sqrt(np.nansum(claimed**2))), values.count, recorded=recorded,
     )  # fmt: skip
     if compared.wrong.any():
         outcome.entries = _entries(subject, outcome)
     if compared.kink.any():
         outcome.kinks = _kinks(subject, outcome)
     return _judged(outcome)
+
+
+def _faintest(subject: Subject, here: Any) -> Any:
+    """For each entry the slope that moves an output by its own size when the input moves by its own: a few
+    roundings of that are lost in the output, and come back as rounding from sums that cancel."""
+    with np.errstate(all="ignore"):
+        outputs = np.where(np.isfinite(here), np.abs(here), 0.0)
+        return outputs / usual_sizes(subject)[:, None]
 
 
 def _never_nan(compared: Comparison, claimed: Any, here: Any) -> None:

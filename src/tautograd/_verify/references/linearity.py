@@ -32,7 +32,7 @@ def _allowed(subject: Subject, reach: Any) -> Any:
 
 
 def linear_backward(
-    subject: Subject, cotangents: Any, gradients: Any, seed: int
+    subject: Subject, cotangents: Any, gradients: Any, seed: int, recorded: Any = None
 ) -> tuple[Check, Any]:
     """Whether random combinations of cotangents give the same combinations of their gradients.
 
@@ -45,7 +45,8 @@ def linear_backward(
         return check, None
     guilty = None
     combined = np.array(_SIZES)[:, None] * sign_vectors(len(_SIZES), len(cotangents), seed + 3)
-    arrived = subject.gradients(subject.row, combined @ cotangents)
+    tensors, outputs = recorded or subject.recorded(subject.row)
+    arrived = subject.pull_back(tensors, outputs, combined @ cotangents)
     gaps, tolerances = np.zeros(arrived.shape), np.zeros(arrived.shape)
     for at, (size, weights, found) in enumerate(zip(_SIZES, combined, arrived, strict=True)):
         with np.errstate(all="ignore"):

@@ -18,7 +18,7 @@ from ..report.findings import in_a_line
 from ..report.report import Check
 from ..subject.engines import as_reals
 from ..subject.subject import Subject
-from .fast_mode import Probes
+from .fast_mode import STEPS_AHEAD, Probes
 
 
 def amplification(probes: Probes) -> float:
@@ -137,10 +137,9 @@ def taylor(probes: Probes, gradients: Any, compared: Comparison) -> Check:
     """f(x + hv) - f(x) - h·g·v shrinks as h² if g is the gradient, and as h if it is not."""
     check = Check("Taylor remainder", "the order in which the remainder vanishes")
     row, directions = probes.subject.row, probes.few
-    steps = 2.0 ** -np.arange(3, 24, 2.0)
+    steps = STEPS_AHEAD
     base = probes.summed(row[None])[0]
-    points = row + steps[:, None, None] * directions
-    values = probes.summed(points.reshape(-1, row.size)).reshape(len(steps), len(directions), -1)
+    values = probes.summed(probes.points_ahead).reshape(len(steps), len(directions), -1)
     with np.errstate(all="ignore"):
         slopes = directions @ gradients.T
         remainder = np.abs(values - base - steps[:, None, None] * slopes)

@@ -27,6 +27,9 @@ def behaviour(subject: Subject, report: Report) -> Any:
     if subject.refused:
         names = ", ".join(subject.refused)
         report.notes.append(f"By its own word it has no gradient with respect to {names}.")
+    if subject.without_gradient:
+        names = ", ".join(subject.without_gradient)
+        report.notes.append(f"Not compared, for it does not require a gradient: {names}.")
     return runs[0]
 
 

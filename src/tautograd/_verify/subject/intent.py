@@ -78,6 +78,16 @@ _runs: list[Any] = []
 """The runs under way in which calls give their stand-ins' slopes, the innermost last."""
 
 
+@contextmanager
+def during(run: Any) -> Iterator[None]:
+    """Inside, decorated functions are called through `run.called`."""
+    _runs.append(run)
+    try:
+        yield
+    finally:
+        _runs.remove(run)
+
+
 class Intent:
     """Everything that is stated about one computation."""
 
@@ -113,8 +123,7 @@ class Intent:
                     replace(cls, "forward", functools.partial(self._forward, cls, meant))
                 )
             stack.enter_context(FunctionMode(engine, self._see))
-            _runs.append(self)
-            stack.callback(_runs.remove, self)
+            stack.enter_context(during(self))
             self._boundary: FrameType | None = sys._getframe(2)
             yield
 
@@ -248,4 +257,4 @@ def _words(file: str, stamp: int) -> dict[int, str]:
     return found
 
 
-__all__ = ["Intent", "intended", "moved", "word_at"]
+__all__ = ["Intent", "during", "intended", "moved", "word_at"]

@@ -6,16 +6,13 @@ or by autocast; inside of a custom Function, which records nothing of its own, a
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from ..._stand_ins.function_mode import FunctionMode
 from ..._trees.nests import ANY_MAPPING as NESTS
 from ..._user_code.sites import Site
 from ..._user_code.stack import own_site
-from .subject import Subject
 
 
 @dataclass(frozen=True)
@@ -40,31 +37,37 @@ class Loss:
         return f"right to {self.bits} bits: the cast to {self.dtype}{where} loses the rest"
 
 
-def losses_of(subject: Subject) -> list[Loss]:
-    """Every place where precision is lost, the coarsest first; none where nothing is."""
-    engine = subject.engine
-    found: dict[Any, Loss] = {}
-    boundary = sys._getframe(0)
-    apply = engine.autograd.Function.apply.__func__.__code__
+class PrecisionWatch:
+    """Looks at every result of a run that is watched, between `boundary` and the call."""
 
-    def see(function: Any, args: Any, kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
+    def __init__(self, engine: Any, epsilon: float, boundary: FrameType) -> None:
+        self._engine, self._epsilon, self._boundary = engine, epsilon, boundary
+        self._apply = engine.autograd.Function.apply.__func__.__code__
+        self._found: dict[Any, Loss] = {}
+        self._spacing: dict[Any, float] = {}  # of each dtype
+
+    @property
+    def losses(self) -> list[Loss]:
+        """Every place where precision was lost, the coarsest first."""
+        return sorted(self._found.values(), key=lambda loss: -loss.epsilon)
+
+    def look(self, result: Any, frame: FrameType) -> None:
+        """What a call gave, and the frame that made it."""
         for value in NESTS.leaves(result):
-            if not isinstance(value, engine.Tensor) or not value.is_floating_point():
+            if not isinstance(value, self._engine.Tensor):
                 continue
-            epsilon = float(engine.finfo(value.dtype).eps)
-            if epsilon <= subject.epsilon:
+            if not value.is_floating_point() and not value.is_complex():
                 continue
-            frame = sys._getframe(1)
-            if value.requires_grad or _inside(frame, apply, boundary):
-                site = own_site(frame, boundary)
-                name = str(value.dtype).rpartition(".")[2]
-                found.setdefault((name, site), Loss(name, epsilon, site))
-        return result
-
-    with FunctionMode(engine, see):
-        subject.recorded(subject.row)
-    return sorted(found.values(), key=lambda loss: -loss.epsilon)
+            dtype = value.dtype
+            epsilon = self._spacing.get(dtype)
+            if epsilon is None:
+                epsilon = self._spacing[dtype] = float(self._engine.finfo(dtype).eps)
+            if epsilon <= self._epsilon:
+                continue
+            if value.requires_grad or _inside(frame, self._apply, self._boundary):
+                site = own_site(frame, self._boundary)
+                name = str(dtype).rpartition(".")[2]
+                self._found.setdefault((name, site), Loss(name, epsilon, site))
 
 
 def _inside(frame: FrameType | None, apply: Any, boundary: FrameType) -> bool:

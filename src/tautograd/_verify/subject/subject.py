@@ -79,6 +79,9 @@ class Subject:
         self.by_position = False  # whether the leaves are the arguments, in order
         self.modifies_inputs: list[str] = []
         self.outputs: list[tuple[str, Any]] = []  # names and tensors of the first run
+        self.without_gradient: list[
+            str
+        ] = []  # outputs that do not require one, beside others that do
         self.refused: list[str] = []  # inputs of which the computation says they have no gradient
         try:
             self.first_run()
@@ -168,9 +171,13 @@ class Subject:
     def _called(self, given: dict[str, Any]) -> Any:
         if self.by_position:
             return self.target(*given.values())
-        values = NESTS.mapped_by_name(
-            self._named_inputs(), lambda name, value: given.get(name, _fresh(value))
-        )
+        values = self._named_inputs()
+        if values.keys() == given.keys():  # all of them are leaves that are checked
+            values = given
+        else:
+            values = NESTS.mapped_by_name(
+                values, lambda name, value: given[name] if name in given else _fresh(value)
+            )
         args = [values[name] for name in self._positional]
         kwargs = {name: values[name] for name in self.kwargs}
         self._state.restore()
@@ -219,6 +226,8 @@ class Subject:
 
     def named_outputs(self, result: Any) -> list[tuple[str, Any]]:
         """The floating-point tensors of a result; a Python number is one as well."""
+        if type(result) is self.engine.Tensor and result.is_floating_point():  # the usual case
+            return [("output", result)]
         found = []
         for name, value in NESTS.named_leaves(result, "output"):
             if isinstance(value, (float, complex)) and not isinstance(value, bool):
@@ -226,6 +235,8 @@ class Subject:
                 value = self.engine.tensor(value, dtype=getattr(self.engine, dtype))
             if is_tensor(value) and (value.is_floating_point() or value.is_complex()):
                 found.append((name, value))
+        if self.without_gradient:
+            return [(name, value) for name, value in found if name not in self.without_gradient]
         return found
 
     def first_run(self) -> None:
@@ -249,6 +260,10 @@ class Subject:
         self.outputs = self.named_outputs(result)
         if not self.outputs:
             raise ValueError("the result has no floating-point tensor, so there is no gradient")
+        if any(t.requires_grad for _, t in self.outputs):
+            # Backward of the others raises: they claim no gradient that could be wrong.
+            self.without_gradient = [n for n, t in self.outputs if not t.requires_grad]
+            self.outputs = [(n, t) for n, t in self.outputs if t.requires_grad]
         self._state.note_what_moved()
 
     def put_back(self) -> None:
@@ -394,7 +409,10 @@ def _fresh(value: Any) -> Any:
 
 def _same_stream(one: Any, other: Any) -> bool:
     """Whether nothing was drawn between two states of a generator."""
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    return all(
+        np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 class _State:

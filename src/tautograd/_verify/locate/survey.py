@@ -1,0 +1,86 @@
+"""One watched run before anything is compared: what a computation is made of.
+
+It answers, at one go, what would otherwise each need a run of its own: which custom Functions are called,
+where precision is lost, and whether any gradient is stated to be meant otherwise than the derivative.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..._stand_ins.function_mode import FunctionMode
+from ..._user_code.stack import own_site
+from ..subject.intent import Meant, during, word_at
+from ..subject.lost_precision import Loss, PrecisionWatch
+from ..subject.subject import Subject
+from .suspects import runnable
+from .tape import Call
+from .trace import custom_calls
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one run of a computation showed."""
+
+    calls: list[Call]  # of custom Functions
+    losses: list[Loss]  # of precision, the coarsest first
+    states_intent: bool  # by a comment on a line, or by a decorated function
+
+
+class _Notes:
+    """Takes the place of an `Intent` for decorated functions: notes that there is one."""
+
+    met = False
+
+    def called(self, key: Any, meant: Meant, args: Any, kwargs: Any, function: Any) -> Any:
+        self.met = True
+        return function(*args, **kwargs)
+
+
+def survey(subject: Subject) -> Survey:
+    """Run a computation once, and see what it is made of."""
+    engine = subject.engine
+    tensors = [t.detach().requires_grad_() for t in subject.tensors_from(subject.row)]
+    notes = _Notes()
+    boundary = sys._getframe()
+    watch = PrecisionWatch(engine, subject.epsilon, boundary)
+
+    def see(function: Any, args: Any, kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        frame = sys._getframe(1)
+        watch.look(result, frame)
+        if not notes.met:
+            site = own_site(frame, boundary)
+            notes.met = site is not None and bool(word_at(site.file, site.line))
+        return result
+
+    with engine.enable_grad(), during(notes), FunctionMode(engine, see):
+        result = subject.call(tensors)
+    calls: list[Call] = []
+    if any(map(_may_be_custom, nodes_behind(t for _, t in subject.named_outputs(result)))):
+        calls = custom_calls(engine, runnable(subject)[0])
+    return Survey(calls, watch.losses, notes.met)
+
+
+def nodes_behind(tensors: Iterable[Any]) -> Iterator[Any]:
+    """The nodes that these were recorded by, each once."""
+    found = [t.grad_fn for t in tensors if t.requires_grad]
+    known = set()
+    while found:
+        node = found.pop()
+        if node is None or node in known:
+            continue
+        known.add(node)
+        yield node
+        found += [following for following, _ in node.next_functions]
+
+
+def _may_be_custom(node: Any) -> bool:
+    """Whether a node is that of a custom Function, or may hide one: a write into a view does."""
+    return hasattr(node, "_forward_cls") or node.name() == "CopySlices"
+
+
+__all__ = ["Survey", "survey"]
