@@ -100,11 +100,6 @@ from ._ops.sparse.creation import sparse_csr_tensor as sparse_csr_tensor
 from ._autograd.detaching import detach as detach
 from ._autograd.detaching import detach_ as detach_
 from ._ops.linalg.older_norms import frobenius_norm as frobenius_norm
-from ._ops.linalg.older_norms import nuclear_norm as nuclear_norm
-from ._ops.indexing.flat_places import nonzero_static as nonzero_static
-from ._ops.indexing.flat_places import unravel_index as unravel_index
-from ._ops.linalg.low_rank import pca_lowrank as pca_lowrank
-from ._ops.linalg.low_rank import svd_lowrank as svd_lowrank
 from ._ops.sparse.products import hspmm as hspmm
 from ._ops.sparse.products import smm as smm
 from ._ops.sparse.products import sspaddmm as sspaddmm

@@ -373,7 +373,7 @@ def test_what_is_said() -> None:
 import tautograd as torch
 def step(x):
     return (x * 2).sum()
-f = torch.compile(step, backend="numpy")
+f = torch.compile(step, backend="numpy", dynamic=False)
 print(f.explain())
 for n in (3, 3, 3, 4, 4):
     f(torch.ones(n))

@@ -9,8 +9,10 @@ from typing import Any
 
 # Private by name, and used by so many that tautograd has them under PyTorch's names.
 PRIVATE_AND_KNOWN = frozenset(
-    "__config__ __future__ _C _custom_ops _dynamo _nn _pytree _subclasses _trace_wrapped_higher_order_op "
-    "_utils".split()
+    (
+        *("__config__", "__future__", "_C", "_custom_ops", "_dynamo", "_nn", "_pytree"),
+        *("_subclasses", "_trace_wrapped_higher_order_op", "_utils"),
+    )
 )
 
 

@@ -29,23 +29,27 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _ALPHA = 1.7580993408473766
 
 
-def _noise(
-    input: Tensor, keep: float, by_feature: bool, sampler: Any = _random.bernoulli
-) -> Tensor:
-    """Ones of probability `keep`, and zeros: one per element, or one per example and channel."""
+def _noise(input: Tensor, keep: float, by_feature: bool, fused: bool = False) -> Tensor:
+    """Ones of probability `keep`, and zeros: one per element, or one per example and channel.
+
+    On a GPU, PyTorch's `fused` kernel of dropout takes its coins in another order than `bernoulli_`.
+    """
     if modes.deferred is not None:
-        return modes.deferred.call(_noise, (input, keep, by_feature, sampler), {})  # type: ignore[no-any-return]
+        return modes.deferred.call(_noise, (input, keep, by_feature, fused), {})  # type: ignore[no-any-return]
     data = input._data
     kind = data.dtype
     if not by_feature:
         if type(data) is np.ndarray and data.flags.c_contiguous and not modes.vmap_levels:
             return make(draw(_random.bernoulli, None, data.shape, keep, dtype=kind))
-        if sampler is _random.dropout_mask and device_of(data).type == "cuda":
+        if fused and device_of(data).type == "cuda":
             from ..._arrays.cuda.cuda_array import CudaArray
 
             address = data.address if isinstance(data, CudaArray) else 0
-            aligned = {"alignment": next(n for n in (16, 8, 4, 2, 1) if address % n == 0)}
-            return make(fill_like(input, kind, None, sampler, None, keep, dtype=kind, **aligned))
+            given = {
+                "dtype": kind,
+                "alignment": next(n for n in (16, 8, 4, 2, 1) if not address % n),
+            }
+            return make(fill_like(input, kind, None, _random.dropout_mask, None, keep, **given))
         return make(fill_like(input, kind, None, _random.bernoulli, None, keep, dtype=kind))
     if input.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
@@ -62,7 +66,7 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, by_feature: bool)
     if p == 1:
         noise = make(np.zeros((), input._data.dtype))
     else:
-        noise = _noise(input, 1 - p, by_feature, _random.dropout_mask)
+        noise = _noise(input, 1 - p, by_feature, fused=True)
         noise.div_(1 - p)
     return input.mul_(noise) if inplace else input * noise
 

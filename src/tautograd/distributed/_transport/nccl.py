@@ -2,7 +2,7 @@
 
 A group that has it has MPI as well: the identity of the communicator travels by it, and so do barriers. What
 NCCL has no collective for is a group of its sends and receives. One GPU cannot show more than one rank, since
-NCCL refuses two ranks on a device; `tests/distributed/test_nccl.py` says what has been run.
+NCCL refuses two ranks on a device, so several ranks need several GPUs.
 """
 
 from __future__ import annotations
