@@ -78,7 +78,13 @@ def miniature(tmp_path_factory: pytest.TempPathFactory, project: Path) -> Path:
     for name in ("_cli", "_files", "_names"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(source / name, package / name, ignore=ignored)
-    for name in ("_nearest.py", "_version.py", "torch_version.py", "version.py"):
+    for name in (
+        "_launch_options.py",
+        "_nearest.py",
+        "_version.py",
+        "torch_version.py",
+        "version.py",
+    ):
         shutil.copy(source / name, package / name)
     files = {
         "__init__.py": """

@@ -106,7 +106,7 @@ def record(engine, inside=lambda: None):
         inside()
         return x * math.exp(factor)
 
-    compiled = tautograd.compile(function, backend="numpy", fallback=True)
+    compiled = tautograd.compile(function, backend="numpy", fallback=True, dynamic=False)
     with contextlib.suppress(RuntimeError):  # a recording may well be refused
         for factor in (
             0.5,
@@ -342,7 +342,7 @@ def test_another_thread_sees_nothing_of_a_recording():
 
 
 def test_a_recording_still_follows_math():
-    @tautograd.compile(backend="numpy")
+    @tautograd.compile(backend="numpy", dynamic=False)
     def scaled(x, factor):
         return x * math.exp(factor) + math.hypot(factor, 3.0)
 

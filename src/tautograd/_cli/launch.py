@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tautograd.distributed import run
+from tautograd._launch_options import add_options
 
 SUMMARY = "run a script on several ranks, as torchrun does"
 EXAMPLE = """\
@@ -22,11 +22,13 @@ rank that failed first (128 and the signal's number if it was killed), or 2 when
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `taut launch`."""
     parser.usage = "taut launch [-h] [-n N] [options] (script.py | -m module) [arguments ...]"
-    run.add_options(parser)
+    add_options(parser)
 
 
 def execute(namespace: argparse.Namespace) -> int:
     """Start the ranks and wait for them."""
+    from tautograd.distributed import run
+
     parser: argparse.ArgumentParser = namespace.parser
     try:
         return run.execute(namespace)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays.formats import strided
 from .._autograd.effects import value_asked
 from .._tensor.tensor import Tensor
 from ._groups import member, warn_not_member
@@ -17,38 +18,29 @@ from ._process_group import ProcessGroup
 class Buffer:
     """A tensor's elements as a flat array that a transport can carry."""
 
-    __slots__ = ("array", "home", "tensor")
+    __slots__ = ("array", "home", "shared", "tensor")
 
     def __init__(self, tensor: Any, group: ProcessGroup) -> None:
         value_asked("a collective of `torch.distributed`", "numpy")
         self.tensor = tensor
         self.home = data = tensor._data
-        if not group.carries(tensor.device.type):
-            data = data.get()  # through the CPU's memory
-        array = data.reshape(-1) if data.flags.c_contiguous else data.ravel()
-        if not array.flags.writeable:
-            array = array.copy()
-        self.array = array
+        if type(data) is not np.ndarray:  # a GPU's: CuPy's array of it, or through the CPU's memory
+            data = data.raw if group.carries(tensor.device.type) else data.host()
+        self.shared = bool(data.flags.c_contiguous) and getattr(data.flags, "writeable", True)
+        self.shared &= type(data) is np.ndarray or group.carries(tensor.device.type)
+        self.array = data.reshape(-1) if self.shared else data.ravel().copy()
 
     def put_back(self, array: Any = None) -> None:
         """Write the elements to the tensor, if they are not already its own."""
-        found = self.array if array is None else array
-        home = self.home
-        shared = type(found) is type(home) and np.may_share_memory(found, home)
-        if not shared or array is not None:
-            fresh = found.reshape(home.shape)
-            if type(home) is np.ndarray:
-                np.copyto(home, fresh)
+        if array is not None or not self.shared:
+            fresh = (self.array if array is None else array).reshape(self.home.shape)
+            if type(self.home) is np.ndarray:
+                np.copyto(self.home, fresh)
             else:
-                home[...] = type(home)(fresh) if type(fresh) is type(home) else _on(home, fresh)
+                raw = self.home.raw
+                with raw.device:
+                    raw[...] = _cupy().asarray(fresh)
         self.tensor._version_box[0] += 1
-
-
-def _on(home: Any, array: Any) -> Any:
-    import cupy
-
-    with home.device:
-        return cupy.asarray(array)
 
 
 def check_tensor(value: Any, name: str) -> None:
@@ -57,7 +49,7 @@ def check_tensor(value: Any, name: str) -> None:
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
             f"             but got {type(value)} instead."
         )
-    if value.layout is not Tensor.layout:
+    if value.layout is not strided:
         raise RuntimeError(
             f"`{name}` must be dense: sparse tensors are not carried between processes"
         )

@@ -8,6 +8,12 @@ from ..subject.subject import Subject
 from .fast_mode import sign_vectors
 
 
+class _GradientSubject(Subject):
+    """A gradient that depends on nothing has a gradient all the same, which is zero."""
+
+    may_claim_none = False
+
+
 def gradient_subject(subject: Subject, seed: int) -> Subject:
     """The leaves' gradient for one random cotangent, as a function of the leaves."""
     engine = subject.engine
@@ -32,7 +38,7 @@ def gradient_subject(subject: Subject, seed: int) -> Subject:
             engine.zeros_like(t) if g is None else g for t, g in zip(given, found, strict=True)
         )
 
-    again = Subject(gradient, tuple(leaf.tensor for leaf in subject.leaves), {})
+    again = _GradientSubject(gradient, tuple(leaf.tensor for leaf in subject.leaves), {})
     for leaf, original in zip(again.leaves, subject.leaves, strict=True):
         leaf.name = original.name
     again.by_position = True

@@ -49,6 +49,8 @@ class Leaf:
 class Subject:
     """A computation, its leaves, and what it gives at any values of them."""
 
+    may_claim_none = True  # outputs that do not require a gradient are left out
+
     def __init__(
         self,
         target: Callable[..., Any],
@@ -260,7 +262,7 @@ class Subject:
         self.outputs = self.named_outputs(result)
         if not self.outputs:
             raise ValueError("the result has no floating-point tensor, so there is no gradient")
-        if any(t.requires_grad for _, t in self.outputs):
+        if self.may_claim_none and any(t.requires_grad for _, t in self.outputs):
             # Backward of the others raises: they claim no gradient that could be wrong.
             self.without_gradient = [n for n, t in self.outputs if not t.requires_grad]
             self.outputs = [(n, t) for n, t in self.outputs if t.requires_grad]

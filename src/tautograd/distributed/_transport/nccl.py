@@ -1,8 +1,8 @@
 """NCCL by CuPy's binding: collectives on a GPU's memory, in the order of a stream of their own.
 
 A group that has it has MPI as well: the identity of the communicator travels by it, and so do barriers. What
-NCCL has no collective for is a group of its sends and receives. One GPU cannot show more than one rank, since
-NCCL refuses two ranks on a device, so several ranks need several GPUs.
+NCCL has no collective for is a group of its sends and receives. It refuses two ranks on a device: each rank needs a
+GPU of its own.
 """
 
 from __future__ import annotations
