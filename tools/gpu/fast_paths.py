@@ -54,8 +54,8 @@ class Paths:
                 ]
                 out = function(torch, *given)
                 # Around a number other than zero: sums that cancel have few digits on any machine.
-                weights = 1.5 + np.cos(np.arange(out.numel())).reshape(tuple(out.shape))
-                pull = torch.from_numpy(weights).to(kind).to(used).to(device)
+                weights = np.cos(np.arange(out.numel())).reshape(tuple(out.shape))
+                pull = torch.from_numpy(np.asarray(1.5 + weights)).to(kind).to(used).to(device)
                 out.backward(pull)
                 everything = [out.detach(), *[x.grad for x in given]]
                 results.append([x.to("cpu").to(torch.float64).numpy() for x in everything])

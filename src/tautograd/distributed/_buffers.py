@@ -97,6 +97,15 @@ def room_for(like: Any, count: int) -> Any:
     return module.empty(count, like.dtype)
 
 
+def arithmetic_on(array: Any) -> Any:
+    """The array as what NumPy's functions compute with: a GPU's as the engine's own, in every dtype."""
+    if type(array) is np.ndarray:
+        return array
+    from .._arrays.cuda.cuda_array import wrap
+
+    return wrap(array)
+
+
 def _cupy() -> Any:
     import cupy
 

@@ -108,4 +108,4 @@ def check_reduction(
 def factor_of(op: ReduceOp, dtype: np.dtype[Any]) -> Any:
     """What PREMUL_SUM multiplies by, as a number of the dtype."""
     factor = op.factor
-    return np.asarray(factor.item() if hasattr(factor, "item") else factor).astype(dtype)
+    return dtype.type(factor.item() if hasattr(factor, "item") else factor)

@@ -9,6 +9,7 @@ import numpy as np
 from .._tensor.tensor import Tensor
 from ._buffers import (
     Buffer,
+    arithmetic_on,
     check_alike,
     check_tensor,
     check_tensors,
@@ -28,7 +29,8 @@ from ._work import Work
 def _prepared(buffer: Buffer, op: ReduceOp) -> Any:
     """What goes into a reduction: PREMUL_SUM multiplies it first."""
     if op.op is RedOpType.PREMUL_SUM:
-        np.multiply(buffer.array, factor_of(op, buffer.array.dtype), out=buffer.array)
+        numbers = arithmetic_on(buffer.array)
+        np.multiply(numbers, factor_of(op, numbers.dtype), out=numbers)
     return buffer.array
 
 
@@ -36,7 +38,8 @@ def _averaged(array: Any, op: ReduceOp, size: int, as_pairs: bool = True) -> Non
     """Divide a sum by the number of ranks; complex numbers as PyTorch does at that place, to the last bit."""
     if op.op is RedOpType.AVG:
         parts = array.view(array.real.dtype) if as_pairs and array.dtype.kind == "c" else array
-        np.divide(parts, np.asarray(size).astype(parts.dtype), out=parts)
+        numbers = arithmetic_on(parts)
+        np.divide(numbers, numbers.dtype.type(size), out=numbers)
 
 
 def all_reduce(
