@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._arrays.formats import strided
+from ..._tensor.tensor import Tensor
 from ..declare.elementwise_calls import require_tensor
 from ..declare.public import FUNCTIONS, LINALG, public
 
@@ -35,7 +36,9 @@ def _adjoint(a: Any) -> Any:
 
 
 @public(method=False, out=False)
-def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:
+def svd_lowrank(
+    A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of the q largest singular values of A (which may be sparse), or of A - M."""
     require_tensor("svd_lowrank", A, "A")
     count, times = 6 if q is None else q, 2 if niter is None else niter
@@ -52,7 +55,9 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
 
 
 @public(method=False, out=False)
-def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
+def pca_lowrank(
+    A: Any, q: int | None = None, center: bool = True, niter: int = 2
+) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of the principal components of rows of data, without their mean if `center`."""
     require_tensor("pca_lowrank", A, "A")
     rows, columns = A.shape[-2:]
