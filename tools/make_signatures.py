@@ -64,6 +64,8 @@ def _wanted() -> set[str]:
     return {name for name in names if not _in_python(name)}
 
 
+# Parameters that Python's bindings call otherwise than the schemas do.
+_BOUND_NAMES = {"copy_": ("Tensor src", "Tensor other")}
 _BY_HAND = {"nonzero", "requires_grad_", "tensor", "to", "type"}  # parsed by code of their own
 
 
@@ -85,6 +87,8 @@ def _native() -> list[str]:
         if "Dimname" in text or "Storage" in text or "Stream" in text:
             continue
         grouped.setdefault(name, []).append(text.partition("(")[2].removesuffix(")"))
+    for name, (declared, bound) in _BOUND_NAMES.items():
+        grouped[name] = [line.replace(declared, bound) for line in grouped[name]]
     found = [f"{name}({line})" for name, lines in grouped.items() for line in _with_out(lines)]
     for name, native in _built_in().items():
         found += [f"nn.functional.{name}({line})" for line in _with_out(grouped.get(native, []))]

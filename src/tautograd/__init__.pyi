@@ -1435,7 +1435,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None=None) -> Tensor:
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float=2.0, eps: _float=1e-06, keepdim: _bool=False) -> Tensor:
     """The p-norm of each row of `x1 - x2 + eps`."""
 
-def pca_lowrank(A: Tensor, q: _int | None=None, center: _bool=True, niter: _int=2) -> Tensor:
+def pca_lowrank(A: Tensor, q: _int | None=None, center: _bool=True, niter: _int=2) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of the principal components of rows of data, without their mean if `center`."""
 
 def pdist(input: Tensor, p: _float=2) -> Tensor:
@@ -1810,8 +1810,8 @@ def sum(input: Tensor, dim: Dims | None=None, keepdim: _bool=False, *, dtype: _d
 def svd(input: Tensor, some: _bool=True, compute_uv: _bool=True, *, out: Tensors | None=None) -> return_types.svd:
     """`linalg.svd` by its old name, which gives V rather than its conjugate transpose."""
 
-def svd_lowrank(A: Tensor, q: _int | None=6, niter: _int | None=2, M: Any=None) -> Tensor:
-    """U, S and V of the q largest singular values of A, or of A - M."""
+def svd_lowrank(A: Tensor, q: _int | None=6, niter: _int | None=2, M: Any=None) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V of the q largest singular values of A (which may be sparse), or of A - M."""
 
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """A view with two dimensions exchanged; NumPy's name for `transpose`."""

@@ -66,3 +66,26 @@ def test_principal_components_of_a_sparse_matrix():
     expected = torch.pca_lowrank(dense, q=4)[1]
     torch.manual_seed(5)
     assert torch.allclose(torch.pca_lowrank(dense.to_sparse(), q=4)[1], expected)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr", "to_sparse_csc"])
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6)])
+def test_low_rank_of_a_sparse_matrix_is_that_of_its_values(shape, layout, dtype):
+    import tautograd as torch
+
+    torch.manual_seed(0)
+    dense = torch.randn(*shape, dtype=getattr(torch, dtype)) * (torch.rand(*shape) > 0.5)
+    mean = torch.randn(1, shape[1], dtype=dense.dtype)
+
+    def outcomes(a):
+        torch.manual_seed(5)
+        calls = (
+            torch.svd_lowrank(a, q=2),
+            torch.svd_lowrank(a, q=2, M=mean),
+            torch.pca_lowrank(a, q=2),
+        )
+        return [(u * s) @ v.mH for u, s, v in calls]
+
+    for got, want in zip(outcomes(getattr(dense, layout)()), outcomes(dense), strict=True):
+        torch.testing.assert_close(got, want)

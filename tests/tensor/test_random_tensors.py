@@ -107,6 +107,7 @@ torch.Generator().set_state(torch.zeros(3)) ; torch.Generator().set_state(3)
 isinstance(torch.Generator().seed(),int) ; torch.Generator().manual_seed('a')
 torch.Generator().manual_seed(-1).initial_seed() ; torch.Generator().manual_seed(2**64)
 torch.manual_seed(3).device ; torch.manual_seed('a') ; torch.manual_seed(1.7)
+torch.manual_seed(None) ; torch.cuda.manual_seed('a') ; torch.cuda.manual_seed_all(None)
 torch.manual_seed(2**64) ; isinstance(torch.seed(),int) ; torch.get_rng_state().shape
 torch.get_rng_state() ; torch.default_generator.initial_seed() ; torch.random.get_rng_state().shape
 torch.random.default_generator is torch.default_generator ; isinstance(torch.random.seed(),int)

@@ -9,7 +9,9 @@ MOST_PARTS = 1 << 24
 def out_of_memory(size: int | None) -> RuntimeError:
     """The error for a tensor of so many bytes; None if that is beyond counting."""
     if size is None or size >= 1 << 63:
-        return RuntimeError("Storage size calculation overflowed: more bytes than can be counted")
+        return RuntimeError(
+            "Storage size calculation overflowed: can't allocate memory for more bytes than can be counted"
+        )
     much = f"{size} bytes"
     return RuntimeError(
         "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you "

@@ -59,6 +59,12 @@ def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
     return printing.tensor_repr(self, tensor_contents)
 
 
+def _tangent(self: Tensor) -> Any:
+    """The tangent that is printed: of forward mode's innermost level."""
+    tangents = self._tangents
+    return tangents[max(tangents)] if tangents else None
+
+
 def _format(self: Tensor, spec: str) -> str:
     if not self._data.ndim and type(self) is Tensor:
         return format(item(self), spec)
@@ -184,6 +190,8 @@ _METHODS: dict[str, Callable[..., Any]] = {
 }
 for _name, _method in _METHODS.items():
     attach(_name, _method)
+_cls: Any = Tensor
+_cls._tangent_for_repr = property(_tangent)
 
 FUNCTIONS["numel"] = numel
 FUNCTIONS["is_nonzero"] = is_nonzero

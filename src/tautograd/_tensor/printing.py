@@ -216,9 +216,9 @@ def _suffixes(tensor: PrintableTensor) -> list[str]:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    tangents = getattr(tensor, "_tangents", None)
-    if tangents:  # of forward mode's innermost level
-        suffixes.append(f"tangent={tangents[max(tangents)]}")
+    tangent = getattr(tensor, "_tangent_for_repr", None)
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
     return suffixes
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from .. import _random
 from .._arrays.devices import CPU, as_device, cuda_backend, device_of, gpu
 from .._autograd.effects import put_off_no_longer
+from .._ops.declare.guarding import marked
 from .._ops.declare.public import FUNCTIONS
 from .tensor import Tensor, make
 
@@ -118,10 +119,12 @@ def function(fn: Any) -> Any:
 
 
 @function
+@marked  # of what is no integer, `int` speaks itself, as in PyTorch
 def manual_seed(seed: Any) -> Generator:
     """Seed the default generator; the same seed gives PyTorch's numbers."""
-    default_generator.manual_seed(int(seed))
-    seed_gpus(int(seed))
+    number = int(seed)
+    default_generator.manual_seed(number)
+    seed_gpus(number)
     return default_generator
 
 

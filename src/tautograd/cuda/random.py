@@ -24,9 +24,9 @@ __all__ = [
 
 def manual_seed(seed: int) -> None:
     """Seed the current GPU's generator, if there is one."""
-    if cuda_backend() is None:
-        return
-    seed_gpus(int(seed), index_of(None))
+    number = int(seed)
+    if cuda_backend() is not None:
+        seed_gpus(number, index_of(None))
 
 
 def manual_seed_all(seed: int) -> None:

@@ -74,6 +74,14 @@ class UninitializedTensorMixin:
     def device(self) -> Any:
         return self.data.device
 
+    # What PyTorch's tensors say of themselves without an operation.
+    is_meta = property(lambda self: self.data.is_meta)
+    is_cpu = property(lambda self: self.data.is_cpu)
+    is_cuda = property(lambda self: self.data.is_cuda)
+    itemsize = property(lambda self: self.data.itemsize)
+    nbytes = property(lambda self: self.data.nbytes)
+    ndim = property(lambda self: self.data.ndim)
+
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
         """Take over the elements of another empty tensor."""
         self.data.copy_(src.data)

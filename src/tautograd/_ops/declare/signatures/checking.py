@@ -75,10 +75,12 @@ class Form:
     """One overload as a function or as a method."""
 
     def __init__(self, signature: Signature, method: bool) -> None:
-        parameters = signature.parameters
         self.signature = signature
-        self.parameters = [p for i, p in enumerate(parameters) if not (method and p.name == "self")]
+        self.parameters = list(signature.parameters)
         if method:
+            # The tensor itself: of functions that PyTorch writes in Python, whatever comes first.
+            names = [p.name for p in self.parameters]
+            del self.parameters[names.index("self") if "self" in names else 0]
             self.parameters = [p for p in self.parameters if p.name != "out"]
         self.positional = [p for p in self.parameters if not p.keyword_only]
         self.least = sum(p.default is None for p in self.parameters)
