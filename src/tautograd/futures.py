@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ._ops.declare.python_surface import speak
+
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
@@ -129,3 +131,6 @@ def collect_all(futures: Sequence[Future]) -> Future:
 def wait_all(futures: Sequence[Future]) -> list[Any]:
     """The values of all, when they are there."""
     return [future.wait() for future in collect_all(futures).wait()]
+
+
+speak(globals(), __all__)

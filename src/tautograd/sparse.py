@@ -6,6 +6,7 @@ from typing import Any
 
 from ._arrays.dtypes import ALL_DTYPES, LEGACY_NAMES
 from ._arrays.sparse.coo import CooArray
+from ._ops.declare.python_surface import speak
 from ._ops.sparse.creation import sparse_coo_tensor
 from ._ops.sparse.products import addmm, log_softmax, mm, softmax, sum
 from ._tensor.tensor import Tensor
@@ -92,6 +93,9 @@ def as_sparse_gradcheck(gradcheck: Any) -> Any:
         return gradcheck(of_values, tuple(parts), **options)
 
     return checked
+
+
+speak(globals(), __all__)
 
 
 class _LegacyType(type):

@@ -67,6 +67,7 @@ WHOLE = ("uint8", "int8", "int16", "int32", "int64")
 OUTSIDE = [{"i": [0, -1, 2]}, {"i": [0, 3, 2]}, {"i": [FAR, 1, 2]}, {"i": [0, 1, -FAR]}]
 BEYOND = [{"i": [0, -4, 2]}, {"i": [0, 3, 2]}, {"i": [FAR, 1, 2]}, {"i": [0, 1, -FAR]}]
 WIDE = [{"i": [[0, -1, 2, 1]]}, {"i": [[0, 1, 3, 1]]}, {"i": [[0, FAR, 1, 1]]}]
+PIVOTS = [{"i": [0, 2]}, {"i": [2, 3]}, {"i": [2, -1]}]
 ALONG = {"x": X, "i": [[0, 1, 2, 1]]}
 PICK = {"x": X, "i": [0, 1, 2]}
 LOG = numbers(5, 2, 4)
@@ -183,6 +184,14 @@ ROWS = [
         WIDE,
     ),
     Row("index_select", "x.index_select(0, i)", PICK, OUTSIDE, ("x",), dtypes=INDEX),
+    Row(
+        "index_select_of_nothing",
+        "x.index_select(0, i)",
+        {"x": numbers(3, 0), "i": [0, 1, 2]},
+        OUTSIDE,
+        ("x",),
+        dtypes=INDEX,
+    ),
     Row("index_add", "x.index_add(0, i, x)", PICK, OUTSIDE, ("x",)),
     Row("index_copy", "x.index_copy(0, i, x)", PICK, OUTSIDE, ("x",)),
     Row("index_fill", "x.index_fill(0, i, 1.5)", PICK, BEYOND, ("x",)),
@@ -380,6 +389,22 @@ ROWS = [
         {"a": [[[2.0, 1], [1, 3]]] * 2},
         [{"a": [[[2.0, 1], [1, 3]], [[0.0, 0], [0, 0]]]}],
     ),
+    Row(
+        "lu_unpack",
+        "torch.lu_unpack(a, i)[1]",
+        {"a": [[2.0, 1], [1, 3]], "i": [2, 2]},
+        PIVOTS,
+        ("a",),
+        dtypes={"i": ("int32",)},
+    ),
+    Row(
+        "lu_solve",
+        "torch.linalg.lu_solve(a, i, b)",
+        {"a": [[2.0, 1], [1, 3]], "i": [2, 2], "b": [[1.0], [2.0]]},
+        PIVOTS,
+        ("a", "b"),
+        dtypes={"i": ("int32",)},
+    ),
     Row("svd", "torch.linalg.svd(a)[1]", {"a": [[2.0, 1], [1, 3]]}, [{"a": [[1.0, NAN], [1, 0]]}]),
     Row("pinv", "torch.linalg.pinv(a)", {"a": [[2.0, 1], [1, 3]]}, [{"a": [[1.0, NAN], [1, 0]]}]),
     Row(
@@ -427,6 +452,33 @@ SHAPED_BY_VALUES = [
         PICK,
         OUTSIDE,
         like_torch=False,
+    ),
+    Row(
+        "sparse_coo_tensor",
+        "torch.sparse_coo_tensor(i, x, (3, 4), check_invariants=True).to_dense()",
+        {"i": [[0, 2], [3, 1]], "x": [1.0, 2.0]},
+        [{"i": [[0, -1], [3, 1]]}, {"i": [[0, 3], [3, 1]]}, {"i": [[0, 2], [3, FAR]]}],
+    ),
+    Row(
+        "sparse_coo_tensor_coalesced",
+        "torch.sparse_coo_tensor(i, x, (3, 4), check_invariants=True, is_coalesced=True).to_dense()",
+        {"i": [[0, 2], [3, 1]], "x": [1.0, 2.0]},
+        [{"i": [[2, 0], [3, 1]]}, {"i": [[2, 2], [1, 1]]}],
+    ),
+    *(
+        Row(
+            f"sparse_{kind}_tensor",
+            f"torch.sparse_{kind}_tensor(s, i, x, (3, 3), check_invariants=True).to_dense()",
+            {"s": [0, 1, 1, 2], "i": [2, 0], "x": [1.0, 2.0]},
+            [
+                {"s": [1, 1, 1, 2]},
+                {"s": [0, 1, 1, 3]},
+                {"s": [0, 2, 1, 2]},
+                {"i": [2, -1]},
+                {"i": [3, 0]},
+            ],
+        )
+        for kind in ("csr", "csc")
     ),
     Row("bincount", "torch.bincount(i)", {"i": [0, 1, 2]}, [{"i": [0, -1, 2]}]),
     Row("one_hot_counted", "F.one_hot(i)", {"i": [0, 1, 3]}, [{"i": [0, -1, 3]}]),

@@ -37,13 +37,13 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
      "of libraries of NVIDIA's that CuPy does not reach", ""),
     ("torch.cudnn_* torch.miopen_* torch.mkldnn_* torch.fbgemm_*",
      "one library's kernel, by its own name", "the operation itself, such as torch.conv2d"),
-    ("torch.export torch.fx.passes torch.fx.experimental",
+    ("torch.export torch.fx.passes torch.fx.experimental.*",
      "for whole programs as graphs of PyTorch's own operators", "torch.fx.symbolic_trace, torch.compile"),
     (("torch.eig torch.symeig torch.lstsq torch.solve torch.matrix_rank torch.Tensor.eig torch.Tensor.symeig "
      "torch.Tensor.lstsq torch.Tensor.solve"),
      "removed from PyTorch, where it only raises", "torch.linalg"),
-    ("torch.futures torch.fork torch.wait", "for TorchScript's own threads", "concurrent.futures"),
-    (("torch.jit.annotations torch.jit.frontend torch.jit.generate_bytecode torch.jit.mobile "
+    ("torch.fork torch.wait", "for TorchScript's own threads", "concurrent.futures"),
+    (("torch.jit.annotations.* torch.jit.frontend torch.jit.generate_bytecode torch.jit.mobile "
      "torch.jit.quantized torch.jit.supported_ops torch.jit.unsupported_tensor_ops torch.jit.export_opnames"),
      "of the TorchScript compiler", ""),
     ("torch.monitor", "PyTorch's own telemetry", "torch.utils.tensorboard"),

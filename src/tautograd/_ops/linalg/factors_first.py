@@ -7,7 +7,6 @@ import warnings
 from typing import Any
 
 from ..._user_code.sites import warning_level
-from ..declare.guarding import marked
 from ..declare.public import FUNCTIONS, METHODS, Function, attach
 from . import addmm as _addmm  # noqa: F401  (whose functions these are)
 
@@ -48,7 +47,7 @@ def _with_old_order(name: str, fn: Function, method: bool) -> Function:
         _warn(name, "alpha" in kwargs)
         return fn(input, *rest, beta=beta, **kwargs)
 
-    return marked(call)
+    return call  # guarded where it is published
 
 
 for _name in _NAMES:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..._tensor.tensor import Tensor
+from ..declare.guarding import by_signature
 from ..declare.public import LINALG
 
 
+@by_signature
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The square root of the sum of squares over one or two dimensions."""
     dims = (dim,) if isinstance(dim, int) else tuple(dim)

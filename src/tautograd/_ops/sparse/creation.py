@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._arrays.checks import Refusal, Wrong, require_all, require_nonnegative, require_range
 from ..._arrays.dtypes import as_dtype, get_default_dtype
 from ..._arrays.formats import sparse_csc, sparse_csr
 from ..._arrays.sparse.compressed import CompressedArray
@@ -13,6 +14,7 @@ from ..._arrays.sparse.coo import CooArray, empty
 from ..._autograd.apply import apply
 from ..._tensor.creation import tensor
 from ..._tensor.tensor import Tensor, make
+from ..declare.guarding import by_signature
 from . import kinds  # noqa: F401  (what a sparse tensor says of itself)
 from .records import from_values_op
 
@@ -30,6 +32,7 @@ def _places(indices: Any) -> Any:
     return np.asarray(found, np.int64)
 
 
+@by_signature
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -62,13 +65,9 @@ def sparse_coo_tensor(
     shape = _checked(places, given, size)
     coalesced = bool(is_coalesced)
     options = {"indices": places, "size": shape, "coalesced": coalesced}
-    if (
-        coalesced
-        and not CooArray(places, places[0] if len(places) else places, shape).is_in_order()
-    ):
-        raise RuntimeError(
-            "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
-        )
+    if coalesced:
+        keys = CooArray(places, given._data, shape).keys()
+        require_all(keys[1:] > keys[:-1], lambda rising: rising, _uncoalesced)
     if requires_grad:
         given = given.detach()
     made: Tensor = apply(from_values_op, (given,), options)
@@ -87,8 +86,7 @@ def _checked(places: Any, values: Tensor, size: Any) -> tuple[int, ...]:
             f"{nnz}, nnz from values: {held[0]}"
         )
     for dim, row in enumerate(places):
-        if nnz and row.min() < 0:
-            raise RuntimeError(f"found negative index {row.min()} for dim {dim}")
+        require_nonnegative(row, _negative(dim))
     if size is None:
         extents = [int(row.max()) + 1 if nnz else 0 for row in places]
         return (*extents, *held[1:])
@@ -99,16 +97,37 @@ def _checked(places: Any, values: Tensor, size: Any) -> tuple[int, ...]:
             f"sparse_dim = {sparse_dim}, dense_dim = {len(held) - 1}"
         )
     for dim, row in enumerate(places):
-        if nnz and row.max() >= shape[dim]:
-            raise RuntimeError(
-                f"size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but found "
-                f"index {row.max()}"
-            )
+        require_range(row, 0, shape[dim], _beyond(dim, shape[dim]))
     if shape[sparse_dim:] != held[1:]:
         raise RuntimeError(
             f"values has incorrect size, expected {[nnz, *shape[sparse_dim:]]}, got {list(held)}"
         )
     return shape
+
+
+def _negative(dim: int) -> Refusal:
+    def error(wrong: Wrong) -> Exception:
+        found = wrong.value if wrong.array is None else wrong.array.min()
+        return RuntimeError(f"found negative index {found} for dim {dim}")
+
+    return error
+
+
+def _beyond(dim: int, extent: int) -> Refusal:
+    def error(wrong: Wrong) -> Exception:
+        found = wrong.value if wrong.array is None else wrong.array.max()
+        return RuntimeError(
+            f"size is inconsistent with indices: for dim {dim}, size is {extent} but found "
+            f"index {found}"
+        )
+
+    return error
+
+
+def _uncoalesced(_: Wrong) -> Exception:
+    return RuntimeError(
+        "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
+    )
 
 
 def _compressed(
@@ -134,17 +153,18 @@ def _compressed(
             f"`{names[0]}.shape[-1]` must be equal to the number of {_spoken(kind)} + 1 "
             f"({extents[0] + 1}), but got {own + 1}"
         )
-    if starts[0] != 0 or starts[-1] != len(others):
-        raise RuntimeError(f"`{names[0]}` must begin with 0 and end with nnz ({len(others)})")
-    if np.any(np.diff(starts) < 0):
-        raise RuntimeError(f"`{names[0]}` must not decrease")
+    nnz = len(others)
+    ends = RuntimeError(f"`{names[0]}` must begin with 0 and end with nnz ({nnz})")
+    require_all(starts[[0, -1]] == (0, nnz), lambda fits: fits, lambda _: ends)
+    falls = RuntimeError(f"`{names[0]}` must not decrease")
+    require_nonnegative(np.diff(starts), lambda _: falls)
     if len(others) != held._data.shape[0]:
         raise RuntimeError(
             f"`{names[1]}` and `values` must have the same number of elements, but got "
             f"{len(others)} and {held._data.shape[0]}"
         )
-    if others.size and (others.min() < 0 or others.max() >= extents[1]):
-        raise RuntimeError(f"`{names[1]}.max()` must be less than {extents[1]}, none below 0")
+    outside = RuntimeError(f"`{names[1]}.max()` must be less than {extents[1]}, none below 0")
+    require_range(others, 0, extents[1], lambda _: outside)
     out = make(CompressedArray(kind, starts, others, held._data, shape))
     out.requires_grad = requires_grad
     return out
@@ -154,6 +174,7 @@ def _spoken(kind: str) -> str:
     return "rows" if kind == "csr" else "columns"
 
 
+@by_signature
 def sparse_csr_tensor(
     crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -163,6 +184,7 @@ def sparse_csr_tensor(
     return _compressed("csr", crow_indices, col_indices, values, size, dtype, requires_grad)
 
 
+@by_signature
 def sparse_csc_tensor(
     ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -172,6 +194,7 @@ def sparse_csc_tensor(
     return _compressed("csc", ccol_indices, row_indices, values, size, dtype, requires_grad)
 
 
+@by_signature
 def sparse_compressed_tensor(
     compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,

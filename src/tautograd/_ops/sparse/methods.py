@@ -1,4 +1,7 @@
-"""Methods of tensors that have to do with sparse ones: conversions both ways, and what a sparse one holds."""
+"""Methods of tensors that have to do with sparse ones: conversions both ways, and what a sparse one holds.
+
+Their docstrings stand with the names (`_tensor/sparse_methods.py`), where they are there before any of this is loaded.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from ..._arrays.sparse.compressed import CompressedArray
 from ..._arrays.sparse.coo import CooArray
 from ..._autograd.apply import apply
 from ..._autograd.views import bump
+from ..._tensor.sparse_methods import DOCS
 from ..._tensor.tensor import Tensor, make
 from . import kinds  # noqa: F401  (what a sparse tensor says of itself)
 from .records import coalesce_op, mask_op, to_dense_op, to_sparse_dim_op, to_sparse_op, values_op
@@ -22,6 +26,7 @@ _KINDS = {sparse_coo: "coo", sparse_csr: "csr", sparse_csc: "csc"}
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    function.__doc__ = DOCS[function.__name__]
     METHODS[function.__name__] = function
     return function
 
@@ -52,7 +57,6 @@ def _converted(
 def to_sparse(
     self: Tensor, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
 ) -> Tensor:  # fmt: skip
-    """A sparse copy: of coordinates, or in the layout that is named."""
     if isinstance(sparse_dim, int):
         return _converted(self, "coo", sparse_dim, to_sparse_dim_op)
     if layout is not None and layout not in _KINDS:
@@ -63,32 +67,27 @@ def to_sparse(
 
 @_method
 def to_sparse_coo(self: Tensor) -> Tensor:
-    """A sparse copy of coordinates."""
     return _converted(self, "coo")
 
 
 @_method
 def to_sparse_csr(self: Tensor, dense_dim: Any = None) -> Tensor:
-    """A copy compressed by rows."""
     return _converted(self, "csr")
 
 
 @_method
 def to_sparse_csc(self: Tensor, dense_dim: Any = None) -> Tensor:
-    """A copy compressed by columns."""
     return _converted(self, "csc")
 
 
 @_method
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """All elements, the zeros too; a dense tensor is itself."""
     found: Tensor = self if not is_sparse(self._data) else apply(to_dense_op, (self,))
     return found if dtype is None else found.to(dtype)
 
 
 @_method
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
-    """This tensor at the places of a sparse one."""
     if self._data.shape != mask._data.shape:
         raise RuntimeError(
             "sparse_mask(): operands have incompatible sizes; self has size "
@@ -109,20 +108,17 @@ def _coo_of(self: Tensor, name: str) -> CooArray:
 
 @_method
 def coalesce(self: Tensor) -> Tensor:
-    """Each place once and in order, with the sum of what stood there."""
     data = _coo_of(self, "coalesce")
     return self if data.coalesced else apply(coalesce_op, (self,))
 
 
 @_method
 def is_coalesced(self: Tensor) -> bool:
-    """Whether each place is listed once, in order."""
     return _coo_of(self, "is_coalesced").coalesced
 
 
 @_method
 def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
-    """Say whether each place is listed once, in order."""
     _coo_of(self, "_coalesced_").coalesced = bool(coalesced)
     return self
 
@@ -138,13 +134,11 @@ def _held(self: Tensor, what: str) -> CooArray:
 
 @_method
 def indices(self: Tensor) -> Tensor:
-    """The places, one to a column."""
     return make(_held(self, "indices").indices)
 
 
 @_method
 def values(self: Tensor) -> Tensor:
-    """The elements that are held."""
     if not isinstance(self._data, CompressedArray):
         _held(self, "values")
     return apply(values_op, (self,))  # type: ignore[no-any-return]
@@ -152,19 +146,16 @@ def values(self: Tensor) -> Tensor:
 
 @_method
 def _indices(self: Tensor) -> Tensor:
-    """The places as they are listed."""
     return make(_coo_of(self, "_indices").indices)
 
 
 @_method
 def _values(self: Tensor) -> Tensor:
-    """The elements as they are listed; not part of any graph."""
     return make(self._data.values)
 
 
 @_method
 def _nnz(self: Tensor) -> int:
-    """How many elements are listed."""
     if not is_sparse(self._data):
         raise not_for("_nnz", "CPU")
     return int(self._data.nnz)
@@ -172,13 +163,11 @@ def _nnz(self: Tensor) -> int:
 
 @_method
 def sparse_dim(self: Tensor) -> int:
-    """How many dimensions a place fixes."""
     return int(getattr(self._data, "sparse_dim", 2 if is_sparse(self._data) else 0))
 
 
 @_method
 def dense_dim(self: Tensor) -> int:
-    """How many dimensions what is held has."""
     return int(self._data.ndim) - (sparse_dim(self) if is_sparse(self._data) else 0)
 
 
@@ -193,7 +182,7 @@ def _part(name: str, kind: str, attribute: str) -> Callable[..., Any]:
         return make(getattr(self._data, attribute))
 
     method.__name__ = name
-    return method
+    return _method(method)
 
 
 for _name, _kind, _attribute in (
@@ -202,12 +191,11 @@ for _name, _kind, _attribute in (
     ("ccol_indices", "csc", "starts"),
     ("row_indices", "csc", "others"),
 ):
-    METHODS[_name] = _part(_name, _kind, _attribute)
+    _part(_name, _kind, _attribute)
 
 
 @_method
 def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
-    """Give a sparse tensor another size, in place; what it holds must fit."""
     data = _coo_of(self, "sparse_resize_")
     shape = tuple(int(n) for n in size)
     if sparse_dim + dense_dim != len(shape):
@@ -229,7 +217,6 @@ def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> 
 
 @_method
 def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
-    """Give a sparse tensor another size, in place, with nothing held."""
     data = _coo_of(self, "sparse_resize_and_clear_")
     shape = tuple(int(n) for n in size)
     held = np.zeros((0, *shape[sparse_dim:]), data.dtype)
@@ -240,7 +227,6 @@ def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim
 
 @_method
 def smm(self: Tensor, mat: Tensor) -> Tensor:
-    """The product with a dense matrix, as a sparse tensor."""
     from .products import smm as product
 
     return product(self, mat)
@@ -248,7 +234,6 @@ def smm(self: Tensor, mat: Tensor) -> Tensor:
 
 @_method
 def sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """This sparse matrix plus the product of a sparse and a dense one, sparse."""
     from .products import sspaddmm as product
 
     return product(self, mat1, mat2, beta=beta, alpha=alpha)

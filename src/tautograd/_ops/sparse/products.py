@@ -11,6 +11,7 @@ from ..._arrays.sparse.coo import CooArray, from_dense
 from ..._autograd.apply import apply
 from ..._tensor.tensor import Tensor, make
 from ..declare.dims import wrap_dim
+from ..declare.guarding import by_signature
 from . import kinds  # noqa: F401  (what a sparse tensor says of itself)
 from .records import addmm_op, log_softmax_op, mm_op, softmax_op, sum_all_op, sum_op
 
@@ -105,6 +106,7 @@ def _softmax(op: Any, input: Tensor, dim: int, dtype: Any, log: bool) -> Tensor:
 # --- older names -------------------------------------------------------------------------------------
 
 
+@by_signature
 def smm(input: Tensor, mat: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse tensor."""
     _check_matrices("smm", input, mat)
@@ -121,6 +123,7 @@ def _whole_rows(input: Tensor, found: CooArray) -> CooArray:
     return CooArray(indices, full[rows].reshape(-1), found.shape, True)
 
 
+@by_signature
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as the rows that hold anything."""
     _check_matrices("hspmm", mat1, mat2)
@@ -129,6 +132,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     return make(CooArray(rows[None], full[rows], full.shape, True))
 
 
+@by_signature
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """A sparse matrix plus the product of a sparse and a dense one, sparse."""
     _check_matrices("sspaddmm", mat1, mat2)
