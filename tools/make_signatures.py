@@ -37,7 +37,7 @@ _FACTORY = re.compile(
 
 def main(check: bool) -> int:
     native = {_as_bound(line) for line in _native()}
-    text = HEAD + "".join(f"{line}\n" for line in sorted({*native, *_written()}))
+    text = HEAD + "".join(f"{line}\n" for line in sorted({*native, *_listed(), *_written()}))
     if check:
         if TABLE.read_text(encoding="utf-8") == text:
             return 0
@@ -66,7 +66,9 @@ def _wanted() -> set[str]:
 
 # Parameters that Python's bindings call otherwise than the schemas do.
 _BOUND_NAMES = {"copy_": ("Tensor src", "Tensor other")}
-_BY_HAND = {"nonzero", "requires_grad_", "tensor", "to", "type"}  # parsed by code of their own
+# Parsed by code of their own, which the schemas say nothing of; of some, what it takes is listed in its errors.
+_LISTED = {f"sparse_{kind}_tensor" for kind in ("compressed", "coo", "csc", "csr")}
+_BY_HAND = {"nonzero", "requires_grad_", "tensor", "to", "type"} | _LISTED
 
 
 def _in_python(name: str) -> bool:
@@ -74,6 +76,37 @@ def _in_python(name: str) -> bool:
     if name in _BY_HAND:
         return True
     return inspect.isfunction(getattr(torch, name, getattr(torch.Tensor, name, None)))
+
+
+_KINDS = {
+    "object": "Any", "tuple of ints": "int[]", "torch.dtype": "ScalarType", "torch.layout": "Layout",
+    "torch.device": "Device", "bool": "bool",
+}  # fmt: skip
+
+
+def _listed() -> list[str]:
+    """What functions with a parser of their own say that they take, when a call fits nothing."""
+    found = []
+    for name in _LISTED:
+        try:
+            getattr(torch, name)(None, None, None, nonsense=None)
+        except TypeError as error:
+            rows = re.findall(r"^ \* \((.*)\)$", str(error), re.MULTILINE)
+        else:
+            raise ValueError(f"torch.{name} takes nonsense")
+        if not rows:
+            raise ValueError(f"torch.{name} does not list what it takes")
+        found += [f"{name}({', '.join(map(_listed_parameter, row.split(', ')))})" for row in rows]
+    return found
+
+
+def _listed_parameter(text: str) -> str:
+    declared, _, default = text.partition(" = ")
+    kind, _, name = declared.rpartition(" ")
+    if not kind:
+        return name  # the star
+    optional = "?" if default == "None" else ""
+    return f"{_KINDS[kind]}{optional} {name}" + (f"={default}" if default else "")
 
 
 def _native() -> list[str]:

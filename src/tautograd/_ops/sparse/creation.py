@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.checks import Refusal, Wrong, require_all, require_nonnegative, require_range
+from ..._arrays.checks import (
+    Refusal,
+    Wrong,
+    require_all,
+    require_between,
+    require_nonnegative,
+    require_range,
+)
 from ..._arrays.dtypes import as_dtype, get_default_dtype
 from ..._arrays.formats import sparse_csc, sparse_csr
 from ..._arrays.sparse.compressed import CompressedArray
@@ -153,21 +160,24 @@ def _compressed(
             f"`{names[0]}.shape[-1]` must be equal to the number of {_spoken(kind)} + 1 "
             f"({extents[0] + 1}), but got {own + 1}"
         )
-    nnz = len(others)
-    ends = RuntimeError(f"`{names[0]}` must begin with 0 and end with nnz ({nnz})")
-    require_all(starts[[0, -1]] == (0, nnz), lambda fits: fits, lambda _: ends)
-    falls = RuntimeError(f"`{names[0]}` must not decrease")
-    require_nonnegative(np.diff(starts), lambda _: falls)
+    nnz, count = len(others), "ncols" if kind == "csr" else "nrows"
+    require_all(starts[:1], lambda x: x == 0, _unsatisfied(f"{names[0]}[..., 0] == 0"))
+    require_all(starts[-1:], lambda x: x == nnz, _unsatisfied(f"{names[0]}[..., -1] == nnz"))
+    steps = f"0 <= {names[0]}[..., 1:] - {names[0]}[..., :-1] <= {count}"
+    require_between(np.diff(starts), 0, extents[1], _unsatisfied(steps))
     if len(others) != held._data.shape[0]:
         raise RuntimeError(
             f"`{names[1]}` and `values` must have the same number of elements, but got "
             f"{len(others)} and {held._data.shape[0]}"
         )
-    outside = RuntimeError(f"`{names[1]}.max()` must be less than {extents[1]}, none below 0")
-    require_range(others, 0, extents[1], lambda _: outside)
+    require_range(others, 0, extents[1], _unsatisfied(f"0 <= {names[1]} < {count}"))
     out = make(CompressedArray(kind, starts, others, held._data, shape))
     out.requires_grad = requires_grad
     return out
+
+
+def _unsatisfied(condition: str) -> Refusal:
+    return lambda wrong: RuntimeError(f"`{condition}` is not satisfied: found {wrong}")
 
 
 def _spoken(kind: str) -> str:
