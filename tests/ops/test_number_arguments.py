@@ -96,6 +96,11 @@ def _difference(theirs: Any, ours: Any, path: str) -> str:
         return (
             f"{ours.dtype} of shape {tuple(ours.shape)}, not {theirs.dtype} {tuple(theirs.shape)}"
         )
+    if theirs.layout is not torch.strided:
+        kinds = [(str(x.layout), x.sparse_dim(), x.dense_dim()) for x in (theirs, ours)]
+        if kinds[0] != kinds[1]:
+            return f"layout and dimensions {kinds[1]}, not {kinds[0]}"
+        theirs, ours = theirs.to_dense(), ours.to_dense()
     if "empty" in path or theirs.is_complex():
         return ""
     a, b = theirs.detach().double().numpy(), ours.detach().double().numpy()

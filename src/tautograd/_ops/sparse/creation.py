@@ -10,7 +10,6 @@ from ..._arrays.checks import (
     Refusal,
     Wrong,
     require_all,
-    require_between,
     require_nonnegative,
     require_range,
 )
@@ -160,16 +159,17 @@ def _compressed(
             f"`{names[0]}.shape[-1]` must be equal to the number of {_spoken(kind)} + 1 "
             f"({extents[0] + 1}), but got {own + 1}"
         )
-    nnz, count = len(others), "ncols" if kind == "csr" else "nrows"
+    nnz = len(others)
     require_all(starts[:1], lambda x: x == 0, _unsatisfied(f"{names[0]}[..., 0] == 0"))
     require_all(starts[-1:], lambda x: x == nnz, _unsatisfied(f"{names[0]}[..., -1] == nnz"))
-    steps = f"0 <= {names[0]}[..., 1:] - {names[0]}[..., :-1] <= {count}"
-    require_between(np.diff(starts), 0, extents[1], _unsatisfied(steps))
+    steps = f"0 <= {names[0]}[..., 1:] - {names[0]}[..., :-1]"
+    require_nonnegative(np.diff(starts), _unsatisfied(steps))
     if len(others) != held._data.shape[0]:
         raise RuntimeError(
             f"`{names[1]}` and `values` must have the same number of elements, but got "
             f"{len(others)} and {held._data.shape[0]}"
         )
+    count = "ncols" if kind == "csr" else "nrows"
     require_range(others, 0, extents[1], _unsatisfied(f"0 <= {names[1]} < {count}"))
     out = make(CompressedArray(kind, starts, others, held._data, shape))
     out.requires_grad = requires_grad

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays.formats import sparse_coo, sparse_csc, sparse_csr
+from ..._arrays.formats import sparse_coo, sparse_csc, sparse_csr, strided
 from ..._arrays.sparse.base import is_sparse, not_for
 from ..._arrays.sparse.compressed import CompressedArray
 from ..._arrays.sparse.coo import CooArray
@@ -18,6 +18,7 @@ from ..._autograd.apply import apply
 from ..._autograd.views import bump
 from ..._tensor.sparse_methods import DOCS
 from ..._tensor.tensor import Tensor, make
+from ..declare.wrong_argument import WrongArgument
 from . import kinds  # noqa: F401  (what a sparse tensor says of itself)
 from .records import coalesce_op, mask_op, to_dense_op, to_sparse_dim_op, to_sparse_op, values_op
 
@@ -46,10 +47,6 @@ def _converted(
             f"to_sparse_{kind}: conversion from {'Sparse' if is_sparse(data) else 'Strided'} to "
             f"Sparse{kind.title()} for a tensor of {data.ndim} dimensions is not supported: matrices only"
         )
-    if not 0 <= dims <= data.ndim:
-        raise IndexError(
-            f"to_sparse: sparse_dim argument needs to be between 0 and {data.ndim}, but got {dims}"
-        )
     return apply(op, (self,), {"sparse_dim": dims, "kind": kind})  # type: ignore[no-any-return]
 
 
@@ -57,12 +54,60 @@ def _converted(
 def to_sparse(
     self: Tensor, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
 ) -> Tensor:  # fmt: skip
-    if isinstance(sparse_dim, int):
-        return _converted(self, "coo", sparse_dim, to_sparse_dim_op)
-    if layout is not None and layout not in _KINDS:
+    for name, dims in (("sparse_dim", sparse_dim), ("dense_dim", dense_dim)):
+        if dims is not None and type(dims) is not int:
+            raise WrongArgument(
+                f"to_sparse(): argument '{name}' must be int, not {type(dims).__name__}"
+            )
+    if layout is not None and layout not in (*_KINDS, strided):
         raise RuntimeError(f"to_sparse: conversion to layout {layout} is not supported")
+    if layout is strided:
+        return self if not is_sparse(self._data) else apply(to_dense_op, (self,))  # type: ignore[no-any-return]
     kind = "coo" if layout is None else _KINDS[layout]
+    if blocksize is not None:
+        raise RuntimeError(
+            f"to_sparse: conversion to layout {layout or sparse_coo} with blocksize argument given "
+            "is not supported"
+        )
+    if kind != "coo":
+        return _compressed(self, kind, dense_dim)
+    asked = _sparse_dim(self, sparse_dim, dense_dim)
+    if sparse_dim is None and dense_dim is None:
+        return _converted(self, kind)
+    return _converted(self, kind, asked, to_sparse_dim_op)
+
+
+def _sparse_dim(self: Tensor, sparse_dim: int | None, dense_dim: int | None) -> int:
+    """How many dimensions a place is to fix, if there can be that many."""
+    ndim = int(self._data.ndim)
+    if is_sparse(self._data):
+        own = int(getattr(self._data, "sparse_dim", 2))
+        if dense_dim is not None:
+            raise RuntimeError(
+                "to_sparse: conversion from Sparse to Sparse with dense_dim argument given is not "
+                "supported"
+            )
+        if sparse_dim not in (None, own):
+            raise RuntimeError(
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument "
+                f"!={own} is not supported"
+            )
+        return own
+    for name, dims in (("sparse_dim", sparse_dim), ("dense_dim", dense_dim)):
+        _check_dims("dense_to_sparse", name, dims, ndim)
+    return sparse_dim if sparse_dim is not None else ndim - (dense_dim or 0)
+
+
+def _compressed(self: Tensor, kind: str, dense_dim: int | None) -> Tensor:
+    _check_dims(f"dense_to_sparse_{kind}", "dense_dim", dense_dim, max(int(self._data.ndim) - 2, 0))
     return _converted(self, kind)
+
+
+def _check_dims(name: str, argument: str, dims: int | None, most: int) -> None:
+    if dims is not None and not 0 <= dims <= most:
+        raise RuntimeError(
+            f"{name}: {argument} argument must be in [0,{most}] range, but {dims} is given"
+        )
 
 
 @_method
@@ -72,12 +117,12 @@ def to_sparse_coo(self: Tensor) -> Tensor:
 
 @_method
 def to_sparse_csr(self: Tensor, dense_dim: Any = None) -> Tensor:
-    return _converted(self, "csr")
+    return _compressed(self, "csr", dense_dim)
 
 
 @_method
 def to_sparse_csc(self: Tensor, dense_dim: Any = None) -> Tensor:
-    return _converted(self, "csc")
+    return _compressed(self, "csc", dense_dim)
 
 
 @_method
