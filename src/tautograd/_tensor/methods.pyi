@@ -518,7 +518,7 @@ class TensorMethods:
         """Fill with Cauchy-distributed numbers."""
 
     def ccol_indices(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """Where each column of a CSC matrix begins, and where the last one ends."""
 
     def cdouble(self, *, memory_format: _memory_format | None=None) -> Tensor:
         """This tensor as `complex128`."""
@@ -575,10 +575,10 @@ class TensorMethods:
         """A copy that passes gradients back to the original."""
 
     def coalesce(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """Each place once and in order, with the sum of what stood there."""
 
     def col_indices(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """The columns of what a CSR matrix holds."""
 
     def combinations(self, r: _int=2, with_replacement: _bool=False) -> Tensor:
         """All ways to choose `r` elements of a vector, in order, as rows."""
@@ -635,7 +635,7 @@ class TensorMethods:
         """The vector product along `dim`, or along the first dimension of size three."""
 
     def crow_indices(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """Where each row of a CSR matrix begins, and where the last one ends."""
 
     def cuda(self, device: DeviceLike | None=None, non_blocking: _bool=False) -> Tensor:
         """This tensor on a GPU; an error where there is none."""
@@ -670,7 +670,7 @@ class TensorMethods:
         """In-place version of `deg2rad`."""
 
     def dense_dim(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """How many dimensions what is held has."""
 
     def det(self) -> Tensor:
         """The determinant of square matrices."""
@@ -1011,7 +1011,7 @@ class TensorMethods:
         """The slices of `input` along `dim` at the positions in `index`."""
 
     def indices(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """The places, one to a column."""
 
     def inner(self, other: TensorOrNumber) -> Tensor:
         """The sum of products over the last dimension of both."""
@@ -1023,7 +1023,7 @@ class TensorMethods:
         """The inverse of square matrices."""
 
     def is_coalesced(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """Whether each place is listed once, in order."""
 
     def is_complex(self) -> _bool:
         """Whether the dtype is complex."""
@@ -1621,7 +1621,7 @@ class TensorMethods:
         """In-place version of `round`."""
 
     def row_indices(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """The rows of what a CSC matrix holds."""
 
     def rsqrt(self) -> Tensor:
         """One over the square root."""
@@ -1723,7 +1723,7 @@ class TensorMethods:
         """The sign of the determinant and the logarithm of its absolute value."""
 
     def smm(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """The product with a dense matrix, as a sparse tensor."""
 
     def softmax(self, dim: _int, dtype: _dtype | None=None) -> Tensor:
         """`exp(x) / sum(exp(x))` along a dimension."""
@@ -1732,16 +1732,16 @@ class TensorMethods:
         """Sorted values along `dim`, and where each came from."""
 
     def sparse_dim(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """How many dimensions a place fixes."""
 
     def sparse_mask(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """This tensor at the places of a sparse one."""
 
     def sparse_resize_(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """Give a sparse tensor another size, in place; what it holds must fit."""
 
     def sparse_resize_and_clear_(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """Give a sparse tensor another size, in place, with nothing held."""
 
     def split(self, split_size: Dims, dim: _int=0) -> tuple[Tensor, ...]:
         """Views of `split_size` indices each (the last may be smaller), or of the sizes listed."""
@@ -1768,7 +1768,7 @@ class TensorMethods:
         """Drop this tensor's dimensions of size one: all of them, or those named that are."""
 
     def sspaddmm(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """This sparse matrix plus the product of a sparse and a dense one, sparse."""
 
     @overload
     def std(self, dim: Dims | None=None, *, correction: _float | None=None, keepdim: _bool=False) -> Tensor:
@@ -1885,19 +1885,19 @@ class TensorMethods:
         """This tensor with another dtype or device; itself where nothing is to change."""
 
     def to_dense(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """All elements, the zeros too; a dense tensor is itself."""
 
     def to_sparse(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """A sparse copy: of coordinates, or in the layout that is named."""
 
     def to_sparse_coo(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """A sparse copy of coordinates."""
 
     def to_sparse_csc(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """A copy compressed by columns."""
 
     def to_sparse_csr(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """A copy compressed by rows."""
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
@@ -2000,7 +2000,7 @@ class TensorMethods:
         """The memory this tensor looks into."""
 
     def values(self, *args: Any, **options: Any) -> Tensor:
-        ...
+        """The elements that are held."""
 
     @overload
     def var(self, dim: Dims | None=None, *, correction: _float | None=None, keepdim: _bool=False) -> Tensor:

@@ -280,9 +280,9 @@ def guarded(fn: Function, name: str, method: bool = False) -> Function:
     return call
 
 
-def by_signature(fn: Function) -> Function:
+def by_signature(fn: Declared) -> Declared:
     """A function of `torch` in a module that is loaded when it is first named (a decorator)."""
-    return guarded(fn, fn.__name__)
+    return guarded(fn, fn.__name__)  # type: ignore[return-value]
 
 
 _EXPLAINING = """

@@ -62,7 +62,7 @@ def to_sparse(
     if layout is not None and layout not in (*_KINDS, strided):
         raise RuntimeError(f"to_sparse: conversion to layout {layout} is not supported")
     if layout is strided:
-        return self if not is_sparse(self._data) else apply(to_dense_op, (self,))  # type: ignore[no-any-return]
+        return self if not is_sparse(self._data) else apply(to_dense_op, (self,))
     kind = "coo" if layout is None else _KINDS[layout]
     if blocksize is not None:
         raise RuntimeError(
