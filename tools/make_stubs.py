@@ -30,6 +30,7 @@ from tautograd._arrays.formats import FORMAT_NAMES
 from tautograd._ops import nn_families  # noqa: F401  (operations that are loaded when first named)
 from tautograd._ops.declare.public import FUNCTIONS
 from tautograd._ops.declare.return_types import RETURN_TYPES
+from tautograd._ops.sparse import methods as sparse_methods
 from tautograd._tensor.creation import LEGACY_TYPES
 from tautograd._tensor.storages import LEGACY_STORAGES
 from tautograd._tensor.tensor import Tensor
@@ -276,7 +277,8 @@ def tensor_methods() -> str:
     """The base class that only type checkers see: what is attached to `Tensor` from elsewhere."""
     own = set(_class_body("_tensor/tensor.py", "Tensor"))
     members = []
-    for name, value in sorted(vars(Tensor).items()):
+    # Methods that are loaded by the first call are described as they are then.
+    for name, value in sorted({**vars(Tensor), **sparse_methods.METHODS}.items()):
         if name in own or (name.startswith("_") and not name.startswith("__")):
             continue
         if isinstance(value, property):

@@ -33,6 +33,12 @@ def names(torch: Any) -> dict[str, Any]:
 
 # What each gives is printed, on both engines.
 PRINTED = """
+E.to_sparse(torch.tensor(1))
+E.to_sparse(dense_dim=1)
+E.to_sparse(dense_dim=0)
+E.to_sparse(layout=torch.strided)
+E.to_sparse(1).to_sparse(1)
+torch.sparse_coo_tensor(places, elements, (torch.tensor(2), 3), check_invariants=True)
 S()
 C()
 H()
@@ -87,6 +93,16 @@ torch.sparse.check_sparse_tensor_invariants.is_enabled()
 
 # Each must raise the same class on both, with the phrase.
 REFUSED = {
+    "E.to_sparse(3)": "sparse_dim argument must be in [0,2] range, but 3 is given",
+    "E.to_sparse(dense_dim=-1)": "dense_dim argument must be in [0,2] range, but -1 is given",
+    "E.to_sparse(1.5)": "to_sparse() received an invalid combination of arguments - got (float)",
+    "E.to_sparse(blocksize=(1, 1))": "with blocksize argument given is not supported",
+    "E.to_sparse_csr(1)": "dense_dim argument must be in [0,0] range, but 1 is given",
+    "E.to_sparse(1).to_sparse(2)": "conversion from Sparse to Sparse with sparse_dim argument !=",
+    "torch.sparse_coo_tensor(places, elements, 3.5)": "sparse_coo_tensor() received an invalid combination",
+    "torch.sparse_csr_tensor([0, 1, 2], [0], [1.0], check_invariants=True)": "`crow_indices[..., -1] == nnz`",
+    "torch.sparse_csc_tensor([0, 1, 1], [2], [1.0], (2, 2), check_invariants=True)": "`0 <= row_indices < nrows`",
+    "torch.smm(1, 2)": "smm(): argument 'input' (position 1) must be Tensor, not int",
     "S().indices()": "Cannot get indices on an uncoalesced tensor",
     "S().values()": "Cannot get values on an uncoalesced tensor",
     "E.indices()": "indices expected sparse coordinate tensor layout but got Strided",

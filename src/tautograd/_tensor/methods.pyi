@@ -517,7 +517,7 @@ class TensorMethods:
     def cauchy_(self, median: _float=0.0, sigma: _float=1.0, *, generator: Generator | None=None) -> Tensor:
         """Fill with Cauchy-distributed numbers."""
 
-    def ccol_indices(self, *args: Any, **options: Any) -> Tensor:
+    def ccol_indices(self) -> Tensor:
         """Where each column of a CSC matrix begins, and where the last one ends."""
 
     def cdouble(self, *, memory_format: _memory_format | None=None) -> Tensor:
@@ -574,10 +574,10 @@ class TensorMethods:
     def clone(self, *, memory_format: _memory_format | None=None) -> Tensor:
         """A copy that passes gradients back to the original."""
 
-    def coalesce(self, *args: Any, **options: Any) -> Tensor:
+    def coalesce(self) -> Tensor:
         """Each place once and in order, with the sum of what stood there."""
 
-    def col_indices(self, *args: Any, **options: Any) -> Tensor:
+    def col_indices(self) -> Tensor:
         """The columns of what a CSR matrix holds."""
 
     def combinations(self, r: _int=2, with_replacement: _bool=False) -> Tensor:
@@ -634,7 +634,7 @@ class TensorMethods:
     def cross(self, other: TensorOrNumber, dim: _int | None=None) -> Tensor:
         """The vector product along `dim`, or along the first dimension of size three."""
 
-    def crow_indices(self, *args: Any, **options: Any) -> Tensor:
+    def crow_indices(self) -> Tensor:
         """Where each row of a CSR matrix begins, and where the last one ends."""
 
     def cuda(self, device: DeviceLike | None=None, non_blocking: _bool=False) -> Tensor:
@@ -669,7 +669,7 @@ class TensorMethods:
     def deg2rad_(self) -> Tensor:
         """In-place version of `deg2rad`."""
 
-    def dense_dim(self, *args: Any, **options: Any) -> Tensor:
+    def dense_dim(self) -> _int:
         """How many dimensions what is held has."""
 
     def det(self) -> Tensor:
@@ -1010,7 +1010,7 @@ class TensorMethods:
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of `input` along `dim` at the positions in `index`."""
 
-    def indices(self, *args: Any, **options: Any) -> Tensor:
+    def indices(self) -> Tensor:
         """The places, one to a column."""
 
     def inner(self, other: TensorOrNumber) -> Tensor:
@@ -1022,7 +1022,7 @@ class TensorMethods:
     def inverse(self) -> Tensor:
         """The inverse of square matrices."""
 
-    def is_coalesced(self, *args: Any, **options: Any) -> Tensor:
+    def is_coalesced(self) -> _bool:
         """Whether each place is listed once, in order."""
 
     def is_complex(self) -> _bool:
@@ -1620,7 +1620,7 @@ class TensorMethods:
     def round_(self, *, decimals: _int=0) -> Tensor:
         """In-place version of `round`."""
 
-    def row_indices(self, *args: Any, **options: Any) -> Tensor:
+    def row_indices(self) -> Tensor:
         """The rows of what a CSC matrix holds."""
 
     def rsqrt(self) -> Tensor:
@@ -1722,7 +1722,7 @@ class TensorMethods:
     def slogdet(self) -> return_types.slogdet:
         """The sign of the determinant and the logarithm of its absolute value."""
 
-    def smm(self, *args: Any, **options: Any) -> Tensor:
+    def smm(self, mat: Tensor) -> Tensor:
         """The product with a dense matrix, as a sparse tensor."""
 
     def softmax(self, dim: _int, dtype: _dtype | None=None) -> Tensor:
@@ -1731,16 +1731,16 @@ class TensorMethods:
     def sort(self, dim: _int=-1, descending: _bool=False, *, stable: _bool | None=None) -> return_types.sort:
         """Sorted values along `dim`, and where each came from."""
 
-    def sparse_dim(self, *args: Any, **options: Any) -> Tensor:
+    def sparse_dim(self) -> _int:
         """How many dimensions a place fixes."""
 
-    def sparse_mask(self, *args: Any, **options: Any) -> Tensor:
+    def sparse_mask(self, mask: Tensor) -> Tensor:
         """This tensor at the places of a sparse one."""
 
-    def sparse_resize_(self, *args: Any, **options: Any) -> Tensor:
+    def sparse_resize_(self, size: Ints, sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Give a sparse tensor another size, in place; what it holds must fit."""
 
-    def sparse_resize_and_clear_(self, *args: Any, **options: Any) -> Tensor:
+    def sparse_resize_and_clear_(self, size: Ints, sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Give a sparse tensor another size, in place, with nothing held."""
 
     def split(self, split_size: Dims, dim: _int=0) -> tuple[Tensor, ...]:
@@ -1767,7 +1767,7 @@ class TensorMethods:
     def squeeze_(self, dim: Dims | None=None) -> Tensor:
         """Drop this tensor's dimensions of size one: all of them, or those named that are."""
 
-    def sspaddmm(self, *args: Any, **options: Any) -> Tensor:
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number=1, alpha: Number=1) -> Tensor:
         """This sparse matrix plus the product of a sparse and a dense one, sparse."""
 
     @overload
@@ -1884,19 +1884,19 @@ class TensorMethods:
     def to(self, other: Tensor, non_blocking: _bool=False, copy: _bool=False, *, memory_format: _memory_format | None=None) -> Tensor:
         """This tensor with another dtype or device; itself where nothing is to change."""
 
-    def to_dense(self, *args: Any, **options: Any) -> Tensor:
+    def to_dense(self, dtype: _dtype | None=None, *, masked_grad: _bool | None=None) -> Tensor:
         """All elements, the zeros too; a dense tensor is itself."""
 
-    def to_sparse(self, *args: Any, **options: Any) -> Tensor:
+    def to_sparse(self, sparse_dim: Any=None, *, layout: _layout | None=None, blocksize: Any=None, dense_dim: Any=None) -> Tensor:
         """A sparse copy: of coordinates, or in the layout that is named."""
 
-    def to_sparse_coo(self, *args: Any, **options: Any) -> Tensor:
+    def to_sparse_coo(self) -> Tensor:
         """A sparse copy of coordinates."""
 
-    def to_sparse_csc(self, *args: Any, **options: Any) -> Tensor:
+    def to_sparse_csc(self, dense_dim: Any=None) -> Tensor:
         """A copy compressed by columns."""
 
-    def to_sparse_csr(self, *args: Any, **options: Any) -> Tensor:
+    def to_sparse_csr(self, dense_dim: Any=None) -> Tensor:
         """A copy compressed by rows."""
 
     def tolist(self) -> Any:
@@ -1999,7 +1999,7 @@ class TensorMethods:
     def untyped_storage(self) -> UntypedStorage:
         """The memory this tensor looks into."""
 
-    def values(self, *args: Any, **options: Any) -> Tensor:
+    def values(self) -> Tensor:
         """The elements that are held."""
 
     @overload

@@ -5,6 +5,7 @@ Importing this gives `Tensor` those answers; until then every tensor is dense, a
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..._arrays.sparse.coo import CooArray
 from ..._autograd.views import bump
 from ..._tensor import printing
 from ..._tensor.tensor import Tensor, make
+from ..declare.guarding import guarded, is_guarded
 
 _cls: Any = Tensor
 _COMPRESSED = {"csr": sparse_csr, "csc": sparse_csc}
@@ -35,17 +37,19 @@ _cls.is_sparse_csr = property(lambda self: getattr(self._data, "kind", None) == 
 
 
 def _instead(name: str, sparse: Any) -> None:
-    """Let a method of `Tensor` do otherwise for sparse tensors."""
+    """Let a method of `Tensor` do otherwise for sparse tensors.
+
+    It speaks for what it stands before, which takes a call from here for one of the library's own.
+    """
     dense = getattr(Tensor, name)
 
+    @functools.wraps(dense)
     def method(self: Any, *args: Any, **options: Any) -> Any:
         if isinstance(self._data, SparseArray):
             return sparse(self, *args, **options)
         return dense(self, *args, **options)
 
-    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    method.__doc__ = dense.__doc__
-    setattr(_cls, name, method)
+    setattr(_cls, name, guarded(method, name, method=True) if is_guarded(dense) else method)
 
 
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **options: Any) -> Any:
