@@ -1722,7 +1722,7 @@ class TensorMethods:
     def slogdet(self) -> return_types.slogdet:
         """The sign of the determinant and the logarithm of its absolute value."""
 
-    def smm(self, mat: Tensor) -> Tensor:
+    def smm(self, mat2: Tensor) -> Tensor:
         """The product with a dense matrix, as a sparse tensor."""
 
     def softmax(self, dim: _int, dtype: _dtype | None=None) -> Tensor:

@@ -271,10 +271,10 @@ def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim
 
 
 @_method
-def smm(self: Tensor, mat: Tensor) -> Tensor:
+def smm(self: Tensor, mat2: Tensor) -> Tensor:
     from .products import smm as product
 
-    return product(self, mat)
+    return product(self, mat2)
 
 
 @_method

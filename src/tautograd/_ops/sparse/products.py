@@ -107,10 +107,10 @@ def _softmax(op: Any, input: Tensor, dim: int, dtype: Any, log: bool) -> Tensor:
 
 
 @by_signature
-def smm(input: Tensor, mat: Tensor) -> Tensor:
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse tensor."""
-    _check_matrices("smm", input, mat)
-    found = from_dense(as_dense(input._data @ mat._data), 2)
+    _check_matrices("smm", input, mat2)
+    found = from_dense(as_dense(input._data @ mat2._data), 2)
     return make(_whole_rows(input, found))
 
 
