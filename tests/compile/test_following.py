@@ -234,3 +234,15 @@ def test_a_large_step_is_followed_without_being_asked() -> None:
         small(torch.ones(3))
     assert compiled._last.followed_calls is not None
     assert "guarded" in small.explain().to_dict()["mode"]
+
+
+def test_a_device_is_no_value() -> None:
+    def step(x: Any) -> Any:
+        return x + torch.arange(x.size(0), device=x.device) * 2.0
+
+    function = torch.compile(step, sound=True, backend="numpy")
+    for n in range(4):
+        x = torch.full((3,), float(n))
+        assert torch.equal(function(x), step(x))
+    assert function.records == 1
+    assert "replayed" in str(function.explain())

@@ -192,14 +192,21 @@ def creator(where: device) -> Any:
     return _OnGpu(cuda_backend().prototype())
 
 
+def is_meta(array: Any) -> bool:
+    """Whether an array has a shape and no memory; its class says, so nothing that stands for an array is asked."""
+    return getattr(type(array), "is_meta_array", False)
+
+
 def device_of(array: Any) -> device:
     """The device an array lives on."""
     while type(array) is not np.ndarray:
         index = getattr(array, "gpu_index", None)
         if index is not None:
             return gpu(index)
-        if hasattr(array, "is_meta_array"):
+        if is_meta(array):
             return META
+        if getattr(type(array), "is_on_cpu", False):
+            break
         array = getattr(array, "data", None)  # a batch's
         if array is None:
             break

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays.batching.levels import batched_like, levels_of
+from .._arrays.devices import is_meta
 from .._arrays.dtypes import LEGACY_NAMES, bool_, dtype, get_default_dtype, int64
 from .._arrays.formats import (
     contiguous_format,
@@ -321,7 +322,7 @@ def like(
     if modes.vmap_levels and levels_of(input._data):
         plain = np.empty(tuple(input.shape), kind.numpy)
         array = batched_like(plain, input._data.shape)
-    elif device is not None and hasattr(input._data, "is_meta_array"):
+    elif device is not None and is_meta(input._data):
         array = place(device).empty(input._data.shape, kind.numpy)
     else:
         array = empty_preserving(input._data, kind.numpy, memory_format or preserve_format)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._arrays.devices import as_device, cuda_backend, device_of
+from .._arrays.devices import as_device, cuda_backend, device_of, is_meta
 from .._arrays.strided import strides_of
 from .._ops.declare.elementwise_calls import require_tensor
 from .._ops.declare.guarding import explain, marked
@@ -26,7 +26,7 @@ def _volatile(self: Tensor) -> bool:
 
 _cls.volatile = property(_volatile)
 _cls.is_cuda = property(lambda self: device_of(self._data).type == "cuda")
-_cls.is_meta = property(lambda self: hasattr(self._data, "is_meta_array"))
+_cls.is_meta = property(lambda self: is_meta(self._data))
 _cls.is_cpu = property(lambda self: device_of(self._data).type == "cpu")
 
 

@@ -19,6 +19,10 @@ from .rollback import STOPS, Undo, can_undo
 from .rounding import Unbounded
 from .stepwise import Stepwise
 
+# Bytes that an audit may copy without being asked: every value of the program has a place of its own there, while
+# the program itself uses memory again and again.
+UNASKED = 16 << 20
+
 
 class Aside:
     """What a replay of a record does, of which nothing is left."""
@@ -85,6 +89,9 @@ def _why_not(entry: Any, instructions: list[Any]) -> str:
         return "Python decides by values in between"
     if not can_undo(entry.capture.effects):
         return "what Python does in between cannot be put back"
+    aside = sum(b.nbytes for b in entry.program.buffers if b.kind is not Kind.CONSTANT)
+    if aside > UNASKED and entry.audits.mode != "always":
+        return f"it needs {aside >> 20} MB aside, which only audit='always' takes"
     for i in instructions:
         if isinstance(i, Call) and i.effect and not any(isinstance(a, Generator) for a in i.args):
             return f"what `{i.name}` does cannot be put back"

@@ -95,6 +95,7 @@ class LazyArray(NDArrayOperatorsMixin):
         return f"LazyArray({self.form.dtype}, {self.form.shape})"
 
     gpu_index = None  # functions on a GPU are not followed
+    is_on_cpu = True  # which can be asked without making it real
     has_kernels = False
 
     def require_all(self, holds: Any, error: Any) -> None:

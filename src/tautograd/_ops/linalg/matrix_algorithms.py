@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._arrays import lapack
+from ..._arrays.devices import is_meta
 from .matrices import adjoint, identity
 
 BLOCK = 64  # up to this size a triangular system is solved as a general one
@@ -79,7 +80,7 @@ def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
     found: tuple[Any, Any, Any] | None = _by_lapack(lapack.lu, a)
     if found is not None:
         return found
-    if hasattr(a, "is_meta_array"):
+    if is_meta(a):
         a.host()  # which says that there are no elements
     m, n = a.shape[-2:]
     if not m or not n:
